@@ -1,0 +1,24 @@
+"""Array types used in signatures, and growth by doubling."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int8s: TypeAlias = npt.NDArray[np.int8]
+UInt8s: TypeAlias = npt.NDArray[np.uint8]
+UInt32s: TypeAlias = npt.NDArray[np.uint32]
+Float64s: TypeAlias = npt.NDArray[np.float64]
+
+A = TypeVar("A", bound=npt.NDArray[Any])
+
+
+def extended(array: A, rows: int) -> A:
+    """Return a copy of `array` with room for `rows` rows; the new ones are zero."""
+    longer = np.zeros((rows, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer  # type: ignore[return-value]  # same dtype and rank as `array`

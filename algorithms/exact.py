@@ -1,0 +1,598 @@
+"""The exact split index: the best split after every event, in about the time that counting takes.
+
+For a node with totals (c0, c1) the score of a feature depends only on its point (a, b), the weights of
+the two labels where it is present: F(a, b) = h(a, b) + h(c0 - a, c1 - b). F is concave, and on each side
+of the diagonal b / a = c1 / c0 monotone in both coordinates, so over a box [a1, a2] x [b1, b2]
+
+    min F = min(F(a1, b2), F(a2, b1))
+
+and branch and bound over a quadtree of boxes finds the minimum (README.md has the proof). Three ideas
+keep an update cheap:
+
+* *Quantised cells.* Both axes are cut into four buckets an octave. A feature moves to another cell only
+  when a count crosses a bucket's edge, which a frequent one seldom does; the rest is one addition.
+* *Rare features wait.* A feature of weight s cannot score below `_rare_bound(s)`. While that is worse than
+  the best, features of weight < `RARE` are counted but in no cell.
+* *Start from the last answer.* Its present score prunes almost everything.
+
+The quadtree is path-compressed (a box with one child is skipped), so it has fewer than two boxes a cell::
+
+    level 8  [ whole plane ]            boxes[k] = child x 4, parent, level, qa, qb
+               /        \\               a cell is a box of level 0: its first column is the
+    level 5 [ box ]   [ cell ]           first slot of its list of features
+             /   \\
+        [ cell ] [ cell ]               qa, qb: the lowest quantised coordinates in the box
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int32s, Int64s, extended
+from algorithms.criteria import UNIT_BITS, rounding, score
+from algorithms.jit import jit
+from algorithms.names import Names, precedes
+from algorithms.scan import scan
+from algorithms.slots import (
+    BEST,
+    C0,
+    C1,
+    CHAIN,
+    FEATURES,
+    GRAIN,
+    MARK,
+    N0,
+    N1,
+    NO_MARK,
+    NONE,
+    OLDER,
+    Slots,
+    feature_of,
+)
+
+# Columns of `Exact.boxes`.
+FIRST = 0  # of a cell: its first slot; of other boxes columns 0..3 are the children
+PARENT, LEVEL, QA, QB = 4, 5, 6, 7
+
+# Columns of `Exact.lists`: the neighbours of a slot in its cell.
+NEXT, PREVIOUS = 0, 1
+
+# Columns of `Exact.state`.
+ROOT = 0  # the box that covers everything, or NONE
+RARE = 1  # features lighter than this may be in no cell; a power of two
+HOLD = 2  # queries to wait before RARE may rise again
+
+# Rows of `Exact.counts`.
+USED, HIGH, FREE = 0, 1, 2  # boxes in use, ever used, first of the free list (linked through PARENT)
+
+SHORT = -2  # `find` ran out of boxes: enlarge and ask again
+
+_LEVELS = 8  # quantised coordinates are below 2^8
+_SMALL = 24  # an index of so few features is scanned: no boxes, and no slower
+_ALL_RARE = 1 << 62
+_HOLD_SHARE = 6  # waking costs O(features); it is paid back over features >> 6 queries
+
+
+class Exact(NamedTuple):
+    """The boxes of all indexes of a pool."""
+
+    boxes: Int32s  # int32[capacity, 8]
+    lists: Int32s  # int32[slots, 2]
+    state: Int64s  # int64[indexes, 3]
+    edges: Int64s  # int64[2^8 + 1], the lowest count of each bucket
+    stack: Int32s  # int32[64], scratch of the search
+    bounds: Float64s  # float64[64], likewise
+    counts: Int64s  # int64[3]
+
+
+def _edges() -> Int64s:
+    edges = np.full((1 << _LEVELS) + 1, np.iinfo(np.int64).max, np.int64)
+    for bucket in range(1 << _LEVELS):
+        octave = max(0, (bucket >> 2) - 1)
+        edge = bucket if bucket < 8 else ((bucket & 3) | 4) << octave
+        edges[bucket] = min(edge, int(edges[bucket]))
+    return edges
+
+
+@jit
+def bucket_of(edges: Int64s, count: int) -> int:
+    """Return the bucket of a count: exact up to 7, then four an octave."""
+    if count < 8:
+        return count
+    mantissa, exponent = math.frexp(float(count))
+    bucket = ((exponent - 3) << 2) + int(mantissa * 8.0)
+    # float() may round a count beyond 2^53 up to the next bucket's edge.
+    return bucket - 1 if edges[bucket] > count else bucket
+
+
+# --- boxes
+
+
+@jit
+def _new_box(finder: Exact, parent: int, level: int, qa: int, qb: int) -> int:
+    counts = finder.counts
+    box = counts[FREE]
+    if box != NONE:
+        counts[FREE] = finder.boxes[box, PARENT]
+    else:
+        box = counts[HIGH]
+        counts[HIGH] += 1
+    counts[USED] += 1
+    finder.boxes[box, 0] = NONE
+    finder.boxes[box, 1] = NONE
+    finder.boxes[box, 2] = NONE
+    finder.boxes[box, 3] = NONE
+    finder.boxes[box, PARENT] = parent
+    finder.boxes[box, LEVEL] = level
+    finder.boxes[box, QA] = qa
+    finder.boxes[box, QB] = qb
+    return box
+
+
+@jit
+def _free_box(finder: Exact, box: int) -> None:
+    finder.boxes[box, PARENT] = finder.counts[FREE]
+    finder.boxes[box, LEVEL] = -1
+    finder.counts[FREE] = box
+    finder.counts[USED] -= 1
+
+
+@jit
+def _covers(finder: Exact, box: int, qa: int, qb: int) -> bool:
+    level = finder.boxes[box, LEVEL]
+    return ((qa ^ finder.boxes[box, QA]) | (qb ^ finder.boxes[box, QB])) >> level == 0
+
+
+@jit
+def _quadrant(finder: Exact, box: int, qa: int, qb: int) -> int:
+    """Return which child of a box a point belongs to."""
+    level = finder.boxes[box, LEVEL] - 1
+    return ((qa >> level) & 1) | (((qb >> level) & 1) << 1)
+
+
+@jit
+def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
+    """Return the cell (qa, qb) below a box that covers it, made where there is none. O(levels)."""
+    boxes = finder.boxes
+    while boxes[box, LEVEL] > 0:
+        quadrant = _quadrant(finder, box, qa, qb)
+        child = np.int64(boxes[box, quadrant])
+        if child == NONE:
+            child = _new_box(finder, box, 0, qa, qb)
+            boxes[box, quadrant] = child
+        elif not _covers(finder, child, qa, qb):
+            # The child covers less than is asked for: put the smallest box that covers both between.
+            level = np.int64(boxes[child, LEVEL])
+            apart = ((qa ^ boxes[child, QA]) | (qb ^ boxes[child, QB])) >> level
+            while apart > 0:
+                apart >>= 1
+                level += 1
+            between = _new_box(finder, box, level, (qa >> level) << level, (qb >> level) << level)
+            boxes[between, _quadrant(finder, between, boxes[child, QA], boxes[child, QB])] = child
+            boxes[child, PARENT] = between
+            boxes[box, quadrant] = between
+            child = between
+        box = child
+    return box
+
+
+@jit
+def _prune(finder: Exact, box: int) -> None:
+    """Take out a cell that has become empty, and the box above it where that is left with one child."""
+    boxes = finder.boxes
+    parent = np.int64(boxes[box, PARENT])
+    boxes[parent, _quadrant(finder, parent, boxes[box, QA], boxes[box, QB])] = NONE
+    _free_box(finder, box)
+    above = np.int64(boxes[parent, PARENT])
+    if above == NONE:
+        return  # the root stays
+    only = NONE
+    children = 0
+    for quadrant in range(4):
+        if boxes[parent, quadrant] != NONE:
+            only = np.int64(boxes[parent, quadrant])
+            children += 1
+    if children == 1:
+        boxes[above, _quadrant(finder, above, boxes[parent, QA], boxes[parent, QB])] = only
+        boxes[only, PARENT] = above
+        _free_box(finder, parent)
+
+
+# --- features in cells
+
+
+@jit
+def _link(finder: Exact, slots: Slots, slot: int, box: int) -> None:
+    """Put a slot into its cell below a box that covers it."""
+    qa = bucket_of(finder.edges, slots.rows[slot, C0])
+    qb = bucket_of(finder.edges, slots.rows[slot, C1])
+    cell = _cell(finder, box, qa, qb)
+    first = finder.boxes[cell, FIRST]
+    finder.lists[slot, NEXT] = first
+    finder.lists[slot, PREVIOUS] = NONE
+    if first != NONE:
+        finder.lists[first, PREVIOUS] = slot
+    finder.boxes[cell, FIRST] = slot
+    slots.rows[slot, MARK] = cell
+
+
+@jit
+def _unlink(finder: Exact, slots: Slots, slot: int) -> None:
+    """Take a slot out of its cell; the cell itself stays, maybe empty."""
+    following = finder.lists[slot, NEXT]
+    previous = finder.lists[slot, PREVIOUS]
+    if following != NONE:
+        finder.lists[following, PREVIOUS] = previous
+    if previous != NONE:
+        finder.lists[previous, NEXT] = following
+    else:
+        finder.boxes[slots.rows[slot, MARK], FIRST] = following
+    slots.rows[slot, MARK] = NO_MARK
+
+
+@jit
+def start(finder: Exact, index: int) -> None:
+    """Begin an empty index: no boxes, all features wait."""
+    finder.state[index, ROOT] = NONE
+    finder.state[index, RARE] = _ALL_RARE
+    finder.state[index, HOLD] = 0
+
+
+@jit
+def ready(finder: Exact, ones: int) -> bool:
+    """Return whether `ones` features can change cells: each may need a cell and a box above it."""
+    return finder.boxes.shape[0] - finder.counts[USED] >= 2 * ones + 1
+
+
+@jit
+def touched(finder: Exact, slots: Slots, index: int, slot: int) -> None:
+    """Bring a slot whose counts have changed into the right cell."""
+    edges = finder.edges
+    a = slots.rows[slot, C0]
+    b = slots.rows[slot, C1]
+    cell = slots.rows[slot, MARK]
+    if cell == NO_MARK:
+        if a + b >= finder.state[index, RARE]:
+            _link(finder, slots, slot, finder.state[index, ROOT])
+        return
+    qa = finder.boxes[cell, QA]
+    qb = finder.boxes[cell, QB]
+    if edges[qa] <= a < edges[qa + 1] and edges[qb] <= b < edges[qb + 1]:
+        return
+    _unlink(finder, slots, slot)
+    above = np.int64(finder.boxes[cell, PARENT])
+    while not _covers(finder, above, bucket_of(edges, a), bucket_of(edges, b)):
+        above = np.int64(finder.boxes[above, PARENT])
+    _link(finder, slots, slot, above)
+    if finder.boxes[cell, FIRST] == NONE:
+        _prune(finder, cell)
+
+
+@jit
+def removing(finder: Exact, slots: Slots, index: int, slot: int) -> None:
+    """Take a slot that is about to be given back out of its cell."""
+    cell = slots.rows[slot, MARK]
+    if cell != NO_MARK:
+        _unlink(finder, slots, slot)
+        if finder.boxes[cell, FIRST] == NONE:
+            _prune(finder, cell)
+
+
+@jit
+def dropping(finder: Exact, slots: Slots, index: int) -> None:
+    """Give back the root of an index whose slots are gone."""
+    root = finder.state[index, ROOT]
+    if root != NONE:
+        _free_box(finder, root)
+    start(finder, index)
+
+
+# --- the search
+
+
+@jit
+def _rare_bound(criterion: Any, weight: int, n0: int, n1: int) -> float:
+    """Return a lower bound on the score of every feature whose weight is at most `weight`.
+
+    F is concave, so its minimum over {a + b <= weight} within the totals lies in a corner.
+    """
+    a = min(weight, n0)
+    b = min(weight, n1)
+    low = min(score(criterion, a, 0, n0, n1), score(criterion, 0, b, n0, n1))
+    if weight > n0:
+        low = min(low, score(criterion, n0, min(weight - n0, n1), n0, n1))
+    if weight > n1:
+        low = min(low, score(criterion, min(weight - n1, n0), n1, n0, n1))
+    return low
+
+
+@jit
+def _box_bound(finder: Exact, criterion: Any, box: int, n0: int, n1: int, grain: int) -> float:
+    """Return a lower bound on the scores in a box: the better of its two off-diagonal corners."""
+    width = 1 << finder.boxes[box, LEVEL]
+    qa = finder.boxes[box, QA]
+    qb = finder.boxes[box, QB]
+    edges = finder.edges
+    # Counts are multiples of the grain, so the highest one in a bucket is that far below the next edge.
+    a2 = min(edges[qa + width] - grain, n0)
+    b2 = min(edges[qb + width] - grain, n1)
+    return min(score(criterion, edges[qa], b2, n0, n1), score(criterion, a2, edges[qb], n0, n1))
+
+
+@jit
+def _search(
+    finder: Exact,
+    slots: Slots,
+    names: Names,
+    criterion: Any,
+    index: int,
+    excluded: int,
+    best: int,
+    best_value: float,
+    slack: float,
+) -> tuple[int, float]:
+    """Return the best slot in the cells and its score, starting from a candidate."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    grain = slots.heads[index, GRAIN]
+    rows = slots.rows
+    boxes = finder.boxes
+    stack = finder.stack
+    bounds = finder.bounds
+    stack[0] = finder.state[index, ROOT]
+    bounds[0] = -np.inf
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        box = stack[depth]
+        if bounds[depth] > best_value + slack:
+            continue
+        if boxes[box, LEVEL] > 0:
+            base = depth
+            for quadrant in range(4):
+                child = boxes[box, quadrant]
+                if child == NONE:
+                    continue
+                bound = _box_bound(finder, criterion, child, n0, n1, grain)
+                if bound > best_value + slack:
+                    continue
+                at = depth
+                while at > base and bounds[at - 1] < bound:  # the most promising child goes on top
+                    stack[at] = stack[at - 1]
+                    bounds[at] = bounds[at - 1]
+                    at -= 1
+                stack[at] = child
+                bounds[at] = bound
+                depth += 1
+            continue
+        slot = np.int64(boxes[box, FIRST])
+        last_a = np.int64(-1)
+        last_b = np.int64(-1)
+        value = np.inf
+        while slot != NONE:
+            a = rows[slot, C0]
+            b = rows[slot, C1]
+            if slot != excluded and a + b < n0 + n1:
+                if a != last_a or b != last_b:
+                    value = score(criterion, a, b, n0, n1)
+                    last_a = a
+                    last_b = b
+                if value < best_value or (
+                    value == best_value
+                    and (best == NONE or precedes(names, feature_of(slots, slot), feature_of(slots, best)))
+                ):
+                    best = slot
+                    best_value = value
+            slot = np.int64(finder.lists[slot, NEXT])
+    return best, best_value
+
+
+@jit
+def _wake(finder: Exact, slots: Slots, index: int, weight: int) -> bool:
+    """Put every waiting feature of at least this weight into a cell; False where the boxes ran short."""
+    if finder.state[index, ROOT] == NONE:
+        if not ready(finder, 1):
+            return False
+        finder.state[index, ROOT] = _new_box(finder, NONE, _LEVELS, 0, 0)
+    slot = slots.heads[index, CHAIN]
+    while slot != NONE:
+        if slots.rows[slot, MARK] == NO_MARK and slots.rows[slot, C0] + slots.rows[slot, C1] >= weight:
+            if not ready(finder, 1):
+                return False
+            _link(finder, slots, slot, finder.state[index, ROOT])
+        slot = np.int64(slots.chain[slot, OLDER])
+    return True
+
+
+@jit
+def _lower(
+    finder: Exact, slots: Slots, criterion: Any, index: int, best_value: float, slack: float
+) -> bool:
+    """Let fewer features wait, until those that do cannot beat the best; False where the boxes ran short."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    grain = slots.heads[index, GRAIN]
+    rare = finder.state[index, RARE]
+    while rare > grain and _rare_bound(criterion, rare - grain, n0, n1) <= best_value + slack:
+        rare >>= 1
+    if not _wake(finder, slots, index, rare):
+        return False
+    finder.state[index, RARE] = rare
+    finder.state[index, HOLD] = slots.heads[index, FEATURES] >> _HOLD_SHARE
+    return True
+
+
+@jit
+def find(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
+    """Return the best slot but `excluded`, NONE where nothing splits the node, SHORT where boxes ran out."""
+    if slots.heads[index, FEATURES] <= _SMALL:
+        return scan(slots, names, criterion, index, excluded)
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    grain = slots.heads[index, GRAIN]
+    slack = rounding(n0, n1)
+    best = slots.heads[index, BEST]
+    if best == excluded:
+        best = NONE
+    if best == NONE and finder.state[index, RARE] > grain and excluded == NONE:
+        # Nothing to start from: look once at all, rather than wake all for good.
+        best = scan(slots, names, criterion, index, excluded)
+        if best == NONE:
+            return NONE
+    best_value = np.inf
+    if best != NONE:
+        a = slots.rows[best, C0]
+        b = slots.rows[best, C1]
+        if a + b < n0 + n1:
+            best_value = score(criterion, a, b, n0, n1)
+        else:
+            best = NONE
+    while True:
+        if finder.state[index, ROOT] != NONE:
+            best, best_value = _search(
+                finder, slots, names, criterion, index, excluded, best, best_value, slack
+            )
+        rare = finder.state[index, RARE]
+        if rare <= grain or _rare_bound(criterion, rare - grain, n0, n1) > best_value + slack:
+            break
+        if not _lower(finder, slots, criterion, index, best_value, slack):
+            return SHORT
+    if finder.state[index, HOLD] > 0:
+        finder.state[index, HOLD] -= 1
+    elif excluded == NONE and rare <= n0 + n1:
+        # Raise only where twice as much would do: a margin, so that the threshold does not flutter.
+        if _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + slack:
+            finder.state[index, RARE] = 2 * rare
+    return best
+
+
+@jit
+def overfull(finder: Exact, slots: Slots, index: int) -> bool:
+    """Return whether some feature now occurs more often than its label: what a false delete leaves behind.
+
+    Only boxes that reach beyond the totals are entered, and a waiting feature weighs less than RARE.
+    """
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    if finder.state[index, ROOT] == NONE or finder.state[index, RARE] > min(n0, n1) + slots.heads[index, GRAIN]:
+        slot = slots.heads[index, CHAIN]
+        while slot != NONE:
+            if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
+                return True
+            slot = np.int64(slots.chain[slot, OLDER])
+        return False
+    finder.stack[0] = finder.state[index, ROOT]
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        box = finder.stack[depth]
+        width = 1 << finder.boxes[box, LEVEL]
+        if (
+            finder.edges[finder.boxes[box, QA] + width] - 1 <= n0
+            and finder.edges[finder.boxes[box, QB] + width] - 1 <= n1
+        ):
+            continue
+        if finder.boxes[box, LEVEL] > 0:
+            for quadrant in range(4):
+                if finder.boxes[box, quadrant] != NONE:
+                    finder.stack[depth] = finder.boxes[box, quadrant]
+                    depth += 1
+            continue
+        slot = np.int64(finder.boxes[box, FIRST])
+        while slot != NONE:
+            if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
+                return True
+            slot = np.int64(finder.lists[slot, NEXT])
+    return False
+
+
+# --- the arrays
+
+
+def make(indexes: int, capacity: int) -> Exact:
+    """Make the finder for so many indexes and slots."""
+    finder = Exact(
+        boxes=np.zeros((16, 8), np.int32),
+        lists=np.zeros((capacity, 2), np.int32),
+        state=np.zeros((indexes, 3), np.int64),
+        edges=_edges(),
+        stack=np.zeros(64, np.int32),
+        bounds=np.zeros(64, np.float64),
+        counts=np.array([0, 0, NONE], np.int64),
+    )
+    finder.state[:] = (NONE, _ALL_RARE, 0)
+    return finder
+
+
+def grown(finder: Exact, indexes: int, capacity: int) -> Exact:
+    """Return the finder with room for more indexes and slots."""
+    before = len(finder.state)
+    more = finder._replace(
+        lists=extended(finder.lists, max(capacity, len(finder.lists))),
+        state=extended(finder.state, max(indexes, before)),
+    )
+    more.state[before:] = (NONE, _ALL_RARE, 0)
+    return more
+
+
+def enlarged(finder: Exact) -> Exact:
+    """Return the finder with room for twice as many boxes."""
+    return finder._replace(boxes=extended(finder.boxes, 2 * len(finder.boxes)))
+
+
+def check(finder: Exact, slots: Slots) -> None:
+    """Raise AssertionError unless every invariant of the boxes holds. O(everything)."""
+    boxes, edges = finder.boxes, finder.edges
+    reached: list[int] = []
+    placed: list[int] = []
+    for index in range(len(finder.state)):
+        root, rare, hold = (int(x) for x in finder.state[index])
+        assert rare & (rare - 1) == 0
+        assert hold >= 0
+        todo = [root] if root != NONE else []
+        if todo:
+            assert boxes[root].tolist()[PARENT:] == [NONE, _LEVELS, 0, 0]
+        while todo:
+            box = todo.pop()
+            reached.append(box)
+            level, qa, qb = (int(x) for x in boxes[box, LEVEL:])
+            if level == 0:
+                before, slot = NONE, int(boxes[box, FIRST])
+                assert slot != NONE, "an empty cell was kept"
+                while slot != NONE:
+                    a, b = (int(x) for x in slots.rows[slot, [C0, C1]])
+                    assert edges[qa] <= a < edges[qa + 1], "a feature lies outside its cell"
+                    assert edges[qb] <= b < edges[qb + 1], "a feature lies outside its cell"
+                    assert slots.rows[slot, MARK] == box
+                    assert slots.rows[slot, 0] >> 32 == index
+                    assert finder.lists[slot, PREVIOUS] == before
+                    placed.append(slot)
+                    before, slot = slot, int(finder.lists[slot, NEXT])
+                continue
+            children = [int(child) for child in boxes[box, :4] if child != NONE]
+            assert box == root or len(children) > 1, "a box with one child was kept"
+            for quadrant, child in enumerate(boxes[box, :4].tolist()):
+                if child != NONE:
+                    assert boxes[child, PARENT] == box
+                    assert boxes[child, LEVEL] < level
+                    assert _covers(finder, box, int(boxes[child, QA]), int(boxes[child, QB]))
+                    assert _quadrant(finder, box, int(boxes[child, QA]), int(boxes[child, QB])) == quadrant
+                    todo.append(child)
+        slot = int(slots.heads[index, CHAIN])
+        while slot != NONE:
+            if slots.rows[slot, MARK] == NO_MARK:
+                assert slots.rows[slot, C0] + slots.rows[slot, C1] < rare, "a heavy feature is in no cell"
+            else:
+                placed.remove(slot)
+            slot = int(slots.chain[slot, OLDER])
+    assert not placed, "a slot is in a cell but not in its index"
+    free = []
+    box = int(finder.counts[FREE])
+    while box != NONE:
+        free.append(box)
+        box = int(boxes[box, PARENT])
+    assert sorted(reached + free) == list(range(int(finder.counts[HIGH]))), "a box is lost or in two places"
+    assert finder.counts[USED] == len(reached)

@@ -1,0 +1,54 @@
+"""The registry of split finders. A new finder is one file like scan.py and one line in `FINDERS`.
+
+A finder is a NamedTuple of arrays and these functions, the first argument being its state (the kernels
+compile a version of themselves for each):
+
+=============  ====================================================================================
+``start``      begin an empty index
+``ready``      can so many features be touched before the arrays must be enlarged?
+``touched``    the counts of a slot have changed
+``removing``   a slot is about to be given back
+``dropping``   the slots of an index are gone, the index goes too
+``find``       the best slot but one that is excluded; NONE, or SHORT: enlarge and ask again
+``overfull``   does some feature occur more often than its label?
+=============  ====================================================================================
+
+and ``make``, ``grown``, ``enlarged``, ``check`` outside kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from algorithms import exact, scan
+from algorithms.jit import dispatch
+
+
+class Finder(NamedTuple):
+    """How a finder is made."""
+
+    kind: type  # of its state
+    module: ModuleType
+    criterion: str | None  # the only criterion that it serves, None: any
+
+
+FINDERS: dict[str, Finder] = {
+    "exact": Finder(exact.Exact, exact, None),
+    "baseent": Finder(scan.Scan, scan, "entropy"),
+    "basegini": Finder(scan.Scan, scan, "gini"),
+}
+
+
+def _hook(name: str, doc: str) -> Callable[..., Any]:
+    return dispatch(doc, {finder.kind: getattr(finder.module, name) for finder in FINDERS.values()})
+
+
+start = _hook("start", "Begin an empty index.")
+ready = _hook("ready", "Return whether so many features can be touched before the arrays must be enlarged.")
+touched = _hook("touched", "Tell the finder that the counts of a slot have changed.")
+removing = _hook("removing", "Tell the finder that a slot is about to be given back.")
+dropping = _hook("dropping", "Tell the finder that an index whose slots are gone goes too.")
+find = _hook("find", "Return the best slot but one that is excluded, NONE, or SHORT.")
+overfull = _hook("overfull", "Return whether some feature occurs more often than its label.")

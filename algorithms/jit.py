@@ -1,0 +1,74 @@
+"""The one place that says how kernels are compiled, and how one kernel serves many kinds of state.
+
+Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
+Python that they are, which is how the tests read them with a debugger and check them a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.extending import overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _kernel_cache(function: Callable[..., Any]) -> str:
+    """Return the folder of compiled kernels for exactly these sources.
+
+    Numba looks only at the file of the outermost function when it decides whether a cached kernel is
+    stale, so an edit in a callee's file would go unnoticed. A folder named after all the sources
+    cannot be stale.
+    """
+    here = Path(__file__).resolve().parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted({*here.glob("*.py"), Path(function.__code__.co_filename).resolve()}):
+        digest.update(source.name.encode() + source.read_bytes())
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(base) / "anabranch" / "kernels" / digest.hexdigest()[:16])
+
+
+@contextmanager
+def _caching_into(folder: str) -> Iterator[None]:
+    # Numba reads the setting while it decorates; other users of numba in this process keep theirs.
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = previous or folder
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = previous
+
+
+def jit(function: F) -> F:
+    """Compile a kernel: cached on disk, GIL released, no fast-math (results must not depend on the CPU)."""
+    with _caching_into(_kernel_cache(function)):
+        compiled: F = numba.njit(cache=True, nogil=True, fastmath=False)(function)
+    return compiled
+
+
+def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """Make a function that calls the implementation registered for the type of its first argument.
+
+    Inside a kernel the choice is made while compiling and costs nothing; outside (and with the
+    compiler off) it is one dictionary look-up. `implementations` is read when a kernel that uses the
+    function is compiled, so registration must be complete by then.
+    """
+
+    def choose(state: Any, *rest: Any) -> Any:
+        return implementations[type(state)](state, *rest)
+
+    choose.__doc__ = doc
+
+    # Numba compares signatures, annotations included, so these two functions carry none.
+    @overload(choose)
+    def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        chosen = implementations[state.instance_class]
+        return lambda state, *rest: chosen(state, *rest)
+
+    return choose

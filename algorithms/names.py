@@ -1,0 +1,178 @@
+"""Interned byte strings: feature names (and the worker's model keys) as small numbers, and back.
+
+The arrays are the state; the dictionary is a cache of them. Numbers are given out again when a name
+goes, so nothing that leaves the pool may depend on them: ties are broken by the names' bytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Int32s, Int64s, UInt8s, extended
+from algorithms.jit import jit
+
+
+class Names(NamedTuple):
+    """The arrays of an interner, as kernels see them."""
+
+    start: Int64s  # int64[capacity], where the name starts in `text`
+    size: Int32s  # int32[capacity], its bytes; -1: the number is not in use
+    references: Int32s  # int32[capacity], how many slots name it
+    text: UInt8s  # uint8[...]
+    orphans: Int32s  # int32[capacity], stack of numbers whose last reference went
+    counts: Int64s  # int64[3]: numbers ever used, bytes of text used, orphans
+
+
+HIGH, TEXT, ORPHANS = 0, 1, 2
+NO_NAMES = Names(
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint8),
+    np.zeros(0, np.int32),
+    np.zeros(3, np.int64),
+)  # of a pool whose features are plain ids
+
+
+@jit
+def precedes(names: Names, j: int, k: int) -> bool:
+    """Return whether feature j comes before feature k: by the bytes of the name, else by the id."""
+    if names.start.size == 0:
+        return j < k
+    shorter = min(names.size[j], names.size[k])
+    for offset in range(shorter):
+        left = names.text[names.start[j] + offset]
+        right = names.text[names.start[k] + offset]
+        if left != right:
+            return left < right
+    return names.size[j] < names.size[k]
+
+
+@jit
+def refer(names: Names, number: int) -> None:
+    """Count one more reference to a name."""
+    if names.start.size > 0:
+        names.references[number] += 1
+
+
+@jit
+def release(names: Names, number: int) -> None:
+    """Count one reference less; a name without any is noted for `Interner.sweep`."""
+    if names.start.size > 0:
+        names.references[number] -= 1
+        if names.references[number] == 0:
+            # A name may come and go many times in one batch; past the stack's end the sweep looks at all.
+            if names.counts[ORPHANS] < names.orphans.size:
+                names.orphans[names.counts[ORPHANS]] = number
+            names.counts[ORPHANS] += 1
+
+
+class Interner:
+    """Byte strings to small numbers and back, with reference counts."""
+
+    def __init__(self, arrays: Names | None = None) -> None:
+        self.arrays = arrays or Names(
+            np.zeros(16, np.int64),
+            np.full(16, -1, np.int32),
+            np.zeros(16, np.int32),
+            np.zeros(256, np.uint8),
+            np.zeros(16, np.int32),
+            np.zeros(3, np.int64),
+        )
+        high = int(self.arrays.counts[HIGH])
+        self._numbers = {self.name(number): number for number in range(high) if self.arrays.size[number] >= 0}
+        self._free = [number for number in range(high - 1, -1, -1) if self.arrays.size[number] < 0]
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._numbers)
+
+    def name(self, number: int) -> bytes:
+        """Return the name behind a number in use."""
+        start, size = int(self.arrays.start[number]), int(self.arrays.size[number])
+        return self.arrays.text[start : start + size].tobytes()
+
+    def find(self, name: bytes) -> int | None:
+        """Return the number of a name, None where it has none."""
+        return self._numbers.get(name)
+
+    def intern(self, name: bytes) -> int:
+        """Return the number of a name; a new one has no references yet."""
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._add(name)
+        return number
+
+    def _add(self, name: bytes) -> int:
+        counts = self.arrays.counts
+        number = self._free.pop() if self._free else int(counts[HIGH])
+        if number == counts[HIGH]:
+            if number == len(self.arrays.start):
+                self._grow_numbers()
+            counts[HIGH] += 1
+        start = int(counts[TEXT])
+        if start + len(name) > len(self.arrays.text):
+            self._make_text_room(len(name))
+            start = int(counts[TEXT])
+        self.arrays.text[start : start + len(name)] = np.frombuffer(name, np.uint8)
+        self.arrays.start[number] = start
+        self.arrays.size[number] = len(name)
+        self.arrays.references[number] = 0
+        counts[TEXT] = start + len(name)
+        self._numbers[name] = number
+        return number
+
+    def _grow_numbers(self) -> None:
+        capacity = 2 * len(self.arrays.start)
+        size = extended(self.arrays.size, capacity)
+        size[capacity // 2 :] = -1
+        self.arrays = self.arrays._replace(
+            start=extended(self.arrays.start, capacity),
+            size=size,
+            references=extended(self.arrays.references, capacity),
+            orphans=extended(self.arrays.orphans, capacity),
+        )
+
+    def _make_text_room(self, more: int) -> None:
+        """Copy the names in use to a text of twice their length: what was forgotten goes."""
+        start, size = self.arrays.start, self.arrays.size
+        in_use = sorted(self._numbers.values())
+        needed = int(size[in_use].sum()) + more if in_use else more
+        text = np.zeros(max(256, 2 * needed), np.uint8)
+        end = 0
+        for number in in_use:
+            length = int(size[number])
+            text[end : end + length] = self.arrays.text[start[number] : start[number] + length]
+            start[number] = end
+            end += length
+        self.arrays.counts[TEXT] = end
+        self.arrays = self.arrays._replace(text=text)
+
+    def forget(self, number: int) -> None:
+        """Let go of a name in use; its number will be given out again."""
+        del self._numbers[self.name(number)]
+        self.arrays.size[number] = -1
+        self._free.append(number)
+
+    def sweep(self, interned: set[int]) -> None:
+        """Forget the names without references: of those just interned, and those that kernels released."""
+        arrays = self.arrays
+        noted = int(arrays.counts[ORPHANS])
+        if noted > len(arrays.orphans):
+            candidates = set(range(int(arrays.counts[HIGH])))
+        else:
+            candidates = interned.union(arrays.orphans[:noted].tolist())
+        arrays.counts[ORPHANS] = 0
+        for number in sorted(candidates):
+            if arrays.references[number] == 0 and arrays.size[number] >= 0:
+                self.forget(number)
+
+    def check(self) -> None:
+        """Raise AssertionError unless arrays and dictionary agree."""
+        arrays = self.arrays
+        in_use = [number for number in range(int(arrays.counts[HIGH])) if arrays.size[number] >= 0]
+        assert sorted(self._numbers.values()) == in_use
+        assert all(self._numbers[self.name(number)] == number for number in in_use)
+        assert sorted(in_use + self._free) == list(range(int(arrays.counts[HIGH])))

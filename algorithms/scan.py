@@ -1,0 +1,119 @@
+"""The O(d) scan over the features an index has seen: BASEENT and BASEGINI of paper 000, and our small cases."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Int64s
+from algorithms.criteria import score
+from algorithms.jit import jit
+from algorithms.names import Names, precedes
+from algorithms.slots import C0, C1, CHAIN, FEATURES, HIGH, KEY, N0, N1, NONE, OLDER, Slots, feature_of
+
+
+class Scan(NamedTuple):
+    """The scan keeps nothing of its own."""
+
+    nothing: Int64s  # int64[0]; a NamedTuple needs a field to be told apart by the compiler
+
+
+@jit
+def _better(slots: Slots, names: Names, slot: int, value: float, best: int, best_value: float) -> bool:
+    """Return whether a slot beats the best so far: by score, then by the order of features."""
+    if best == NONE or value < best_value:
+        return True
+    return value == best_value and precedes(names, feature_of(slots, slot), feature_of(slots, best))
+
+
+@jit
+def scan(slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
+    """Return the slot with the best score but `excluded`, NONE where no feature splits the node.
+
+    A feature that all examples have sends everything one way and is no split. O(features of the index).
+    """
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    rows = slots.rows
+    best = NONE
+    best_value = np.inf
+    high = slots.counts[HIGH]
+    # Where the index has most of the slots, reading them in a row beats following its chain.
+    in_a_row = slots.heads[index, FEATURES] * 2 > high
+    slot = high - 1 if in_a_row else slots.heads[index, CHAIN]
+    while slot >= 0:
+        if rows[slot, KEY] >> 32 == index and slot != excluded:
+            a = rows[slot, C0]
+            b = rows[slot, C1]
+            if a + b < n0 + n1:
+                value = score(criterion, a, b, n0, n1)
+                if value <= best_value and _better(slots, names, slot, value, best, best_value):
+                    best = slot
+                    best_value = value
+        slot = slot - 1 if in_a_row else np.int64(slots.chain[slot, OLDER])
+    return best
+
+
+@jit
+def start(finder: Scan, index: int) -> None:
+    """Nothing is kept for an index."""
+
+
+@jit
+def ready(finder: Scan, ones: int) -> bool:
+    """Nothing can run short."""
+    return True
+
+
+@jit
+def touched(finder: Scan, slots: Slots, index: int, slot: int) -> None:
+    """Nothing depends on a count."""
+
+
+@jit
+def removing(finder: Scan, slots: Slots, index: int, slot: int) -> None:
+    """Nothing refers to a slot."""
+
+
+@jit
+def dropping(finder: Scan, slots: Slots, index: int) -> None:
+    """Nothing refers to an index."""
+
+
+@jit
+def find(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
+    """Return the best slot but `excluded`, by looking at every feature."""
+    return scan(slots, names, criterion, index, excluded)
+
+
+@jit
+def overfull(finder: Scan, slots: Slots, index: int) -> bool:
+    """Return whether some feature now occurs more often than its label. O(features of the index)."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    slot = slots.heads[index, CHAIN]
+    while slot != NONE:
+        if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
+            return True
+        slot = np.int64(slots.chain[slot, OLDER])
+    return False
+
+
+def make(indexes: int, capacity: int) -> Scan:  # noqa: ARG001  (all finders are made alike)
+    """Make the finder."""
+    return Scan(np.zeros(0, np.int64))
+
+
+def grown(finder: Scan, indexes: int, capacity: int) -> Scan:  # noqa: ARG001
+    """Nothing grows."""
+    return finder
+
+
+def enlarged(finder: Scan) -> Scan:
+    """Nothing can run short."""
+    return finder
+
+
+def check(finder: Scan, slots: Slots) -> None:
+    """Nothing can be wrong."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.arrays import Float64s
-from algorithms.jit import dispatch, jit
+from algorithms.jit import dispatch, inlined, jit
 
 UNIT_BITS = 20
 UNIT = 1 << UNIT_BITS  # the weight of one unweighted example
@@ -63,7 +63,7 @@ def _xlogx(x: float) -> float:
     return x * log2(x) if x > 0.0 else 0.0
 
 
-@jit
+@inlined
 def _xlogx_units(table: Float64s, units: int) -> float:
     whole = units >> UNIT_BITS
     if whole < table.size and whole << UNIT_BITS == units:
@@ -71,14 +71,14 @@ def _xlogx_units(table: Float64s, units: int) -> float:
     return _xlogx(units * _PER_UNIT)
 
 
-@jit
+@inlined
 def entropy(criterion: Entropy, u: int, v: int) -> float:
     """Return (u + v) H(u / (u + v)) in bits; `u` and `v` are in units of 2^-20."""
     table = criterion.table
     return _xlogx_units(table, u + v) - (_xlogx_units(table, u) + _xlogx_units(table, v))
 
 
-@jit
+@inlined
 def gini(criterion: Gini, u: int, v: int) -> float:  # noqa: ARG001  (all criteria are called alike)
     """Return 2 u v / (u + v); `u` and `v` are in units of 2^-20."""
     total = u + v
@@ -122,7 +122,7 @@ impurity = dispatch(
 )
 
 
-@jit
+@inlined
 def score(criterion: Any, a: int, b: int, c0: int, c1: int) -> float:
     """Return F(a, b) = h(a, b) + h(c0 - a, c1 - b): lower is better.
 

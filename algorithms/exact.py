@@ -33,7 +33,7 @@ import numpy as np
 
 from algorithms.arrays import Float64s, Int32s, Int64s, extended
 from algorithms.criteria import UNIT_BITS, rounding, score
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
 from algorithms.scan import scan
 from algorithms.slots import (
@@ -97,7 +97,7 @@ def _edges() -> Int64s:
     return edges
 
 
-@jit
+@inlined
 def bucket_of(edges: Int64s, count: int) -> int:
     """Return the bucket of a count: exact up to 7, then four an octave."""
     if count < 8:
@@ -140,13 +140,13 @@ def _free_box(finder: Exact, box: int) -> None:
     finder.counts[USED] -= 1
 
 
-@jit
+@inlined
 def _covers(finder: Exact, box: int, qa: int, qb: int) -> bool:
     level = finder.boxes[box, LEVEL]
     return ((qa ^ finder.boxes[box, QA]) | (qb ^ finder.boxes[box, QB])) >> level == 0
 
 
-@jit
+@inlined
 def _quadrant(finder: Exact, box: int, qa: int, qb: int) -> int:
     """Return which child of a box a point belongs to."""
     level = finder.boxes[box, LEVEL] - 1
@@ -247,7 +247,7 @@ def ready(finder: Exact, ones: int) -> bool:
     return finder.boxes.shape[0] - finder.counts[USED] >= 2 * ones + 1
 
 
-@jit
+@inlined
 def touched(finder: Exact, slots: Slots, index: int, slot: int) -> None:
     """Bring a slot whose counts have changed into the right cell."""
     edges = finder.edges
@@ -260,11 +260,18 @@ def touched(finder: Exact, slots: Slots, index: int, slot: int) -> None:
         return
     qa = finder.boxes[cell, QA]
     qb = finder.boxes[cell, QB]
-    if edges[qa] <= a < edges[qa + 1] and edges[qb] <= b < edges[qb + 1]:
-        return
+    if a < edges[qa] or a >= edges[qa + 1] or b < edges[qb] or b >= edges[qb + 1]:
+        _move(finder, slots, slot, cell)
+
+
+@jit
+def _move(finder: Exact, slots: Slots, slot: int, cell: int) -> None:
+    """Take a slot from a cell that it has outgrown to the right one: up to a box that covers both, and down."""
+    qa = bucket_of(finder.edges, slots.rows[slot, C0])
+    qb = bucket_of(finder.edges, slots.rows[slot, C1])
     _unlink(finder, slots, slot)
     above = np.int64(finder.boxes[cell, PARENT])
-    while not _covers(finder, above, bucket_of(edges, a), bucket_of(edges, b)):
+    while not _covers(finder, above, qa, qb):
         above = np.int64(finder.boxes[above, PARENT])
     _link(finder, slots, slot, above)
     if finder.boxes[cell, FIRST] == NONE:
@@ -309,7 +316,7 @@ def _rare_bound(criterion: Any, weight: int, n0: int, n1: int) -> float:
     return low
 
 
-@jit
+@inlined
 def _box_bound(finder: Exact, criterion: Any, box: int, n0: int, n1: int, grain: int) -> float:
     """Return a lower bound on the scores in a box: the better of its two off-diagonal corners."""
     width = 1 << finder.boxes[box, LEVEL]

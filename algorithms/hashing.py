@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from algorithms.arrays import Int64s
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 
 _M31 = (1 << 31) - 1
 _M32 = (1 << 32) - 1
 
 
-@jit
+@inlined
 def mix(x: int, y: int) -> int:
     """Return a 32-bit hash of two numbers below 2^32; sequential inputs scatter."""
     h = ((x * 0x2545F491) ^ (y * 0x5851F42D)) & _M32
@@ -29,13 +29,13 @@ def mix(x: int, y: int) -> int:
     return h ^ (h >> 16)
 
 
-@jit
+@inlined
 def entry_row(entry: int) -> int:
     """Return the row number in a table entry (not 0)."""
     return (entry & _M31) - 1
 
 
-@jit
+@inlined
 def entry_hash(entry: int) -> int:
     """Return the hash in a table entry."""
     return entry >> 31

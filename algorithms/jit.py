@@ -45,10 +45,25 @@ def _caching_into(folder: str) -> Iterator[None]:
         numba.config.CACHE_DIR = previous
 
 
+# No fast-math: results must not depend on the CPU. `_nrt` off: kernels work in place and allocate nothing, so
+# the counting of array references, which would cost more than the work itself, is left out.
+_OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
+
+
 def jit(function: F) -> F:
-    """Compile a kernel: cached on disk, GIL released, no fast-math (results must not depend on the CPU)."""
+    """Compile a kernel: cached on disk, GIL released. A kernel must not allocate or slice arrays."""
     with _caching_into(_kernel_cache(function)):
-        compiled: F = numba.njit(cache=True, nogil=True, fastmath=False)(function)
+        compiled: F = numba.njit(cache=True, **_OPTIONS)(function)
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """Compile a small function into its callers: for what runs for every one of an example.
+
+    A state of a dozen arrays is a hundred machine words, which a call would push and pop.
+    """
+    with _caching_into(_kernel_cache(function)):
+        compiled: F = numba.njit(cache=True, forceinline=True, **_OPTIONS)(function)
     return compiled
 
 
@@ -66,7 +81,7 @@ def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Calla
     choose.__doc__ = doc
 
     # Numba compares signatures, annotations included, so these two functions carry none.
-    @overload(choose)
+    @overload(choose, jit_options={"forceinline": True, **_OPTIONS})
     def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
         chosen = implementations[state.instance_class]
         return lambda state, *rest: chosen(state, *rest)

@@ -100,7 +100,8 @@ def _squeeze(ledger: Ledger, features: UInt32s) -> None:
         if ledger.rows[row, STATE] == LIVE:
             start = ledger.rows[row, START]
             length = ledger.rows[row, LENGTH]
-            features[end : end + length] = ledger.features[start : start + length]
+            for at in range(length):
+                features[end + at] = ledger.features[start + at]
             ledger.rows[row, START] = end
             end += length
     ledger.counts[END] = end
@@ -217,7 +218,8 @@ def add(
     rows[row, START] = counts[END]
     rows[row, LENGTH] = stop - start
     end = counts[END]
-    ledger.features[end : end + stop - start] = features[start:stop]
+    for at in range(stop - start):
+        ledger.features[end + at] = features[start + at]
     counts[END] += stop - start
     counts[HELD] += stop - start
     rows[row, TWIN] = elder

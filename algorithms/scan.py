@@ -8,7 +8,7 @@ import numpy as np
 
 from algorithms.arrays import Int64s
 from algorithms.criteria import score
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
 from algorithms.slots import C0, C1, CHAIN, FEATURES, HIGH, KEY, N0, N1, NONE, OLDER, Slots, feature_of
 
@@ -66,7 +66,7 @@ def ready(finder: Scan, ones: int) -> bool:
     return True
 
 
-@jit
+@inlined
 def touched(finder: Scan, slots: Slots, index: int, slot: int) -> None:
     """Nothing depends on a count."""
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from algorithms import hashing
 from algorithms.arrays import Int32s, Int64s, extended
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 
 # Columns of `Slots.rows`. (C0, C1) are c_j10 and c_j11, int64 in units of 2^-20.
 KEY, C0, C1 = 0, 1, 2
@@ -88,7 +88,8 @@ def grown(slots: Slots, indexes: int, capacity: int) -> Slots:
 @jit
 def reset(slots: Slots, index: int) -> None:
     """Make the head of an index that of an empty one."""
-    slots.heads[index, :] = 0
+    for column in range(HEAD_COLUMNS):
+        slots.heads[index, column] = 0
     slots.heads[index, CHAIN] = NONE
     slots.heads[index, BEST] = NONE
 
@@ -99,13 +100,13 @@ def room(slots: Slots) -> int:
     return slots.rows.shape[0] - slots.counts[USED]
 
 
-@jit
+@inlined
 def feature_of(slots: Slots, slot: int) -> int:
     """Return the feature of a slot."""
     return slots.rows[slot, KEY] & 0xFFFFFFFF
 
 
-@jit
+@inlined
 def lookup(slots: Slots, index: int, feature: int) -> int:
     """Return the slot of (index, feature), or NONE."""
     table = slots.table

@@ -6,9 +6,11 @@ goes, so nothing that leaves the pool may depend on them: ties are broken by the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.arrays import Int32s, Int64s, UInt8s, extended
 from algorithms.jit import jit
@@ -105,6 +107,10 @@ class Interner:
             number = self._add(name)
         return number
 
+    def intern_all(self, names: Iterable[bytes]) -> list[int]:
+        """Return the numbers of many names."""
+        return [self._numbers[name] if name in self._numbers else self.intern(name) for name in names]
+
     def _add(self, name: bytes) -> int:
         counts = self.arrays.counts
         number = self._free.pop() if self._free else int(counts[HIGH])
@@ -156,17 +162,15 @@ class Interner:
         self.arrays.size[number] = -1
         self._free.append(number)
 
-    def sweep(self, interned: set[int]) -> None:
+    def sweep(self, interned: npt.NDArray[Any]) -> None:
         """Forget the names without references: of those just interned, and those that kernels released."""
         arrays = self.arrays
         noted = int(arrays.counts[ORPHANS])
-        if noted > len(arrays.orphans):
-            candidates = set(range(int(arrays.counts[HIGH])))
-        else:
-            candidates = interned.union(arrays.orphans[:noted].tolist())
         arrays.counts[ORPHANS] = 0
-        for number in sorted(candidates):
-            if arrays.references[number] == 0 and arrays.size[number] >= 0:
+        released = arrays.orphans[:noted] if noted <= len(arrays.orphans) else np.arange(arrays.counts[HIGH])
+        candidates = np.unique(np.concatenate([interned, released]).astype(np.int64))
+        for number in candidates[arrays.references[candidates] == 0].tolist():
+            if arrays.size[number] >= 0:
                 self.forget(number)
 
     def check(self) -> None:

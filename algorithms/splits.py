@@ -132,12 +132,14 @@ class Decisions(NamedTuple):
     runner_up: Int64s  # int64[k], likewise the second best
     totals: Int64s  # int64[k, 2], weights of the labels in the node
     present: Int64s  # int64[k, 2], among the examples with the feature
+    events: Int64s  # int64[k], how many events the index had applied
     score: Float64s  # float64[k], of the best; the node's own impurity where there is none
     runner_up_score: Float64s  # float64[k]
     impurity: Float64s  # float64[k], of the node itself
     asked: Int64s  # int64[p], the events that were predictions
     leaf: Int64s  # int64[p]: 0 no split yet, 1 feature absent, 2 feature present
     weights: Int64s  # int64[p, 2], weights of the labels in that leaf
+    changes: int  # how often a best feature became another, as far as was looked
 
 
 class _Out(NamedTuple):
@@ -146,10 +148,10 @@ class _Out(NamedTuple):
     status: Int8s
     event: Int64s
     due: Int8s
-    numbers: Int64s  # int64[n, 6]: feature, runner-up, n0, n1, a, b
+    numbers: Int64s  # int64[n, 7]: feature, runner-up, n0, n1, a, b, events
     scores: Float64s  # float64[n, 3]: best, runner-up, node
     asked: Int64s  # int64[n, 4]: event, leaf, weights
-    counts: Int64s  # int64[2]: decisions, predictions
+    counts: Int64s  # int64[3]: decisions, predictions, changes of a best feature
     scratch: Int32s  # the slots of one example
 
 
@@ -412,12 +414,14 @@ def _decide(pool: _Pool, rules: Rules, criterion: Any, index: int, event: int, t
     )
     tree_due = _is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])
     watched = rules.split_when == _CHANGE or rules.tree_when == _CHANGE
+    changed = 0
     if split_due or tree_due or watched:
         best = _best(pool, criterion, index)
         if best == SHORT:
             return False
         feature = feature_of(pool.slots, best) if best != NONE else NONE
         if feature != heads[index, LAST]:
+            changed = 1
             split_due = split_due or rules.split_when == _CHANGE
             tree_due = tree_due or rules.tree_when == _CHANGE
         if split_due or tree_due:
@@ -428,6 +432,7 @@ def _decide(pool: _Pool, rules: Rules, criterion: Any, index: int, event: int, t
                 return False
             _write(pool, criterion, index, event, best, runner_up, split_due, tree_due, out)
         heads[index, LAST] = feature
+        out.counts[2] += changed
     heads[index, SPLIT_PERIOD] = _period(
         rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD]
     )
@@ -467,6 +472,7 @@ def _write(
     out.numbers[at, 3] = pool.slots.heads[index, N1]
     out.numbers[at, 4] = pool.slots.rows[best, C0] if best != NONE else 0
     out.numbers[at, 5] = pool.slots.rows[best, C1] if best != NONE else 0
+    out.numbers[at, 6] = pool.heads[index, EVENTS]
     out.scores[at, 0] = _score_of(pool, criterion, index, best)
     out.scores[at, 1] = _score_of(pool, criterion, index, runner_up)
     out.scores[at, 2] = _score_of(pool, criterion, index, NONE)
@@ -676,10 +682,10 @@ class SplitPool:
             status=np.zeros(n, np.int8),
             event=np.empty(n, np.int64),
             due=np.empty(n, np.int8),
-            numbers=np.empty((n, 6), np.int64),
+            numbers=np.empty((n, 7), np.int64),
             scores=np.empty((n, 3), np.float64),
             asked=np.empty((n, 4), np.int64),
-            counts=np.zeros(2, np.int64),
+            counts=np.zeros(3, np.int64),
             scratch=np.empty(max(longest, self._longest_live), np.int32),
         )
         if self.rules.tracked or batch.named.any():
@@ -771,7 +777,7 @@ class SplitPool:
             feature=np.array(numbers, np.uint32),
         )
         status = Status(int(self.apply(batch).status[0]))
-        self.sweep(set(numbers))
+        self.sweep(batch.feature)
         return status
 
     def _number(self, feature: int | bytes) -> int:
@@ -812,14 +818,16 @@ class SplitPool:
 
     # --- state
 
-    def sweep(self, interned: set[int]) -> None:
+    def sweep(self, interned: Int64s | UInt32s) -> None:
         """Forget the names that nothing refers to any more: of those just interned, and of deleted features."""
         if self.names:
             self.names.sweep(interned)
 
-    def is_alive(self, index: int) -> bool:
-        """Return whether an index has learned something since it was last dropped."""
-        return index < len(self._pool.heads) and bool(self._pool.heads[index, ALIVE])
+    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which of these indexes have learned something since they were last dropped."""
+        known = indexes < len(self._pool.heads)
+        alive: npt.NDArray[np.bool_] = known & (self._pool.heads[np.where(known, indexes, 0), ALIVE] > 0)
+        return alive
 
     @property
     def alive(self) -> int:
@@ -904,7 +912,7 @@ def _find(pool: _Pool, criterion: Any, index: int, excluded: int) -> int:
 
 
 def _trimmed(out: _Out) -> Decisions:
-    decisions, predictions = out.counts.tolist()
+    decisions, predictions, changes = out.counts.tolist()
     numbers, scores, asked = out.numbers[:decisions], out.scores[:decisions], out.asked[:predictions]
     return Decisions(
         status=out.status,
@@ -914,10 +922,12 @@ def _trimmed(out: _Out) -> Decisions:
         runner_up=numbers[:, 1],
         totals=numbers[:, 2:4],
         present=numbers[:, 4:6],
+        events=numbers[:, 6],
         score=scores[:, 0],
         runner_up_score=scores[:, 1],
         impurity=scores[:, 2],
         asked=asked[:, 0],
         leaf=asked[:, 1],
         weights=asked[:, 2:4],
+        changes=changes,
     )

@@ -1,0 +1,410 @@
+"""The oracle of the split models: the same behaviour from dictionaries and lists, in the plainest words.
+
+`NaiveSplits` is written from what `SplitPool` promises, not from how it works. It shares one thing with
+it: the scalar `criteria.score`, because ties are decided on floats. `Pair` feeds both and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+
+from algorithms.criteria import CRITERIA, UNIT, score
+from algorithms.splits import (
+    MAX_TOTAL,
+    SPLIT_DUE,
+    TREE_DUE,
+    Batch,
+    Emit,
+    OnDuplicate,
+    Op,
+    SplitPool,
+    Status,
+    When,
+)
+
+Feature: TypeAlias = int | bytes
+Features: TypeAlias = tuple[Feature, ...]
+
+
+def budget(examples: int) -> int:
+    """Return how many examples to try: a tenth where the compiler is off and kernels are slow."""
+    return max(1, examples // 10) if numba.config.DISABLE_JIT else examples
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `SplitPool`, with the same meaning and defaults."""
+
+    finder: str = "exact"
+    criterion: str = "entropy"
+    window: int | None = None
+    verify_deletes: bool = False
+    on_duplicate: OnDuplicate = OnDuplicate.REJECT
+    names: bool = False
+    splits: Emit = Emit(When.CHANGE)
+    trees: Emit = Emit()
+    max_indexes: int = 1 << 30
+    max_live_ids: int = 1 << 30
+
+    def pool(self) -> SplitPool:
+        """Return a new pool with these settings."""
+        return SplitPool(**vars(self))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; the weight is in units of 2^-20."""
+
+    op: Op
+    features: Features = ()
+    label: int = 0
+    weight: int = UNIT
+    id: int | None = None
+    index: int = 0
+    time: int = 1
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was due after an event; the scores as hexadecimal text, so that equal means equal to the bit."""
+
+    due: int
+    feature: Feature | None
+    runner_up: Feature | None
+    totals: tuple[int, int]
+    present: tuple[int, int]
+    score: str
+    runner_up_score: str
+    impurity: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The leaf that an example falls into: 0 no split yet, 1 feature absent, 2 feature present."""
+
+    leaf: int
+    weights: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that an event led to."""
+
+    status: Status
+    decision: Decision | None = None
+    prediction: Prediction | None = None
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best split and the second best of a node."""
+
+    feature: Feature | None
+    runner_up: Feature | None
+    present: tuple[int, int]
+    score: float
+    runner_up_score: float
+    impurity: float
+
+
+@dataclass
+class _Index:
+    totals: list[int] = field(default_factory=lambda: [0, 0])
+    counts: dict[Feature, list[int]] = field(default_factory=dict)
+    live: list[Event] = field(default_factory=list)  # the inserts that can be told apart, oldest first
+    dropped: list[int] = field(default_factory=list)  # ids that the window dropped, oldest first
+    events: int = 0
+    last: Feature | None = None
+    periods: dict[str, int] = field(default_factory=dict)
+
+    def add(self, example: Event, sign: int) -> None:
+        self.totals[example.label] += sign * example.weight
+        for feature in example.features:
+            self.counts.setdefault(feature, [0, 0])[example.label] += sign * example.weight
+            if self.counts[feature] == [0, 0]:
+                del self.counts[feature]
+
+    def could_hold(self, example: Event) -> bool:
+        """Return whether the counts allow that the example is among those counted."""
+        n = list(self.totals)
+        n[example.label] -= example.weight
+        for feature in example.features:
+            if self.counts.get(feature, [0, 0])[example.label] < example.weight:
+                return False
+        for feature, counts in self.counts.items():
+            left = list(counts)
+            left[example.label] -= example.weight if feature in example.features else 0
+            if left[0] > n[0] or left[1] > n[1]:
+                return False
+        return n[example.label] >= 0
+
+    def named(self, id: int | None) -> Event | None:
+        return next((example for example in self.live if example.id == id), None)
+
+
+class NaiveSplits:
+    """Split models in dictionaries and lists."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.indexes: dict[int, _Index] = {}
+        self.tracked = settings.verify_deletes or settings.window is not None
+        self._criterion = CRITERIA[settings.criterion][2](1024)
+        self._scores: dict[tuple[int, int, int, int], float] = {}
+
+    def apply(self, event: Event) -> Outcome:
+        """Apply one event."""
+        if event.op == Op.DROP:
+            self.indexes.pop(event.index, None)
+            return Outcome(Status.APPLIED)
+        if event.op == Op.PREDICT:
+            return Outcome(Status.APPLIED, prediction=self._predict(event))
+        status = self._insert(event) if event.op == Op.INSERT else self._delete(event)
+        if status != Status.APPLIED:
+            return Outcome(status)
+        self.indexes[event.index].events += 1
+        return Outcome(status, decision=self._decide(event))
+
+    def best(self, index: int) -> Best:
+        """Return the best split and the second best of an index."""
+        state = self.indexes.get(index, _Index())
+        n0, n1 = state.totals
+        ranked = sorted(
+            (self._score(a, b, n0, n1), feature)
+            for feature, (a, b) in state.counts.items()
+            if n0 > 0 and n1 > 0 and a + b < n0 + n1  # else there is nothing to part
+        )
+        impurity = self._score(0, 0, n0, n1)
+        first, second, *_ = [*ranked, (impurity, None), (impurity, None)]
+        a, b = state.counts[first[1]] if first[1] is not None else (0, 0)
+        return Best(first[1], second[1], (a, b), first[0], second[0], impurity)
+
+    def live_ids(self) -> int:
+        """Return how many named examples are live."""
+        return sum(example.id is not None for state in self.indexes.values() for example in state.live)
+
+    def _score(self, a: int, b: int, n0: int, n1: int) -> float:
+        point = (a, b, n0, n1)
+        if point not in self._scores:
+            self._scores[point] = float(score(self._criterion, *point))
+        return self._scores[point]
+
+    def _insert(self, event: Event) -> Status:
+        state = self.indexes.get(event.index)
+        if state is None and len(self.indexes) >= self.settings.max_indexes:
+            return Status.TOO_MANY_INDEXES
+        state = state or _Index()
+        if sum(state.totals) + event.weight >= MAX_TOTAL:
+            return Status.COUNT_OVERFLOW
+        if event.id is not None:
+            old = state.named(event.id)
+            if old is not None:
+                if self.settings.on_duplicate == OnDuplicate.IGNORE:
+                    return Status.IGNORED
+                if self.settings.on_duplicate == OnDuplicate.REJECT:
+                    return Status.DUPLICATE_ID
+                if not self.tracked and not state.could_hold(old):
+                    return Status.ABSENT_EXAMPLE
+                self._forget(state, old)
+            elif self.live_ids() >= self.settings.max_live_ids:
+                return Status.TOO_MANY_LIVE_IDS
+            if event.id in state.dropped:
+                state.dropped.remove(event.id)
+        self.indexes[event.index] = state
+        state.add(event, 1)
+        if event.id is not None or self.tracked:
+            state.live.append(event)
+        if self.settings.window is not None and len(state.live) > self.settings.window:
+            oldest = state.live[0]
+            self._forget(state, oldest)
+            if oldest.id is not None:
+                state.dropped = [*state.dropped, oldest.id][-self.settings.window :]
+        return Status.APPLIED
+
+    def _forget(self, state: _Index, example: Event) -> None:
+        state.add(example, -1)
+        newest_first = range(len(state.live) - 1, -1, -1)
+        del state.live[next(at for at in newest_first if state.live[at] is example)]
+
+    def _delete(self, event: Event) -> Status:
+        state = self.indexes.get(event.index, _Index())
+        if event.id is not None:
+            example = state.named(event.id)
+            if example is None:
+                return Status.ALREADY_DROPPED if event.id in state.dropped else Status.ABSENT_ID
+            if not self.tracked and not state.could_hold(example):
+                return Status.ABSENT_EXAMPLE
+            self._forget(state, example)
+            return Status.APPLIED
+        if not self.tracked:
+            if not state.could_hold(event):
+                return Status.ABSENT_EXAMPLE
+            state.add(event, -1)
+            return Status.APPLIED
+        for example in reversed(state.live):  # of equal ones the newest goes
+            if example.id is None and _content(example) == _content(event):
+                self._forget(state, example)
+                return Status.APPLIED
+        return Status.ABSENT_EXAMPLE
+
+    def _predict(self, event: Event) -> Prediction:
+        best = self.best(event.index)
+        n0, n1 = self.indexes.get(event.index, _Index()).totals
+        a, b = best.present
+        if best.feature is None:
+            return Prediction(0, (n0, n1))
+        if best.feature in event.features:
+            return Prediction(2, (a, b))
+        return Prediction(1, (n0 - a, n1 - b))
+
+    def _decide(self, event: Event) -> Decision | None:
+        state = self.indexes[event.index]
+        best = self.best(event.index)
+        changed = best.feature != state.last
+        state.last = best.feature
+        due = 0
+        for bit, emit in ((SPLIT_DUE, self.settings.splits), (TREE_DUE, self.settings.trees)):
+            if emit.when == When.CHANGE and changed:
+                due |= bit
+            if emit.when == When.EVERY and state.events % emit.argument == 0:
+                due |= bit
+            if emit.when == When.EVERY_MS:
+                period = event.time // emit.argument
+                before = state.periods.get(str(bit), period)
+                due |= bit if period > before else 0
+                state.periods[str(bit)] = max(before, period)
+        if not due:
+            return None
+        return Decision(
+            due,
+            best.feature,
+            best.runner_up,
+            (state.totals[0], state.totals[1]),
+            best.present,
+            best.score.hex(),
+            best.runner_up_score.hex(),
+            best.impurity.hex(),
+        )
+
+
+def _content(example: Event) -> tuple[frozenset[Feature], int, int]:
+    return frozenset(example.features), example.label, example.weight
+
+
+def batch_of(events: Sequence[Event], pool: SplitPool) -> Batch:
+    """Return the events in columns; names are interned in the pool."""
+    lengths = [len(event.features) for event in events]
+    flat = [feature for event in events for feature in event.features]
+    ids = [-1 if event.id is None else event.id for event in events]
+    named = np.array([event.id is not None for event in events], np.int8)
+    return Batch(
+        index=np.array([event.index for event in events], np.int32),
+        op=np.array([event.op for event in events], np.int8),
+        label=np.array([event.label for event in events], np.int8),
+        weight=np.array([event.weight for event in events], np.int64),
+        time=np.array([event.time for event in events], np.int64),
+        named=named,
+        id_high=np.array([id * 7919 if id >= 0 else 0 for id in ids], np.int64),
+        id_low=np.array([id if id >= 0 else 0 for id in ids], np.int64),
+        pointer=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+        feature=np.array([_number(feature, pool) for feature in flat], np.uint32),
+    )
+
+
+def _number(feature: Feature, pool: SplitPool) -> int:
+    if isinstance(feature, int):
+        return feature
+    assert pool.names is not None
+    return pool.names.intern(feature)
+
+
+def outcomes(pool: SplitPool, events: Sequence[Event]) -> list[Outcome]:
+    """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
+    batch = batch_of(events, pool)
+    answer = pool.apply(batch)
+    decisions: dict[int, Decision] = {}
+    for at, event in enumerate(answer.event.tolist()):
+        decisions[event] = Decision(
+            int(answer.due[at]),
+            _named(answer.feature[at], pool),
+            _named(answer.runner_up[at], pool),
+            (int(answer.totals[at, 0]), int(answer.totals[at, 1])),
+            (int(answer.present[at, 0]), int(answer.present[at, 1])),
+            float(answer.score[at]).hex(),
+            float(answer.runner_up_score[at]).hex(),
+            float(answer.impurity[at]).hex(),
+        )
+    predictions = {
+        event: Prediction(int(leaf), (int(weights[0]), int(weights[1])))
+        for event, leaf, weights in zip(answer.asked, answer.leaf, answer.weights, strict=True)
+    }
+    pool.sweep(set(batch.feature.tolist()))
+    return [
+        Outcome(Status(status), decisions.get(at), predictions.get(at))
+        for at, status in enumerate(answer.status.tolist())
+    ]
+
+
+def _named(number: Any, pool: SplitPool) -> Feature | None:
+    if number == -1:
+        return None
+    return int(number) if pool.names is None else pool.names.name(int(number))
+
+
+class Pair:
+    """A pool and its oracle, fed alike and compared after every batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.pool = settings.pool()
+        self.twin = NaiveSplits(settings)
+
+    def feed(self, events: Iterable[Event]) -> list[Outcome]:
+        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
+        events = list(events)
+        return self.compare(events, [self.twin.apply(event) for event in events])
+
+    def compare(self, events: Sequence[Event], expected: list[Outcome]) -> list[Outcome]:
+        """Apply to the pool what the oracle has applied already."""
+        got = outcomes(self.pool, events)
+        for at, event in enumerate(events):
+            assert got[at] == expected[at], f"event {at}: {event}"
+        for index in sorted({event.index for event in events}):
+            self.compare_best(index)
+        return got
+
+    def compare_best(self, index: int) -> None:
+        """Compare the best split and the totals of an index."""
+        twin = self.twin.best(index)
+        split = self.pool.best(index)
+        state = self.twin.indexes.get(index, _Index())
+        assert (split.feature, split.runner_up) == (twin.feature, twin.runner_up)
+        assert (split.totals, split.present) == (tuple(state.totals), twin.present)
+        assert split.score.hex() == twin.score.hex()
+        assert split.runner_up_score.hex() == twin.runner_up_score.hex()
+        assert self.pool.features(index) == len(state.counts)
+        assert self.pool.is_alive(index) == (index in self.twin.indexes)
+
+    def check(self) -> None:
+        """Raise AssertionError unless the pool's invariants hold and its sizes are the oracle's."""
+        self.pool.check()
+        states = self.twin.indexes.values()
+        assert self.pool.alive == len(states)
+        assert self.pool.slots == sum(len(state.counts) for state in states)
+        assert self.pool.live_examples == sum(len(state.live) for state in states)
+        if self.twin.tracked:
+            for state in states:
+                again = _Index()
+                for example in state.live:
+                    again.add(example, 1)
+                assert (again.totals, again.counts) == (state.totals, state.counts)
+
+    def restored(self) -> None:
+        """Go on with a copy of the pool's state in a new pool."""
+        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
+        self.pool = self.settings.pool().restore(arrays)

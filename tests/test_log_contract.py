@@ -1,0 +1,540 @@
+"""What every log does, whatever keeps the records; an adapter joins by adding itself to `BACKENDS`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Protocol, TypeAlias, overload
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import Headers, Log, LogError, OutRecord, Records, TopicPartition
+
+PATIENCE = 10.0  # seconds that a log may take to deliver what is there
+Content: TypeAlias = tuple[bytes | None, bytes | None, Headers, int]  # key, value, headers, timestamp
+
+
+class Opener(Protocol):
+    """Opens the log under test once more, as another process would."""
+
+    def __call__(self, group: str = "readers") -> Log:
+        """Return the log as a member of `group` sees it."""
+        ...
+
+
+@contextmanager
+def embedded(folder: Path) -> Iterator[Opener]:
+    """Yield what opens one embedded log."""
+    opened: list[EmbeddedLog] = []
+
+    def open_log(group: str = "readers") -> Log:
+        opened.append(EmbeddedLog(folder / "log.db", group=group))
+        return opened[-1]
+
+    yield open_log
+    for log in opened:
+        log.close()
+
+
+BACKENDS: dict[str, Callable[[Path], AbstractContextManager[Opener]]] = {"embedded": embedded}
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+def open_log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Yield what opens the log under test."""
+    with BACKENDS[request.param](tmp_path) as opener:
+        yield opener
+
+
+@pytest.fixture
+def log(open_log: Opener) -> Log:
+    """Return the log under test, opened once."""
+    return open_log()
+
+
+@pytest.fixture
+def topic() -> str:
+    """Name a topic that no other test has used, for logs that outlive a test."""
+    return f"events-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def source(log: Log, topic: str) -> TopicPartition:
+    """Return the only partition of a new topic."""
+    log.create_topic(topic, 1)
+    return TopicPartition(topic, 0)
+
+
+class Interrupted(Sequence[OutRecord]):
+    """Outputs that call `interrupt` when the log has taken half of them."""
+
+    def __init__(self, records: Sequence[OutRecord], interrupt: Callable[[], object]) -> None:
+        self.records = records
+        self.interrupt = interrupt
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, index: int) -> OutRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[OutRecord]: ...
+    def __getitem__(self, index: int | slice) -> OutRecord | Sequence[OutRecord]:
+        if index == len(self.records) // 2:
+            self.interrupt()
+        return self.records[index]
+
+
+def out(
+    source: TopicPartition,
+    value: bytes | None = b"value",
+    *,
+    key: bytes | None = b"key",
+    headers: Headers = (),
+    timestamp: int = 1_700_000_000_000,
+) -> OutRecord:
+    """Return a record for a partition."""
+    return OutRecord(*source, key, value, headers, timestamp)
+
+
+def numbered(source: TopicPartition, how_many: int) -> list[OutRecord]:
+    """Return records whose values are 0, 1, 2, ..."""
+    return [out(source, b"%d" % number) for number in range(how_many)]
+
+
+def drain(log: Log, how_many: int, limit: int = 1_000) -> list[Records]:
+    """Poll until so many records have come, and make sure that no more come."""
+    batches: list[Records] = []
+    deadline = time.monotonic() + PATIENCE
+    while sum(len(batch.keys) for batch in batches) < how_many and time.monotonic() < deadline:
+        batches += log.poll(limit, 0.2)
+    assert log.poll(limit, 0.0) == []
+    assert sum(len(batch.keys) for batch in batches) == how_many
+    return batches
+
+
+def contents(batches: Sequence[Records]) -> list[Content]:
+    """Return what the records hold, in order."""
+    return [
+        content
+        for batch in batches
+        for content in zip(batch.keys, batch.values, batch.headers, batch.timestamps.tolist(), strict=True)
+    ]
+
+
+def values(batches: Sequence[Records]) -> list[bytes | None]:
+    """Return the values of the records, in order."""
+    return [value for batch in batches for value in batch.values]
+
+
+def read_all(log: Log, source: TopicPartition, how_many: int) -> list[Content]:
+    """Return all that a partition holds, which must be so many records."""
+    log.assign({source: log.watermarks(source).low})
+    return contents(drain(log, how_many))
+
+
+def test_topic_has_its_partitions(log: Log, topic: str) -> None:
+    """A topic has the partitions it was created with, and one that was not created has none."""
+    assert log.partitions(topic) is None
+    log.create_topic(topic, 3)
+    assert log.partitions(topic) == 3
+
+
+def test_topic_is_created_once(log: Log, topic: str) -> None:
+    """Creating a topic again changes nothing, and with another number of partitions is refused."""
+    log.create_topic(topic, 2)
+    log.create_topic(topic, 2)
+    with pytest.raises(LogError, match=topic):
+        log.create_topic(topic, 3)
+    assert log.partitions(topic) == 2
+
+
+def test_watermarks_bound_the_records(log: Log, source: TopicPartition) -> None:
+    """An empty partition starts and ends at 0, and a write moves its end past the last record."""
+    assert log.watermarks(source) == (0, 0)
+    log.commit(numbered(source, 5), {})
+    low, high = log.watermarks(source)
+    assert low == 0
+    log.assign({source: low})
+    assert drain(log, 5)[-1].offsets[-1] < high
+
+
+@pytest.mark.parametrize("key", [None, b"", b"key", b"\x00\xff"])
+@pytest.mark.parametrize("value", [None, b"", b"value", bytes(range(256))])
+def test_null_is_not_empty(log: Log, source: TopicPartition, key: bytes | None, value: bytes | None) -> None:
+    """Keys and values come back as they were written, and a null is told from an empty one."""
+    log.commit([out(source, value, key=key)], {})
+    [(read_key, read_value, _, _)] = read_all(log, source, 1)
+    assert (read_key, read_value) == (key, value)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (),
+        (("type", b"split"),),
+        (("type", None), ("empty", b"")),
+        (("b", b"1"), ("a", b"2"), ("b", b"3"), ("b", b"3")),
+        (("größe", b"\x00\xff"), ("", b"no name")),
+    ],
+)
+def test_headers_come_back(log: Log, source: TopicPartition, headers: Headers) -> None:
+    """Headers keep their order, their repeats, and a null apart from an empty one."""
+    log.commit([out(source), out(source, headers=headers), out(source)], {})
+    assert [content[2] for content in read_all(log, source, 3)] == [(), headers, ()]
+
+
+def test_timestamps_come_back(log: Log, source: TopicPartition) -> None:
+    """Timestamps are those of the writer, in any order."""
+    timestamps = [1_700_000_000_123, 1, 4_102_444_800_000]
+    log.commit([out(source, timestamp=timestamp) for timestamp in timestamps], {})
+    assert [content[3] for content in read_all(log, source, 3)] == timestamps
+
+
+def test_columns_have_their_types(log: Log, source: TopicPartition) -> None:
+    """Offsets and timestamps are int64 arrays, and all columns are equally long."""
+    log.commit(numbered(source, 3), {})
+    log.assign({source: 0})
+    for batch in drain(log, 3):
+        assert batch.source == source
+        assert batch.offsets.dtype == batch.timestamps.dtype == "int64"
+        columns = (batch.offsets, batch.timestamps, batch.keys, batch.values, batch.headers)
+        assert len({len(column) for column in columns}) == 1
+
+
+def test_offsets_of_a_transaction_are_consecutive(log: Log, source: TopicPartition) -> None:
+    """The records of one transaction get consecutive offsets in the order of writing."""
+    log.commit(numbered(source, 20), {})
+    log.assign({source: 0})
+    batches = drain(log, 20, limit=6)
+    assert [offset for batch in batches for offset in batch.offsets.tolist()] == list(range(20))
+    assert values(batches) == [b"%d" % number for number in range(20)]
+
+
+def test_next_offset_is_where_reading_goes_on(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """A reader that starts from the next offset of a batch gets exactly what came after it."""
+    log.commit(numbered(source, 4), {})
+    log.commit(numbered(source, 3), {})
+    log.assign({source: 0})
+    whole = values(drain(log, 7))
+    log.assign({source: 0})
+    for read in range(1, 8):
+        [batch] = log.poll(1, PATIENCE)
+        assert batch.next_offset > batch.offsets[-1]
+        other = open_log()
+        other.assign({source: batch.next_offset})
+        assert values(drain(other, 7 - read)) == whole[read:]
+
+
+def test_poll_keeps_to_its_limit(log: Log, topic: str) -> None:
+    """A poll brings at most as many records as asked for, over all partitions together."""
+    log.create_topic(topic, 3)
+    sources = [TopicPartition(topic, number) for number in range(3)]
+    log.commit([record for source in sources for record in numbered(source, 20)], {})
+    for limit in (1, 2, 7, 60):
+        log.assign(dict.fromkeys(sources, 0))
+        left = 60
+        while left:
+            batches = log.poll(limit, PATIENCE)
+            assert 1 <= sum(len(batch.keys) for batch in batches) <= limit
+            left -= sum(len(batch.keys) for batch in batches)
+
+
+def test_partitions_keep_their_order(log: Log, topic: str) -> None:
+    """Every partition is read in its own order, whatever the others hold."""
+    log.create_topic(topic, 3)
+    sources = [TopicPartition(topic, number) for number in range(3)]
+    log.commit([out(sources[number % 3], b"%d" % number) for number in range(30)], {})
+    log.assign(dict.fromkeys(sources, 0))
+    batches = drain(log, 30, limit=7)
+    for source in sources:
+        read = values([batch for batch in batches if batch.source == source])
+        assert read == [b"%d" % number for number in range(source.partition, 30, 3)]
+
+
+def test_full_partition_starves_nobody(log: Log, topic: str) -> None:
+    """A partition with one record has its turn long before one with a thousand is read."""
+    log.create_topic(topic, 2)
+    full, slim = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    log.commit([*numbered(full, 1_000), out(slim)], {})
+    log.assign({full: 0, slim: 0})
+    read = 0
+    while read < 1_000:
+        batches = log.poll(10, PATIENCE)
+        if any(batch.source == slim for batch in batches):
+            return
+        read += sum(len(batch.keys) for batch in batches)
+    pytest.fail("the full partition was read to its end first")
+
+
+def test_empty_poll_waits_and_returns_nothing(log: Log, source: TopicPartition) -> None:
+    """A poll of what has no records waits for the time it was given, not much longer."""
+    log.assign({source: 0})
+    log.poll(1, 0.0)
+    start = time.monotonic()
+    assert log.poll(10, 0.15) == []
+    assert 0.14 <= time.monotonic() - start < 2.0
+
+
+def test_poll_without_assignment_returns_nothing(log: Log, source: TopicPartition) -> None:
+    """A log reads only what was assigned."""
+    log.commit(numbered(source, 1), {})
+    assert log.poll(10, 0.05) == []
+
+
+def test_waiting_poll_sees_a_new_record(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """A poll that waits returns when another writer commits, well before its time is over."""
+    log.assign({source: 0})
+    writer = open_log("writers")
+    timer = threading.Timer(0.1, lambda: writer.commit(numbered(source, 1), {}))
+    timer.start()
+    start = time.monotonic()
+    batches = log.poll(10, PATIENCE)
+    timer.join()
+    assert values(batches) == [b"0"]
+    assert time.monotonic() - start < PATIENCE / 2
+
+
+def test_assign_replaces_the_assignment(log: Log, topic: str) -> None:
+    """A new assignment starts from its own positions and leaves out what it does not name."""
+    log.create_topic(topic, 2)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    log.commit([*numbered(first, 3), *numbered(second, 3)], {})
+    log.assign({first: 0, second: 0})
+    drain(log, 6)
+    log.assign({second: 1})
+    log.commit([out(first, b"unread")], {})
+    assert values(drain(log, 2)) == [b"1", b"2"]
+    log.assign({})
+    assert log.poll(10, 0.05) == []
+
+
+def test_commit_writes_outputs_and_offsets(open_log: Opener, log: Log, topic: str) -> None:
+    """A transaction brings its outputs and its offsets to everyone."""
+    log.create_topic(topic, 2)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    assert log.committed(first) is None
+    log.commit([*numbered(first, 2), *numbered(second, 1)], {first: 7, second: 0})
+    log.commit([], {first: 9})
+    other = open_log()
+    assert (other.committed(first), other.committed(second)) == (9, 0)
+    assert len(read_all(other, first, 2)) == 2
+    assert len(read_all(other, second, 1)) == 1
+
+
+def test_groups_commit_apart(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """The committed offset of one group is none of another's."""
+    other = open_log("others")
+    log.commit([], {source: 3})
+    assert other.committed(source) is None
+    other.commit([], {source: 5})
+    assert (log.committed(source), other.committed(source)) == (3, 5)
+
+
+@pytest.mark.parametrize("wrong", ["topic", "partition", "offset topic", "offset partition"])
+def test_unknown_target_leaves_nothing(log: Log, source: TopicPartition, wrong: str) -> None:
+    """A transaction that names a topic or partition that is not there writes none of its parts."""
+    log.commit([out(source, b"before")], {source: 1})
+    nowhere = (
+        TopicPartition(source.topic + "-missing", 0) if "topic" in wrong else source._replace(partition=9)
+    )
+    outputs = numbered(source, 3)
+    offsets: Mapping[TopicPartition, int] = {source: 4}
+    if wrong.startswith("offset"):
+        offsets = {source: 4, nowhere: 4}
+    else:
+        outputs = [*outputs, out(nowhere)]
+    with pytest.raises(LogError, match=nowhere.topic):
+        log.commit(outputs, offsets)
+    assert log.committed(source) == 1
+    assert [content[1] for content in read_all(log, source, 1)] == [b"before"]
+
+
+def test_error_midway_leaves_nothing(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """A transaction that fails midway writes nothing, and the next one goes through."""
+
+    def fail() -> None:
+        raise RuntimeError("midway")
+
+    with pytest.raises(RuntimeError, match="midway"):
+        log.commit(Interrupted(numbered(source, 10), fail), {source: 4})
+    log.commit([out(source, b"after")], {})
+    other = open_log()
+    assert other.committed(source) is None
+    assert [content[1] for content in read_all(other, source, 1)] == [b"after"]
+
+
+def test_only_committed_records_are_read(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """While a transaction is open nobody else sees its records or its offsets."""
+    log.commit([out(source, b"before")], {source: 1})
+    other = open_log()
+    other.assign({source: 0})
+    assert values(drain(other, 1)) == [b"before"]
+    seen: list[object] = []
+
+    def look() -> None:
+        seen.extend([other.poll(10, 0.1), other.committed(source)])
+
+    log.commit(Interrupted(numbered(source, 10), look), {source: 2})
+    assert seen == [[], 1]
+    assert values(drain(other, 10)) == [b"%d" % number for number in range(10)]
+    assert other.committed(source) == 2
+
+
+def test_log_outlives_its_user(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """Topics, records and committed offsets are there when the log is opened again."""
+    log.commit(numbered(source, 3), {source: 2})
+    log.close()
+    again = open_log()
+    assert again.partitions(source.topic) == 1
+    assert again.committed(source) == 2
+    again.commit([out(source, b"more")], {})
+    assert [content[1] for content in read_all(again, source, 4)] == [b"0", b"1", b"2", b"more"]
+
+
+def test_closing_twice_is_harmless(log: Log) -> None:
+    """A closed log may be closed again."""
+    log.close()
+    log.close()
+
+
+# The model of a log: for each partition a list of contents. A place in it is an index; which offset
+# belongs to an index is learnt by reading, since a log may use up offsets of its own.
+
+HEADERS = st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=2).map(tuple)
+BYTES = st.none() | st.binary(max_size=4)
+CONTENT = st.tuples(BYTES, BYTES, HEADERS, st.integers(1, 2**42))
+WRITES = st.lists(st.tuples(st.integers(0, 2), CONTENT), max_size=6)
+PARTITIONS = st.sets(st.integers(0, 2))
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Does the same to a log and to its model."""
+
+    def __init__(self, open_log: Opener, topic: str) -> None:
+        super().__init__()
+        self.open_log = open_log
+        self.log = open_log()
+        self.log.create_topic(topic, 3)
+        self.sources = [TopicPartition(topic, number) for number in range(3)]
+        self.written: dict[TopicPartition, list[Content]] = {source: [] for source in self.sources}
+        self.offsets: dict[TopicPartition, dict[int, int]] = {source: {0: 0} for source in self.sources}
+        self.committed: dict[TopicPartition, int] = {}
+        self.places: dict[TopicPartition, int] = {}  # of the assigned partitions
+
+    def transaction(
+        self, writes: list[tuple[int, Content]], consumed: set[int]
+    ) -> tuple[list[OutRecord], dict[TopicPartition, int]]:
+        """Return the outputs, and the offsets of the assigned partitions among those consumed."""
+        outputs = [
+            out(self.sources[number], value, key=key, headers=headers, timestamp=timestamp)
+            for number, (key, value, headers, timestamp) in writes
+        ]
+        chosen = [source for source in self.places if source.partition in consumed]
+        return outputs, {source: self.offsets[source][self.places[source]] for source in chosen}
+
+    def take(self, batches: Sequence[Records]) -> None:
+        """Compare what came with the model, and move on."""
+        for batch in batches:
+            place = self.places[batch.source]
+            came = contents([batch])
+            assert came == self.written[batch.source][place : place + len(came)]
+            self.places[batch.source] = place + len(came)
+            for index, offset in enumerate(batch.offsets.tolist()):
+                assert self.offsets[batch.source].get(place + index, 0) <= offset
+                self.offsets[batch.source].setdefault(place + index, offset)
+            self.offsets[batch.source].setdefault(place + len(came), batch.next_offset)
+
+    def unread(self) -> int:
+        """Return how many records wait in the assigned partitions."""
+        return sum(len(self.written[source]) - place for source, place in self.places.items())
+
+    @rule(writes=WRITES, consumed=PARTITIONS)
+    def commit(self, writes: list[tuple[int, Content]], consumed: set[int]) -> None:
+        """Add records and offsets in one transaction."""
+        outputs, offsets = self.transaction(writes, consumed)
+        self.log.commit(outputs, offsets)
+        self.committed |= offsets
+        for number, content in writes:
+            self.written[self.sources[number]].append(content)
+
+    @rule(writes=WRITES, consumed=PARTITIONS)
+    def fail(self, writes: list[tuple[int, Content]], consumed: set[int]) -> None:
+        """Fail in a transaction, which adds nothing."""
+        outputs, offsets = self.transaction(writes, consumed)
+        nowhere = TopicPartition("missing", 0)
+        with pytest.raises(LogError):
+            self.log.commit([*outputs, out(nowhere)], offsets)
+        with pytest.raises(LogError):
+            self.log.commit(outputs, {**offsets, nowhere: 0})
+
+    @rule(limit=st.integers(1, 5))
+    def poll(self, limit: int) -> None:
+        """Go on where the last poll stopped."""
+        batches = self.log.poll(limit, 0.0)
+        assert sum(len(batch.keys) for batch in batches) <= limit
+        self.take(batches)
+
+    @precondition(lambda self: self.unread() > 0)
+    @rule(limit=st.integers(1, 5))
+    def drain(self, limit: int) -> None:
+        """All that was written arrives."""
+        self.take(drain(self.log, self.unread(), limit))
+
+    @rule(data=st.data(), numbers=PARTITIONS)
+    def assign(self, data: st.DataObject, numbers: set[int]) -> None:
+        """Start from anywhere a reader has been."""
+        chosen = [self.sources[number] for number in sorted(numbers)]
+        self.places = {source: data.draw(st.sampled_from(sorted(self.offsets[source]))) for source in chosen}
+        self.log.assign({source: self.offsets[source][place] for source, place in self.places.items()})
+
+    @rule()
+    def reopen(self) -> None:
+        """Open the log again: it has everything but the assignment."""
+        self.log.close()
+        self.log = self.open_log()
+        self.places = {}
+
+    @rule()
+    def look(self) -> None:
+        """Find the committed offsets of the last transactions that went through."""
+        for source in self.sources:
+            assert self.log.committed(source) == self.committed.get(source)
+
+    def teardown(self) -> None:
+        """At the end another reader finds all of it."""
+        self.look()
+        self.log.close()
+        other = self.open_log("others")
+        for source in self.sources:
+            assert read_all(other, source, len(self.written[source])) == self.written[source]
+        other.close()
+
+
+def test_log_behaves_like_lists(open_log: Opener, topic: str) -> None:
+    """Any sequence of transactions, failures, reads, seeks and restarts does what it does to plain lists."""
+    numbers = count()
+
+    class Machine(LogMachine):
+        def __init__(self) -> None:
+            super().__init__(open_log, f"{topic}-{next(numbers)}")
+
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

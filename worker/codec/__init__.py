@@ -1,0 +1,36 @@
+"""The codec: record bytes to columns of events, and results to record bytes."""
+
+from worker.codec.bounds import Bounds
+from worker.codec.columns import RecordFault, decode_batch
+from worker.codec.encode import (
+    DeadLetter,
+    Output,
+    Prediction,
+    Source,
+    Split,
+    Tree,
+    dead_letter,
+    decode_output,
+    encode,
+    to_record,
+)
+from worker.codec.events import Events
+from worker.codec.reasons import Reason
+
+__all__ = [
+    "Bounds",
+    "DeadLetter",
+    "Events",
+    "Output",
+    "Prediction",
+    "Reason",
+    "RecordFault",
+    "Source",
+    "Split",
+    "Tree",
+    "dead_letter",
+    "decode_batch",
+    "decode_output",
+    "encode",
+    "to_record",
+]

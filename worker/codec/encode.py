@@ -1,0 +1,320 @@
+"""Results to record bytes: the formats of the output topic. They are a contract: add fields, never rename.
+
+A value is a msgpack map whose fields come in the order in which the dataclass declares them; `source`
+is a map of its own. The headers are `type` (split, tree, prediction or dead-letter) and `out_id`.
+All numbers must be Python's own, so that one result has one encoding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgpack
+
+from worker.codec.bounds import Bounds
+from worker.codec.reasons import Reason
+from worker.log.port import Headers, OutRecord
+
+Feature: TypeAlias = int | str
+Class: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a result comes from.
+
+    Parameters
+    ----------
+    topic, partition, offset
+        The input record.
+    row
+        Row inside a columnar record, 0 for a single event.
+    time
+        Event time in ms, at least 1; it is the output record's timestamp too.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    row: int
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The split that a model holds best.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings; the record's key tells which instance.
+    node
+        Number of the tree's node, 0 for a model that is one split.
+    feature
+        Id or name of the feature, None where no feature splits.
+    threshold
+        None for a binary feature (absent / present); kept for numeric ones.
+    criterion
+        Name of the criterion, such as "gini" or "entropy".
+    score
+        Weighted impurity after the split.
+    gain
+        Impurity before the split minus `score`.
+    runner_up, runner_up_gain
+        The second best feature and its gain, None where there is none.
+    n
+        Weight of the examples at the node.
+    counts
+        Two rows, [absent, present]; each the weight of every class, in the order of `classes`.
+    classes
+        The class labels.
+    source
+        The event that changed the split.
+    """
+
+    model: str
+    node: int
+    feature: Feature | None
+    threshold: float | None
+    criterion: str
+    score: float
+    gain: float
+    runner_up: Feature | None
+    runner_up_gain: float | None
+    n: float
+    counts: Sequence[Sequence[float]]
+    classes: Sequence[Class]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A whole tree. Nodes are columns of equal length; node 0 is the root.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    version
+        Counts the changes of the tree, from 0.
+    feature
+        What each node tests: an id, or (where `names` is given) an index into it; None at a leaf.
+    absent, present
+        The node that examples without and with the feature go to; -1 at a leaf.
+    counts
+        One row a node: the weight of every class, in the order of `classes`.
+    classes
+        The class labels.
+    names
+        The feature names in use, ascending by their bytes; None for a model of ids.
+    parameters
+        The parameters that the tree was grown with, in the order of their names.
+    source
+        The event that the snapshot was taken after.
+    """
+
+    model: str
+    version: int
+    feature: Sequence[int | None]
+    absent: Sequence[int]
+    present: Sequence[int]
+    counts: Sequence[Sequence[float]]
+    classes: Sequence[Class]
+    names: Sequence[str] | None
+    parameters: dict[str, bool | int | float | str | None]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The answer to a predict.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    id
+        The request's id, None without one.
+    label
+        The predicted class or number, None where the model cannot tell yet.
+    weights
+        Weight of every class at the leaf, in the order of the model's classes.
+    leaf
+        Number of the leaf.
+    known
+        Whether the model of this key has seen any example.
+    source
+        The request.
+    """
+
+    model: str
+    id: int | str | None
+    label: int | float | str | None
+    weights: Sequence[float]
+    leaf: int
+    known: bool
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record, or rows of one, that was refused. Made by `dead_letter`, which cuts what does not fit.
+
+    Parameters
+    ----------
+    reason, detail
+        Why: a code of `Reason`, and a sentence for a person. Of the first row where rows are refused.
+    model
+        Name of the model that refused it, None where it was no event to begin with.
+    source
+        The record; its row is that of the first refused row, 0 where the whole record is refused.
+    rows
+        (row, reason, detail) of the first refused rows, empty where the whole record is refused.
+    refused
+        How many rows were refused, which may be more than `rows` lists; 0 for the whole record.
+    key
+        The record's key, cut to bounds.key_bytes.
+    value
+        The record's value, cut to bounds.dead_letter_bytes.
+    size
+        Bytes of the whole value, None for a tombstone.
+    sha256
+        Digest of the whole value where it was cut, else None.
+    """
+
+    reason: Reason
+    detail: str
+    model: str | None
+    source: Source
+    rows: Sequence[tuple[int, Reason, str]]
+    refused: int
+    key: bytes | None
+    value: bytes | None
+    size: int | None
+    sha256: bytes | None
+
+
+Output: TypeAlias = Split | Tree | Prediction | DeadLetter
+
+LISTED_ROWS = (
+    100  # of a dead letter; with dead_letter_bytes of value it stays below the usual 1 MiB of a broker
+)
+
+_TYPES: dict[type[Output], str] = {
+    Split: "split",
+    Tree: "tree",
+    Prediction: "prediction",
+    DeadLetter: "dead-letter",
+}
+_CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}
+_FIELDS = {kind: tuple(kind.__dataclass_fields__) for kind in (*_TYPES, Source)}
+
+
+def dead_letter(
+    source: Source,
+    rows: Sequence[tuple[int | None, Reason, str]],
+    key: bytes | None,
+    value: bytes | None,
+    bounds: Bounds,
+    model: str | None = None,
+) -> DeadLetter:
+    """Make the dead letter of one record.
+
+    Parameters
+    ----------
+    source
+        The record; its row is replaced by that of the first refused row.
+    rows
+        (row, reason, detail) of each fault, ascending, at least one; row None: the whole record.
+    key, value
+        The record's own.
+    bounds
+        How much of key and value is kept.
+    model
+        The model that refused it, if one did.
+    """
+    row, reason, detail = rows[0]
+    listed = [(row, why, text) for row, why, text in rows if row is not None]
+    cut = value is not None and len(value) > bounds.dead_letter_bytes
+    return DeadLetter(
+        reason=reason,
+        detail=detail,
+        model=model,
+        source=Source(source.topic, source.partition, source.offset, row or 0, source.time),
+        rows=listed[:LISTED_ROWS],
+        refused=len(listed),
+        key=None if key is None else key[: bounds.key_bytes],
+        value=None if value is None else value[: bounds.dead_letter_bytes],
+        size=None if value is None else len(value),
+        sha256=hashlib.sha256(value).digest() if value is not None and cut else None,
+    )
+
+
+def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> OutRecord:
+    """Return a result as a record of the output partition that has the source partition's number.
+
+    Parameters
+    ----------
+    output
+        The result.
+    topic
+        The output topic.
+    key
+        The model key; for a dead letter its own (cut) key.
+    seq
+        Number of the result among those of the same model, offset and row.
+    """
+    source = output.source
+    return OutRecord(topic, source.partition, key, encode(output), headers(output, seq), max(source.time, 1))
+
+
+def encode(output: Output) -> bytes:
+    """Return the value of a result's record."""
+    fields = {name: getattr(output, name) for name in _FIELDS[type(output)]}
+    source = output.source
+    fields["source"] = {name: getattr(source, name) for name in _FIELDS[Source]}
+    packed: bytes = msgpack.packb(fields)
+    return packed
+
+
+def headers(output: Output, seq: int) -> Headers:
+    """Return a result's headers: its type, and the id model:partition:offset:row:seq.
+
+    The model of a dead letter that no model refused is empty.
+    """
+    source = output.source
+    out_id = f"{output.model or ''}:{source.partition}:{source.offset}:{source.row}:{seq}"
+    return ("type", _TYPES[type(output)].encode()), ("out_id", out_id.encode())
+
+
+def decode_output(value: bytes, headers: Headers) -> Output:
+    """Read back what `to_record` wrote.
+
+    Fields of a later version that this one does not know are left out.
+
+    Raises
+    ------
+    ValueError
+        If the headers name no type known here, or the value is not of that type.
+    """
+    name = dict(headers).get("type")
+    kind = _CLASSES.get(name) if name is not None else None
+    if kind is None:
+        expected = ", ".join(_TYPES.values())
+        raise ValueError(
+            f"expected the header type to be one of {expected}, found {name!r}; read an output topic"
+        )
+    try:
+        fields: dict[str, Any] = msgpack.unpackb(value)
+        known = {field: fields[field] for field in _FIELDS[kind]}
+        known["source"] = Source(**{field: fields["source"][field] for field in _FIELDS[Source]})
+        if kind is DeadLetter:
+            known["reason"] = Reason(known["reason"])
+            known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]
+        return kind(**known)
+    except (KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
+        what = _TYPES[kind]
+        raise ValueError(f"expected a {what} record, found other bytes; read an output topic") from error

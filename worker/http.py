@@ -1,0 +1,252 @@
+"""The worker's own small web server: metrics, health and a status page. It reads; it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any, NamedTuple, Self
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from worker.status import Status, StatusBoard
+
+# Scrapes and probes are few; whoever opens more connections than this is turned away.
+MAX_CONNECTIONS = 64
+REQUEST_SECONDS = 5.0  # a client that is silent for longer is dropped
+
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+_HTML = "text/html; charset=utf-8"
+
+
+class Reply(NamedTuple):
+    """An answer to a GET."""
+
+    status: HTTPStatus
+    kind: str  # Content-Type
+    body: bytes
+
+
+class ServerError(Exception):
+    """The server cannot listen where it was told to."""
+
+
+class Pages:
+    """What is answered to which path.
+
+    Parameters
+    ----------
+    registry : CollectorRegistry
+        The metrics to show.
+    board : StatusBoard
+        Where the loop publishes its status.
+    stall_seconds : float
+        A loop whose last tick is older than this is not alive.
+    clock : callable
+        Seconds, on the clock that the loop stamps its ticks with.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        board: StatusBoard,
+        stall_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._registry = registry
+        self._board = board
+        self._stall_seconds = stall_seconds
+        self._clock = clock
+        self._pages = {
+            "/": self._status,
+            "/metrics": self._metrics,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+        }
+
+    def get(self, path: str, accept: str) -> Reply:
+        """Answer a GET of this path by a client that accepts these content types."""
+        page = self._pages.get(path)
+        if page is None:
+            paths = ", ".join(self._pages)
+            return Reply(HTTPStatus.NOT_FOUND, _TEXT, f"expected one of {paths}\n".encode())
+        return page(accept)
+
+    def _metrics(self, accept: str) -> Reply:
+        try:
+            encode, kind = choose_encoder(accept)
+        except (ValueError, TypeError):  # a version that is no number
+            encode, kind = choose_encoder("")
+        return Reply(HTTPStatus.OK, kind, encode(self._registry))
+
+    def _livez(self, _accept: str) -> Reply:
+        silent = self._clock() - self._board.status.tick
+        if silent <= self._stall_seconds:
+            return _probe(True, f"the loop ticked {silent:.1f} s ago")
+        limit = f"more than the {self._stall_seconds:g} s of metrics.stall_seconds"
+        return _probe(False, f"the loop last ticked {silent:.1f} s ago, {limit}")
+
+    def _readyz(self, _accept: str) -> Reply:
+        state = self._board.status.state
+        return _probe(state == "running", f"the worker is {state}")
+
+    def _status(self, _accept: str) -> Reply:
+        return Reply(HTTPStatus.OK, _HTML, _page(self._board.status, self._clock()).encode())
+
+
+def _probe(good: bool, why: str) -> Reply:
+    status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+    return Reply(status, _JSON, json.dumps({"ok": good, "why": why}).encode() + b"\n")
+
+
+def _page(status: Status, now: float) -> str:
+    partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Anabranch</title>
+<style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem }}
+table {{ border-collapse: collapse; margin: 1rem 0 }}
+caption {{ text-align: left; font-weight: bold }}
+td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ccc; text-align: right }}
+td:first-child, th:first-child {{ text-align: left }}
+</style>
+<h1>Anabranch</h1>
+<p>The worker is <strong>{status.state}</strong>; its loop ticked {max(0.0, now - status.tick):.1f} s ago.</p>
+<p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
+{_table("Partitions", ("topic", "partition", "position", "high", "lag"), partitions)}
+{_table("Models", ("name", "keys", "features", "live examples", "bytes"), status.models)}
+</html>
+"""
+
+
+def _table(caption: str, head: tuple[str, ...], rows: Any) -> str:
+    def row(cells: Any, tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "\n".join([row(head, "th"), *(row(cells, "td") for cells in rows)])
+    return f"<table>\n<caption>{caption}</caption>\n{body}\n</table>"
+
+
+class Server:
+    """Serves the pages from its own threads, from construction to `close`.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen; port 0 takes any free one, see `url`.
+    pages : Pages
+        What to answer.
+
+    Raises
+    ------
+    ServerError
+        Where it cannot listen, say because the port is taken.
+    """
+
+    def __init__(self, host: str, port: int, pages: Pages) -> None:
+        try:
+            self._listener = _Listener(host, port, pages)
+        except OSError as error:
+            raise ServerError(
+                f"expected to listen on {host}:{port}, got: {error.strerror}; "
+                "set metrics.host and metrics.port (0 for any free port, null for none)"
+            ) from error
+        # A daemon, so that a worker that dies of an error is not kept half alive by its status page.
+        self._thread = threading.Thread(
+            target=self._listener.serve_forever, args=(0.1,), name="http", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the status page."""
+        host, port = self._listener.socket.getsockname()[:2]
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+    def close(self) -> None:
+        """Stop listening, cut open connections and wait for the threads. Closing twice is harmless."""
+        if self._thread.is_alive():
+            self._listener.shutdown()
+            self._thread.join()
+            self._listener.cut()
+            self._listener.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+
+class _Listener(ThreadingMixIn, TCPServer):
+    """A thread for each connection. Connections are known, so that closing never waits for a client."""
+
+    allow_reuse_address = True  # a restart need not wait for the last connections to time out
+    daemon_threads = False  # server_close waits for them
+    request_queue_size = MAX_CONNECTIONS  # with the usual 5, a burst of clients waits for retransmissions
+
+    def __init__(self, host: str, port: int, pages: Pages) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.pages = pages
+        self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__((host, port), _Handler)
+
+    def verify_request(self, request: Any, _client: Any) -> bool:
+        with self._lock:
+            if len(self._connections) >= MAX_CONNECTIONS:
+                return False
+            self._connections.add(request)
+            return True
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def cut(self) -> None:
+        """End every open connection; its thread sees the end of the stream."""
+        with self._lock:
+            for connection in self._connections:
+                with suppress(OSError):  # the client was quicker
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, _request: Any, _client: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # a client that hangs up is its own affair
+            logging.getLogger(__name__).exception("a page could not be made")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Speaks HTTP/1.0: one answer, then the connection ends."""
+
+    server: _Listener
+    server_version = "anabranch"
+    sys_version = ""
+    timeout = REQUEST_SECONDS
+
+    def do_GET(self) -> None:
+        reply = self.server.pages.get(self.path.partition("?")[0], self.headers.get("Accept", ""))
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.kind)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(reply.body)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, _format: str, *_args: Any) -> None:
+        """Say nothing: probes come every few seconds."""

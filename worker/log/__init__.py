@@ -1,0 +1,1 @@
+"""The log: where events come from and results go."""

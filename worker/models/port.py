@@ -1,0 +1,68 @@
+"""What the worker needs of a kind of model. A new kind is one file like split.py and one line in `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
+
+from worker.codec import Events, Reason
+from worker.codec.encode import Output
+from worker.log.port import Records
+from worker.status import ModelStatus
+
+
+class Result(NamedTuple):
+    """Something to write, and which event it follows from."""
+
+    record: int  # index of the record in its `Records`
+    row: int
+    seq: int  # number among the results of this model for the same event
+    output: Output
+
+
+class Refusal(NamedTuple):
+    """An event that the model refused, and why. It changed nothing."""
+
+    record: int
+    row: int
+    reason: Reason
+    detail: str
+
+
+class Outcome(NamedTuple):
+    """What a batch of events led to."""
+
+    results: Sequence[Result]  # ascending by (record, row, seq)
+    refusals: Sequence[Refusal]  # ascending by (record, row)
+    applied: Mapping[str, int]  # events applied, by operation
+    changes: int  # how often a best split became another
+    ignored: int  # inserts of live ids that the settings say to ignore
+    already_dropped: int  # deletes of examples that the window had dropped before
+
+
+class Model(Protocol):
+    """All instances of one model name in one partition."""
+
+    name: str
+
+    def apply(self, records: Records, events: Events) -> Outcome:
+        """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays, not copied."""
+        ...
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` of a model with the same settings returned."""
+        ...
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is."""
+        ...
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. For tests."""
+        ...

@@ -1,0 +1,337 @@
+"""Models of kind `split`: the best split of each key's examples, all keys of a partition in one pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.criteria import UNIT
+from algorithms.names import Interner, Names
+from algorithms.splits import SPLIT_DUE, TREE_DUE, Batch, Decisions, Emit, OnDuplicate, Op, SplitPool, Status, When
+from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
+from worker.codec.encode import Feature
+from worker.codec.events import IDS, INT_LABEL, NAMES, NO_FEATURES, NO_ID, TEXT_LABEL, Int8s, UInt32s
+from worker.log.port import Records
+from worker.models.port import Outcome, Refusal, Result
+from worker.settings import Cadence, SplitSettings
+from worker.status import ModelStatus
+
+_WHEN = {"never": When.NEVER, "change": When.CHANGE, "every": When.EVERY, "every_ms": When.EVERY_MS}
+_SPLIT_SEQ, _TREE_SEQ = 0, 1
+_NONE = -1  # a feature that is none
+
+_REFUSED = {
+    Status.DUPLICATE_ID: (
+        Reason.DUPLICATE_ID,
+        "expected a new id, this one is live; delete it first, or set on_duplicate to replace or ignore",
+    ),
+    Status.ABSENT_ID: (Reason.ABSENT_ID, "expected the id of a live example to delete, this one is not live"),
+    Status.ABSENT_EXAMPLE: (
+        Reason.ABSENT_EXAMPLE,
+        "expected an example that is there to be deleted; with these features, label and weight none can be",
+    ),
+    Status.TOO_MANY_INDEXES: (
+        Reason.TOO_MANY_KEYS,
+        "expected a known key, this one is new and no more fit (bounds.keys); tombstones make room",
+    ),
+    Status.TOO_MANY_LIVE_IDS: (
+        Reason.TOO_MANY_LIVE_IDS,
+        "expected an example without an id, no more with one fit (bounds.live_ids); deletes make room",
+    ),
+    Status.COUNT_OVERFLOW: (
+        Reason.COUNT_OVERFLOW,
+        "expected the weights of a key to sum to less than 2^42, with this one they would not",
+    ),
+}
+
+
+class SplitModel:
+    """All instances of one model name in one partition.
+
+    Parameters
+    ----------
+    name : str
+        The model's name in the settings.
+    settings : SplitSettings
+        What the settings say of it.
+    bounds : Bounds
+        Of which `keys` and `live_ids` hold for it.
+    """
+
+    def __init__(self, name: str, settings: SplitSettings, bounds: Bounds) -> None:
+        self.name = name
+        self._settings = settings
+        self._keys = Interner()
+        self._pool = SplitPool(
+            finder=settings.finder,
+            criterion=settings.criterion,
+            window=settings.window,
+            verify_deletes=settings.verify_deletes,
+            on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
+            names=settings.features == "names",
+            splits=_emit(settings.emit.splits),
+            trees=_emit(settings.emit.snapshots),
+            max_indexes=bounds.keys,
+            max_live_ids=bounds.live_ids,
+        )
+
+    # --- events
+
+    def apply(self, records: Records, events: Events) -> Outcome:
+        """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
+        label = self._classes_of(events)
+        op, refusals = self._judge(events, label)
+        keys = self._keys.intern_all(key or b"" for key in records.keys)
+        batch = Batch(
+            index=np.array(keys, np.int32)[events.record],
+            op=op,
+            label=label,
+            weight=events.weight,
+            time=events.time,
+            named=(events.id_kind != NO_ID).astype(np.int8),
+            id_high=(events.id_high >> np.uint64(3)).astype(np.int64),
+            id_low=(events.id_low >> np.uint64(3)).astype(np.int64),
+            pointer=events.pointer,
+            feature=self._numbers_of(events),
+        )
+        decisions = self._pool.apply(batch)
+        outcome = Outcome(
+            results=list(self._results(records, events, decisions)),
+            refusals=sorted([*refusals, *_refusals(events, decisions)], key=lambda r: (r.record, r.row)),
+            applied=_applied(op, decisions),
+            changes=decisions.changes,
+            ignored=int(np.count_nonzero(decisions.status == Status.IGNORED)),
+            already_dropped=int(np.count_nonzero(decisions.status == Status.ALREADY_DROPPED)),
+        )
+        # Names and keys were interned before it was known whether their events would be accepted.
+        self._pool.sweep(batch.feature)
+        routed = np.unique(np.array(keys, np.int32))
+        self._keys.arrays.references[routed] = self._pool.are_alive(routed)
+        self._keys.sweep(routed)
+        return outcome
+
+    def _classes_of(self, events: Events) -> Int8s:
+        """Return each event's class, 0 or 1; -1 where its label is none of the model's classes."""
+        label = np.full(len(events.op), -1, np.int8)
+        for number, name in enumerate(self._settings.classes):
+            if isinstance(name, int):
+                label[(events.label_kind == INT_LABEL) & (events.label == name)] = number
+                continue
+            text = np.frombuffer(name.encode(), np.uint8)
+            same_size = np.flatnonzero((events.label_kind == TEXT_LABEL) & (events.label_size == len(text)))
+            spelled = events.buffer[events.label[same_size, np.newaxis] + np.arange(len(text))]
+            label[same_size[(spelled == text).all(axis=1)]] = number
+        return label
+
+    def _judge(self, events: Events, label: Int8s) -> tuple[Int8s, list[Refusal]]:
+        """Return what the kernel shall do with each event (-1: nothing), and what the settings refuse."""
+        by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
+        takes = (events.op != Op.DROP) & ~by_id
+        alien = takes & (events.space != NO_FEATURES) & (events.space != self._space)
+        unknown = takes & (events.op != Op.PREDICT) & (label < 0)
+        graded = np.zeros(len(events.op), np.bool_)
+        if (odd := np.flatnonzero(events.value != 1.0)).size:
+            graded[np.searchsorted(events.pointer, odd, side="right") - 1] = True
+            graded &= takes
+        op = np.where(alien | unknown | graded, np.int8(-1), events.op)
+        if not (op < 0).any():
+            return op, []
+        refusals = []
+        for event in np.flatnonzero(op < 0).tolist():
+            if alien[event]:
+                reason, detail = Reason.WRONG_FEATURE_SPACE, self._space_detail()
+            elif unknown[event]:
+                reason, detail = Reason.UNKNOWN_CLASS, self._class_detail(events, event)
+            else:
+                reason, detail = Reason.NOT_BINARY, self._value_detail(events, event)
+            refusals.append(Refusal(int(events.record[event]), int(events.row[event]), reason, detail))
+        return op, refusals
+
+    @property
+    def _space(self) -> int:
+        return IDS if self._settings.features == "ids" else NAMES
+
+    def _space_detail(self) -> str:
+        wanted, came = ("ids", "names") if self._space == IDS else ("names", "ids")
+        return f"expected features as {wanted}, got {came}; send {wanted} or set features: {came}"
+
+    def _class_detail(self, events: Events, event: int) -> str:
+        kind, start = events.label_kind[event], int(events.label[event])
+        if kind == TEXT_LABEL:
+            text = events.buffer[start : start + int(events.label_size[event])].tobytes()
+            came = repr(text.decode()[:60])
+        else:
+            came = str(start) if kind == INT_LABEL else "a number with a fraction part or exponent"
+        one, other = self._settings.classes
+        return f"expected the label {one!r} or {other!r} (the model's classes), got {came}"
+
+    def _value_detail(self, events: Events, event: int) -> str:
+        values = events.value[events.pointer[event] : events.pointer[event + 1]]
+        came = float(values[values != 1.0][0])
+        return f"expected 0 or 1 as the value of a binary feature, got {came!r}"
+
+    def _numbers_of(self, events: Events) -> UInt32s:
+        """Return the features as the pool's numbers: ids as they are, names interned."""
+        names = self._pool.names
+        if names is None:
+            return events.feature
+        text = events.buffer.tobytes()
+        starts = events.name_start.tolist()
+        ends = (events.name_start + events.name_size).tolist()
+        numbers = names.intern_all(text[start:end] for start, end in zip(starts, ends, strict=True))
+        return np.array(numbers, np.uint32)
+
+    # --- results
+
+    def _results(self, records: Records, events: Events, decisions: Decisions) -> Iterator[Result]:
+        """Yield what is to be written, in the order of events."""
+        answers = self._predictions(records, events, decisions)
+        answer = next(answers, None)
+        for at, event in enumerate(decisions.event.tolist()):
+            where = (int(events.record[event]), int(events.row[event]))
+            while answer is not None and (answer.record, answer.row) < where:
+                yield answer
+                answer = next(answers, None)
+            source = _source(records, events, event)
+            due = decisions.due[at]
+            if due & SPLIT_DUE:
+                yield Result(*where, _SPLIT_SEQ, self._split(decisions, at, source))
+            if due & TREE_DUE:
+                yield Result(*where, _TREE_SEQ, self._tree(decisions, at, source))
+        while answer is not None:
+            yield answer
+            answer = next(answers, None)
+
+    def _name(self, feature: int) -> Feature | None:
+        if feature == _NONE:
+            return None
+        return feature if self._pool.names is None else self._pool.names.name(feature).decode()
+
+    def _split(self, decisions: Decisions, at: int, source: Source) -> Split:
+        n0, n1 = (n / UNIT for n in decisions.totals[at].tolist())
+        a, b = (n / UNIT for n in decisions.present[at].tolist())
+        n = n0 + n1
+        impurity, score = float(decisions.impurity[at]), float(decisions.score[at])
+        runner_up = self._name(int(decisions.runner_up[at]))
+        second = float(decisions.runner_up_score[at])
+        return Split(
+            model=self.name,
+            node=0,
+            feature=self._name(int(decisions.feature[at])),
+            threshold=None,
+            criterion=self._settings.criterion,
+            score=score / n if n else 0.0,
+            gain=(impurity - score) / n if n else 0.0,
+            runner_up=runner_up,
+            runner_up_gain=None if runner_up is None else (impurity - second) / n,
+            n=n,
+            counts=((n0 - a, n1 - b), (a, b)),
+            classes=self._settings.classes,
+            source=source,
+        )
+
+    def _tree(self, decisions: Decisions, at: int, source: Source) -> Tree:
+        """Return the split as a tree: a root and, where something splits it, two leaves."""
+        n0, n1 = (n / UNIT for n in decisions.totals[at].tolist())
+        a, b = (n / UNIT for n in decisions.present[at].tolist())
+        feature = int(decisions.feature[at])
+        whole = feature == _NONE
+        named = self._pool.names is not None
+        return Tree(
+            model=self.name,
+            version=int(decisions.events[at]),
+            feature=[None] if whole else [0 if named else feature, None, None],
+            absent=[-1] if whole else [1, -1, -1],
+            present=[-1] if whole else [2, -1, -1],
+            counts=[(n0, n1)] if whole else [(n0, n1), (n0 - a, n1 - b), (a, b)],
+            classes=self._settings.classes,
+            names=None if not named else [] if whole else [str(self._name(feature))],
+            parameters={
+                "criterion": self._settings.criterion,
+                "finder": self._settings.finder,
+                "kind": self._settings.kind,
+                "window": self._settings.window,
+            },
+            source=source,
+        )
+
+    def _predictions(self, records: Records, events: Events, decisions: Decisions) -> Iterator[Result]:
+        for event, leaf, (w0, w1) in zip(
+            decisions.asked.tolist(), decisions.leaf.tolist(), decisions.weights.tolist(), strict=True
+        ):
+            known = w0 + w1 > 0
+            yield Result(
+                int(events.record[event]),
+                int(events.row[event]),
+                0,
+                Prediction(
+                    model=self.name,
+                    id=_id_of(events, event),
+                    label=self._settings.classes[int(w1 > w0)] if known else None,
+                    weights=(w0 / UNIT, w1 / UNIT),
+                    leaf=leaf,
+                    known=known,
+                    source=_source(records, events, event),
+                ),
+            )
+
+    # --- state
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays, not copied."""
+        keys = {f"keys.{field}": array for field, array in self._keys.arrays._asdict().items()}
+        return keys | self._pool.arrays()
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` of a model with the same settings returned."""
+        self._keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+        self._pool.restore(arrays)
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is."""
+        size = sum(array.nbytes for array in self.arrays().values())
+        return ModelStatus(self.name, self._pool.alive, self._pool.slots, self._pool.live_examples, size)
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. For tests."""
+        self._pool.check()
+        self._keys.check()
+        assert self._pool.alive == len(self._keys), "a key without a model, or a model without a key"
+
+
+def _emit(cadence: Cadence) -> Emit:
+    return Emit(_WHEN[cadence.kind], max(cadence.n, 1))
+
+
+def _applied(op: Int8s, decisions: Decisions) -> dict[str, int]:
+    counts = np.bincount(op[decisions.status == Status.APPLIED], minlength=len(Op))
+    return {kind.name.lower(): int(counts[kind]) for kind in Op}
+
+
+def _refusals(events: Events, decisions: Decisions) -> Iterator[Refusal]:
+    status: Int8s = decisions.status
+    for event in np.flatnonzero((status >= Status.DUPLICATE_ID) & (status != Status.SKIPPED)).tolist():
+        reason, detail = _REFUSED[Status(int(status[event]))]
+        yield Refusal(int(events.record[event]), int(events.row[event]), reason, detail)
+
+
+def _source(records: Records, events: Events, event: int) -> Source:
+    return Source(
+        topic=records.source.topic,
+        partition=records.source.partition,
+        offset=int(records.offsets[events.record[event]]),
+        row=int(events.row[event]),
+        time=int(events.time[event]),
+    )
+
+
+def _id_of(events: Events, event: int) -> int | str | None:
+    if events.id_kind[event] == NO_ID:
+        return None
+    start = int(events.id_start[event])
+    named: int | str = msgpack.unpackb(events.buffer[start : start + int(events.id_size[event])].tobytes())
+    return named

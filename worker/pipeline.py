@@ -1,0 +1,97 @@
+"""The way of a batch through one partition: decode, route and update, encode. No log, no clock of its own.
+
+What it returns depends on the records and the settings alone: not on how records were batched, and not
+on other partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from worker.codec import RecordFault, Source, dead_letter, decode_batch, to_record
+from worker.log.port import OutRecord, Records, TopicPartition
+from worker.models import Model, Outcome, Refusal, make_model
+from worker.settings import Settings
+
+
+class Processed(NamedTuple):
+    """What a batch of records led to."""
+
+    outputs: list[OutRecord]  # results, then dead letters, each ascending by source offset
+    outcomes: Sequence[tuple[str, Outcome]]  # of each model
+    faults: Sequence[RecordFault]  # what could not be read
+    decode_seconds: float
+    update_seconds: float
+    encode_seconds: float
+
+
+class Pipeline:
+    """All models of one input partition, and the way to them.
+
+    Parameters
+    ----------
+    source : TopicPartition
+        The input partition.
+    settings : Settings
+        Which models it has, and where results go.
+    clock : callable
+        Seconds, monotonic; only for `Processed`.
+    """
+
+    def __init__(self, source: TopicPartition, settings: Settings, clock: Callable[[], float]) -> None:
+        self.source = source
+        self.models: list[Model] = [
+            make_model(name, model, settings.bounds)
+            for name, model in sorted(settings.models.items())
+            if model.input == source.topic
+        ]
+        self._bounds = settings.bounds
+        self._route = settings.routes[source.topic]
+        self._clock = clock
+
+    def process(self, records: Records) -> Processed:
+        """Apply a batch of records; the models change, the log does not."""
+        started = self._clock()
+        events, faults = decode_batch(records.values, records.timestamps, self._bounds, records.keys)
+        decoded = self._clock()
+        outcomes = [(model.name, model.apply(records, events)) for model in self.models]
+        updated = self._clock()
+        outputs = [*self._results(records, outcomes), *self._dead_letters(records, faults, outcomes)]
+        return Processed(
+            outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated
+        )
+
+    def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
+        results = [result for _, outcome in outcomes for result in outcome.results]
+        if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
+            results.sort(key=attrgetter("record", "row"))
+        for result in results:
+            yield to_record(result.output, self._route.output, records.keys[result.record], result.seq)
+
+    def _dead_letters(
+        self, records: Records, faults: Sequence[RecordFault], outcomes: Sequence[tuple[str, Outcome]]
+    ) -> Iterator[OutRecord]:
+        """Yield one dead letter for each record and each party that refused something of it."""
+        refused: list[tuple[int, str, Sequence[RecordFault | Refusal]]] = []
+        for name, complaints in [("", faults), *((name, outcome.refusals) for name, outcome in outcomes)]:
+            grouped = groupby(complaints, key=attrgetter("record"))
+            refused += [(record, name, list(of_record)) for record, of_record in grouped]
+        for record, name, complaints in sorted(refused, key=lambda entry: entry[:2]):
+            letter = dead_letter(
+                Source(
+                    topic=self.source.topic,
+                    partition=self.source.partition,
+                    offset=int(records.offsets[record]),
+                    row=0,
+                    time=max(1, int(records.timestamps[record])),
+                ),
+                [(complaint.row, complaint.reason, complaint.detail) for complaint in complaints],
+                records.keys[record],
+                records.values[record],
+                self._bounds,
+                model=name or None,
+            )
+            yield to_record(letter, self._route.dead_letters, letter.key)

@@ -1,0 +1,72 @@
+"""Start: rebuild every partition's models from what its group has committed, silently, then go live.
+
+The models are a function of the records below the committed offset, so applying those again gives the
+state that the last committed transaction left, whatever became of the process that held it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from worker.log.port import Log, LogError, Records, TopicPartition
+from worker.pipeline import Pipeline
+
+_BATCH = 5_000  # records at a time; results do not depend on it
+
+
+def starting_offsets(log: Log, sources: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return where each partition goes live: at the committed offset, else at the first record kept.
+
+    Raises
+    ------
+    LogError
+        Where records below a committed offset are gone, so that the models cannot be rebuilt.
+    """
+    offsets = {}
+    for source in sources:
+        low = log.watermarks(source).low
+        committed = log.committed(source)
+        if committed is not None and low > 0:
+            raise LogError(
+                f"{source.topic}/{source.partition}: expected the records from offset 0 on, to rebuild the models "
+                f"up to the committed offset {committed}, but those below {low} are gone; commit under another "
+                "group to start anew from what is left, or bring the topic back"
+            )
+        offsets[source] = low if committed is None else committed
+    return offsets
+
+
+def replay(
+    log: Log,
+    pipelines: Mapping[TopicPartition, Pipeline],
+    offsets: Mapping[TopicPartition, int],
+    progress: Callable[[TopicPartition, int], None],
+) -> None:
+    """Apply the records below `offsets` without writing or counting anything.
+
+    Parameters
+    ----------
+    log : Log
+        Whose assignment is left at the end of the replay.
+    pipelines : mapping
+        Empty ones, of the partitions in `offsets`.
+    offsets : mapping
+        Where to stop, by partition.
+    progress : callable
+        Called with a partition and how many offsets remain, after each batch.
+    """
+    remaining = {source: end for source, end in offsets.items() if end > log.watermarks(source).low}
+    log.assign(dict.fromkeys(remaining, 0))
+    while any(remaining.values()):
+        for records in log.poll(_BATCH, 1.0):
+            end = offsets[records.source]
+            pipelines[records.source].process(_below(records, end))
+            remaining[records.source] = max(0, end - records.next_offset)
+            progress(records.source, remaining[records.source])
+
+
+def _below(records: Records, end: int) -> Records:
+    """Return the records whose offsets are below `end`."""
+    wanted = int((records.offsets < end).sum())
+    columns = (records.offsets, records.timestamps, records.keys, records.values, records.headers)
+    return Records(records.source, *(column[:wanted] for column in columns), next_offset=end)

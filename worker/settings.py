@@ -1,0 +1,294 @@
+"""The settings: one YAML file, `ANABRANCH_*` variables over it, checked into frozen typed values.
+
+`load` is the way in; the classes below are the reference of what the file may hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+
+from annotated_types import Ge, Le
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from worker.codec.bounds import Bounds
+from worker.settings_file import Location, SettingsError, override, read_file
+from worker.settings_problems import Conflict, conflicting, expected, explain
+
+
+def _model_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+        raise expected("a model name (a-z, 0-9, '_' and '-', at most 64, a letter or digit first)")
+    return name
+
+
+def _topic_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) or name in (".", ".."):
+        raise expected("a topic name (letters, digits, '.', '_' and '-', at most 249)")
+    return name
+
+
+class Cadence(NamedTuple):
+    """When something is written: on change, every n events of the key, every n ms of event time, or never."""
+
+    kind: Literal["change", "every", "every_ms", "never"]
+    n: int = 0  # events or milliseconds; 0 for the kinds without a number
+
+
+def _cadence(value: object) -> Cadence:
+    if isinstance(value, Cadence):
+        return value
+    if value == "change" or value == "never":
+        return Cadence(value)
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, n),) = value.items()
+        if kind in ("every", "every_ms") and type(n) is int and n >= 1:
+            return Cadence(kind, n)
+    raise expected("'change', 'never', {every: N} or {every_ms: T} with a number from 1", ("change", "never"))
+
+
+def _written(cadence: Cadence) -> str | dict[str, int]:
+    return {cadence.kind: cadence.n} if cadence.n else cadence.kind
+
+
+ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]
+TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
+When: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]
+
+ClassName: TypeAlias = int | str
+Criterion: TypeAlias = Literal["entropy", "gini"]
+_IMPLIED: dict[str, Criterion] = {"baseent": "entropy", "basegini": "gini"}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class LogSettings(_Section):
+    """Where the topics are."""
+
+    embedded: Path  # the embedded log's file; a relative path starts at the settings file
+
+    @field_validator("embedded")
+    @classmethod
+    def _beside_the_file(cls, path: Path, info: ValidationInfo) -> Path:
+        return Path((info.context or {}).get("folder", "")) / path
+
+
+class TopicSettings(_Section):
+    """Where the results of one input topic go."""
+
+    output: TopicName | None = None  # <input>.out
+    dead_letters: TopicName | None = None  # <input>.dead
+
+
+class EmitSettings(_Section):
+    """What a model writes without being asked, and when."""
+
+    splits: When = Cadence("change")
+    snapshots: When = Cadence("never")
+
+
+class SplitSettings(_Section):
+    """A model that keeps the best split of each key's examples."""
+
+    kind: Literal["split"]
+    input: TopicName
+    finder: Literal["exact", "baseent", "basegini"] = "exact"
+    criterion: Criterion = "entropy"  # baseent implies entropy, basegini gini
+    classes: tuple[ClassName, ClassName]  # label 0, label 1
+    features: Literal["ids", "names"]
+    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    emit: EmitSettings = EmitSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _imply_criterion(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "criterion" not in data and isinstance(data.get("finder"), str):
+            return {**data, "criterion": _IMPLIED.get(data["finder"], "entropy")}
+        return data
+
+    @field_validator("criterion")
+    @classmethod
+    def _agree_with_finder(cls, criterion: Criterion, info: ValidationInfo) -> Criterion:
+        finder = info.data.get("finder", "")
+        implied = _IMPLIED.get(finder, criterion)
+        if criterion != implied:
+            raise expected(f"'{implied}', which the finder '{finder}' implies")
+        return criterion
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _two_classes(cls, value: Any) -> Any:
+        kinds = [type(name) for name in value] if isinstance(value, list | tuple) else []
+        if kinds not in ([int, int], [str, str]) or value[0] == value[1]:
+            raise expected("two different classes, both integers or both strings")
+        if kinds == [int, int] and not all(-(1 << 63) <= name < 1 << 63 for name in value):
+            raise expected("classes that fit into 64 bits")
+        return tuple(value)
+
+
+class TransactionSettings(_Section):
+    """When outputs and offsets are committed: at whichever of these comes first."""
+
+    # A broker aborts a transaction after transaction.timeout.ms, 60 s unless told otherwise.
+    interval_ms: Annotated[int, Ge(1), Le(30_000)] = 250
+    records: Annotated[int, Ge(1), Le(10_000_000)] = 5_000  # consumed
+    bytes: Annotated[int, Ge(1), Le(1 << 30)] = 8_000_000  # consumed
+
+
+class MetricsSettings(_Section):
+    """The page of metrics, health and status."""
+
+    port: Annotated[int, Ge(0), Le(65_535)] | None = 9464  # 0 is any free port, null no page
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    stall_seconds: Annotated[float, Ge(0.1), Le(86_400)] = 30.0  # a loop silent for longer is not alive
+
+
+class LoggingSettings(_Section):
+    """What the worker says about itself."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "text", "json"] = "auto"  # auto: text on a terminal, JSON lines otherwise
+
+
+class Route(NamedTuple):
+    """Where the results of an input topic go, defaults filled in."""
+
+    output: str
+    dead_letters: str
+
+
+class Settings(_Section):
+    """Everything a worker is told."""
+
+    log: LogSettings
+    group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
+    topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
+    models: Annotated[Mapping[ModelName, SplitSettings], Field(min_length=1)]
+    bounds: Bounds = Bounds()
+    transaction: TransactionSettings = TransactionSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    logging: LoggingSettings = LoggingSettings()
+
+    @property
+    def routes(self) -> dict[str, Route]:
+        """Every input topic and where its results go, by name."""
+        routes = {}
+        for source in sorted({model.input for model in self.models.values()}):
+            topic = self.topics.get(source, TopicSettings())
+            routes[source] = Route(topic.output or f"{source}.out", topic.dead_letters or f"{source}.dead")
+        return routes
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _metrics_off(cls, value: Any) -> Any:
+        return {"port": None} if value is None else value
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if found := [*_topic_conflicts(self), *_class_conflicts(self)]:
+            raise conflicting(found)
+        return self
+
+
+def _topic_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield what is wrong among the topics: each output takes the results of one input and nothing else."""
+    routes = settings.routes
+    for name in settings.topics:
+        if name not in routes:
+            what = f"the input topic of a model ({', '.join(routes)})"
+            yield Conflict(("topics", name), what, name, about_name=True, choices=tuple(routes))
+    taken: dict[str, str] = {}
+    for source, route in routes.items():
+        for use, topic in route._asdict().items():
+            location, advice = _location_of(settings, source, use)
+            what = f"a topic for the {_USES[use]} of '{source}'"
+            if topic in routes:
+                yield Conflict(location, f"{what} that is no input{advice}", topic)
+            elif topic in taken:
+                yield Conflict(location, f"{what} other than that for {taken[topic]}{advice}", topic)
+            elif len(topic) > 249:
+                yield Conflict(location, f"{what} of at most 249 characters{advice}", topic)
+            taken.setdefault(topic, f"the {_USES[use]} of '{source}'")
+
+
+_USES = {"output": "results", "dead_letters": "dead letters"}
+
+
+def _location_of(settings: Settings, source: str, use: str) -> tuple[Location, str]:
+    """Return the setting that a topic follows from, with advice where that is not the topic's own setting."""
+    if source in settings.topics and getattr(settings.topics[source], use) is not None:
+        return ("topics", source, use), ""
+    reader = next(name for name, model in settings.models.items() if model.input == source)
+    return ("models", reader, "input"), f" (this one is a default: set topics.{source}.{use})"
+
+
+def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield the class names that no event could carry."""
+    most = settings.bounds.name_bytes
+    for name, model in settings.models.items():
+        for index, text in enumerate(model.classes):
+            if isinstance(text, str) and len(text.encode()) > most:
+                location = ("models", name, "classes", index)
+                yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
+
+
+def load(path: Path, environ: Mapping[str, str]) -> Settings:
+    """Read, override and check the settings.
+
+    Parameters
+    ----------
+    path : Path
+        The YAML file.
+    environ : Mapping[str, str]
+        The environment; variables without the prefix `ANABRANCH_` are not looked at.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    SettingsError
+        With everything that was wrong, each with its place.
+    """
+    document = read_file(path)
+    problems = override(document, environ)
+    try:
+        # As JSON, because that is what YAML holds: lists become tuples and mappings become sections,
+        # while strict typing still keeps "5", 5.0 and true from passing as 5.
+        settings = Settings.model_validate_json(json.dumps(document.data), context={"folder": path.parent})
+    except ValidationError as error:
+        problems += explain(error, document, Settings)
+    if problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def fingerprint(settings: Settings) -> str:
+    """Return a digest of all that the bytes of the outputs depend on: the models and the bounds.
+
+    Left out are where results go and how the worker is run: topics, group, log, transaction, metrics and
+    logging.
+    """
+    relevant = settings.model_dump(mode="json", include={"models", "bounds"})
+    canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

@@ -1,0 +1,48 @@
+"""What has been processed and not yet committed: outputs and offsets, written together or not at all."""
+
+from __future__ import annotations
+
+import math
+
+from worker.log.port import Log, OutRecord, Records, TopicPartition
+from worker.settings import TransactionSettings
+
+
+class Transaction:
+    """The open transaction. It becomes due by age, by records or by bytes, whichever comes first."""
+
+    def __init__(self, limits: TransactionSettings) -> None:
+        self._limits = limits
+        self.outputs: list[OutRecord] = []
+        self.offsets: dict[TopicPartition, int] = {}  # the next one to be read, by input partition
+        self.earliest: dict[str, int] = {}  # least record timestamp, by input topic
+        self.records = 0  # consumed
+        self._bytes = 0  # consumed
+        self.due_at = math.inf  # on the clock of `add`
+
+    @property
+    def room(self) -> int:
+        """How many records may still be consumed before it is due."""
+        return self._limits.records - self.records
+
+    def add(self, records: Records, outputs: list[OutRecord], now: float) -> None:
+        """Take in a batch and what it led to."""
+        if not self.records:
+            self.due_at = now + self._limits.interval_ms / 1000
+        topic = records.source.topic
+        earliest = int(records.timestamps.min())
+        self.earliest[topic] = min(earliest, self.earliest.get(topic, earliest))
+        self.outputs += outputs
+        self.offsets[records.source] = records.next_offset
+        self.records += len(records.values)
+        self._bytes += sum(len(value) for value in records.values if value is not None)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it should be committed now."""
+        return self.records > 0 and (
+            now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes
+        )
+
+    def commit(self, log: Log) -> None:
+        """Write outputs and offsets; on an error neither is written, and the transaction may be tried again."""
+        log.commit(self.outputs, self.offsets)

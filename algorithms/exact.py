@@ -111,7 +111,7 @@ def bucket_of(edges: Int64s, count: int) -> int:
 # --- boxes
 
 
-@jit
+@inlined
 def _new_box(finder: Exact, parent: int, level: int, qa: int, qb: int) -> int:
     counts = finder.counts
     box = counts[FREE]
@@ -132,7 +132,7 @@ def _new_box(finder: Exact, parent: int, level: int, qa: int, qb: int) -> int:
     return box
 
 
-@jit
+@inlined
 def _free_box(finder: Exact, box: int) -> None:
     finder.boxes[box, PARENT] = finder.counts[FREE]
     finder.boxes[box, LEVEL] = -1
@@ -153,7 +153,7 @@ def _quadrant(finder: Exact, box: int, qa: int, qb: int) -> int:
     return ((qa >> level) & 1) | (((qb >> level) & 1) << 1)
 
 
-@jit
+@inlined
 def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
     """Return the cell (qa, qb) below a box that covers it, made where there is none. O(levels)."""
     boxes = finder.boxes
@@ -179,7 +179,7 @@ def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
     return box
 
 
-@jit
+@inlined
 def _prune(finder: Exact, box: int) -> None:
     """Take out a cell that has become empty, and the box above it where that is left with one child."""
     boxes = finder.boxes
@@ -204,7 +204,7 @@ def _prune(finder: Exact, box: int) -> None:
 # --- features in cells
 
 
-@jit
+@inlined
 def _link(finder: Exact, slots: Slots, slot: int, box: int) -> None:
     """Put a slot into its cell below a box that covers it."""
     qa = bucket_of(finder.edges, slots.rows[slot, C0])
@@ -219,7 +219,7 @@ def _link(finder: Exact, slots: Slots, slot: int, box: int) -> None:
     slots.rows[slot, MARK] = cell
 
 
-@jit
+@inlined
 def _unlink(finder: Exact, slots: Slots, slot: int) -> None:
     """Take a slot out of its cell; the cell itself stays, maybe empty."""
     following = finder.lists[slot, NEXT]
@@ -241,27 +241,26 @@ def start(finder: Exact, index: int) -> None:
     finder.state[index, HOLD] = 0
 
 
-@jit
+@inlined
 def ready(finder: Exact, ones: int) -> bool:
     """Return whether `ones` features can change cells: each may need a cell and a box above it."""
     return finder.boxes.shape[0] - finder.counts[USED] >= 2 * ones + 1
 
 
 @inlined
-def touched(finder: Exact, slots: Slots, index: int, slot: int) -> None:
-    """Bring a slot whose counts have changed into the right cell."""
-    edges = finder.edges
-    a = slots.rows[slot, C0]
-    b = slots.rows[slot, C1]
+def touched(finder: Exact, slots: Slots, index: int, slot: int, label: int, weight: int) -> None:
+    """Bring a slot to whose count of a label a weight has been added into the right cell."""
+    count = slots.rows[slot, C0 + label]
     cell = slots.rows[slot, MARK]
     if cell == NO_MARK:
-        if a + b >= finder.state[index, RARE]:
+        if slots.rows[slot, C0] + slots.rows[slot, C1] >= finder.state[index, RARE]:
             _link(finder, slots, slot, finder.state[index, ROOT])
-        return
-    qa = finder.boxes[cell, QA]
-    qb = finder.boxes[cell, QB]
-    if a < edges[qa] or a >= edges[qa + 1] or b < edges[qb] or b >= edges[qb + 1]:
-        _move(finder, slots, slot, cell)
+    # A bucket is told by a count's top three bits. Only a change that reaches up there (or may, the test
+    # is cheap and cautious) is worth a look at the box, which is seldom in the cache.
+    elif (count ^ (count - weight)) >= count >> 3:
+        bucket = np.int64(finder.boxes[cell, QA + label])
+        if count < finder.edges[bucket] or count >= finder.edges[bucket + 1]:
+            _move(finder, slots, slot, cell)
 
 
 @jit
@@ -323,10 +322,12 @@ def _box_bound(finder: Exact, criterion: Any, box: int, n0: int, n1: int, grain:
     qa = finder.boxes[box, QA]
     qb = finder.boxes[box, QB]
     edges = finder.edges
-    # Counts are multiples of the grain, so the highest one in a bucket is that far below the next edge.
-    a2 = min(edges[qa + width] - grain, n0)
-    b2 = min(edges[qb + width] - grain, n1)
-    return min(score(criterion, edges[qa], b2, n0, n1), score(criterion, a2, edges[qb], n0, n1))
+    # Counts are multiples of the grain, which edges need not be: take the multiples just inside.
+    a1 = (edges[qa] + grain - 1) & -grain
+    b1 = (edges[qb] + grain - 1) & -grain
+    a2 = min((edges[qa + width] - 1) & -grain, n0)
+    b2 = min((edges[qb + width] - 1) & -grain, n1)
+    return min(score(criterion, a1, b2, n0, n1), score(criterion, a2, b1, n0, n1))
 
 
 @jit
@@ -432,7 +433,7 @@ def _lower(
     return True
 
 
-@jit
+@inlined
 def find(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
     """Return the best slot but `excluded`, NONE where nothing splits the node, SHORT where boxes ran out."""
     if slots.heads[index, FEATURES] <= _SMALL:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from algorithms import hashing
 from algorithms.arrays import Int64s, UInt32s, extended
 from algorithms.hashing import mix
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 
 # Columns of `Ledger.rows`.
 HIGH, LOW = 0, 1  # the key, 61 bits each
@@ -107,7 +107,7 @@ def _squeeze(ledger: Ledger, features: UInt32s) -> None:
     ledger.counts[END] = end
 
 
-@jit
+@inlined
 def room(ledger: Ledger, ones: int) -> tuple[bool, bool]:
     """Return whether there is room for one more row, and for so many more features."""
     rows = ledger.rows.shape[0] - ledger.counts[USED] > 0

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Int32s, Int64s, UInt8s, extended
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 
 
 class Names(NamedTuple):
@@ -52,14 +52,14 @@ def precedes(names: Names, j: int, k: int) -> bool:
     return names.size[j] < names.size[k]
 
 
-@jit
+@inlined
 def refer(names: Names, number: int) -> None:
     """Count one more reference to a name."""
     if names.start.size > 0:
         names.references[number] += 1
 
 
-@jit
+@inlined
 def release(names: Names, number: int) -> None:
     """Count one reference less; a name without any is noted for `Interner.sweep`."""
     if names.start.size > 0:

@@ -60,14 +60,14 @@ def start(finder: Scan, index: int) -> None:
     """Nothing is kept for an index."""
 
 
-@jit
+@inlined
 def ready(finder: Scan, ones: int) -> bool:
     """Nothing can run short."""
     return True
 
 
 @inlined
-def touched(finder: Scan, slots: Slots, index: int, slot: int) -> None:
+def touched(finder: Scan, slots: Slots, index: int, slot: int, label: int, weight: int) -> None:
     """Nothing depends on a count."""
 
 

@@ -94,7 +94,7 @@ def reset(slots: Slots, index: int) -> None:
     slots.heads[index, BEST] = NONE
 
 
-@jit
+@inlined
 def room(slots: Slots) -> int:
     """Return how many slots can be made before the storage must grow."""
     return slots.rows.shape[0] - slots.counts[USED]

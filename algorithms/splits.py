@@ -23,7 +23,7 @@ from algorithms import finders, ledger, slots
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
-from algorithms.jit import jit
+from algorithms.jit import inlined, jit
 from algorithms.ledger import Ledger, content_key
 from algorithms.names import NO_NAMES, Interner, Names, refer, release
 from algorithms.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
@@ -169,7 +169,7 @@ class _Pool(NamedTuple):
 # --- counting
 
 
-@jit
+@inlined
 def _gather(pool: _Pool, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> bool:
     """Write the slots of an example to `found`; False where a feature has none."""
     for at in range(start, stop):
@@ -180,7 +180,7 @@ def _gather(pool: _Pool, index: int, features: UInt32s, start: int, stop: int, f
     return True
 
 
-@jit
+@inlined
 def _gather_or_create(
     pool: _Pool, index: int, features: UInt32s, start: int, stop: int, found: Int32s
 ) -> None:
@@ -194,7 +194,7 @@ def _gather_or_create(
         found[at - start] = slot
 
 
-@jit
+@inlined
 def _add(pool: _Pool, index: int, label: int, weight: int, found: Int32s, ones: int) -> None:
     """Add a weight (negative: take it away) to the totals and to the slots found."""
     heads = pool.slots.heads
@@ -206,7 +206,7 @@ def _add(pool: _Pool, index: int, label: int, weight: int, found: Int32s, ones: 
     for at in range(ones):
         slot = np.int64(found[at])
         rows[slot, C0 + label] += weight
-        finders.touched(pool.finder, pool.slots, index, slot)
+        finders.touched(pool.finder, pool.slots, index, slot, label, weight)
 
 
 @jit
@@ -283,7 +283,7 @@ def _forget_row(pool: _Pool, index: int, row: int, found: Int32s, trusted: bool)
 # --- operations
 
 
-@jit
+@inlined
 def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
     index = np.int64(batch.index[event])
     named = np.int64(batch.named[event])
@@ -378,7 +378,7 @@ def _drop(pool: _Pool, index: int) -> None:
 # --- deciding
 
 
-@jit
+@inlined
 def _best(pool: _Pool, criterion: Any, index: int) -> int:
     """Return the slot of the best split now, NONE where nothing splits the node, or SHORT."""
     heads = pool.slots.heads
@@ -390,7 +390,7 @@ def _best(pool: _Pool, criterion: Any, index: int) -> int:
     return best
 
 
-@jit
+@inlined
 def _is_due(when: int, argument: int, events: int, time: int, period: int) -> bool:
     if when == _EVERY:
         return events % argument == 0
@@ -399,12 +399,12 @@ def _is_due(when: int, argument: int, events: int, time: int, period: int) -> bo
     return False
 
 
-@jit
+@inlined
 def _period(when: int, argument: int, time: int, period: int) -> int:
     return max(period, time // argument) if when == _EVERY_MS else period
 
 
-@jit
+@inlined
 def _decide(pool: _Pool, rules: Rules, criterion: Any, index: int, event: int, time: int, out: _Out) -> bool:
     """Write a decision where one is due; False, and nothing changed, where the finder ran short."""
     heads = pool.heads
@@ -511,7 +511,7 @@ def _predict(pool: _Pool, criterion: Any, batch: Batch, event: int, out: _Out) -
 # --- the loop
 
 
-@jit
+@inlined
 def _shortage(pool: _Pool, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, _DONE where all is there."""
     op = batch.op[event]
@@ -661,7 +661,7 @@ class SplitPool:
         self._pool = _Pool(
             slots=slots.make(1, 16),
             finder=self._module.make(1, 16),
-            names=self.names.arrays if self.names else NO_NAMES,
+            names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=ledger.make(1),
             heads=np.array([_HEAD], np.int64),
             alive=np.zeros(1, np.int64),
@@ -690,7 +690,7 @@ class SplitPool:
         )
         if self.rules.tracked or batch.named.any():
             self._longest_live = max(self._longest_live, longest)
-        if self.names:
+        if self.names is not None:
             self._pool = self._pool._replace(names=self.names.arrays)
         event, applied, short = 0, False, _SLOTS
         while short != _DONE:
@@ -820,7 +820,7 @@ class SplitPool:
 
     def sweep(self, interned: Int64s | UInt32s) -> None:
         """Forget the names that nothing refers to any more: of those just interned, and of deleted features."""
-        if self.names:
+        if self.names is not None:
             self.names.sweep(interned)
 
     def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
@@ -858,7 +858,7 @@ class SplitPool:
         pool = self._pool
         named: dict[str, npt.NDArray[Any]] = {"heads": pool.heads, "alive": pool.alive}
         parts: dict[str, Any] = {"slots": pool.slots, "finder": pool.finder, "ledger": pool.ledger}
-        if self.names:
+        if self.names is not None:
             parts["names"] = self.names.arrays
         for part, state in parts.items():
             named.update({f"{part}.{field}": array for field, array in state._asdict().items()})
@@ -870,12 +870,12 @@ class SplitPool:
         def part(name: str, kind: Any) -> Any:
             return kind(**{field: arrays[f"{name}.{field}"] for field in kind._fields})
 
-        if self.names:
+        if self.names is not None:
             self.names = Interner(part("names", Names))
         self._pool = _Pool(
             slots=part("slots", Slots),
             finder=part("finder", type(self._pool.finder)),
-            names=self.names.arrays if self.names else NO_NAMES,
+            names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=part("ledger", Ledger),
             heads=arrays["heads"],
             alive=arrays["alive"],
@@ -896,7 +896,7 @@ class SplitPool:
                 assert tuple(pool.heads[index].tolist()) == _HEAD
                 assert pool.slots.heads[index, FEATURES] == 0
                 assert pool.ledger.heads[index, ledger.LIVES] == 0
-        if self.names:
+        if self.names is not None:
             self.names.check()
             high = len(self.names.arrays.references)
             keys = pool.slots.rows[: pool.slots.counts[slots.HIGH], slots.KEY]

@@ -6,8 +6,9 @@ it: the scalar `criteria.score`, because ties are decided on floats. `Pair` feed
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numba
@@ -30,6 +31,8 @@ from algorithms.splits import (
 Feature: TypeAlias = int | bytes
 Features: TypeAlias = tuple[Feature, ...]
 
+ON_CHANGE, NEVER = Emit(When.CHANGE), Emit()
+
 
 def budget(examples: int) -> int:
     """Return how many examples to try: a tenth where the compiler is off and kernels are slow."""
@@ -46,8 +49,8 @@ class Settings:
     verify_deletes: bool = False
     on_duplicate: OnDuplicate = OnDuplicate.REJECT
     names: bool = False
-    splits: Emit = Emit(When.CHANGE)
-    trees: Emit = Emit()
+    splits: Emit = ON_CHANGE
+    trees: Emit = NEVER
     max_indexes: int = 1 << 30
     max_live_ids: int = 1 << 30
 
@@ -343,7 +346,7 @@ def outcomes(pool: SplitPool, events: Sequence[Event]) -> list[Outcome]:
         event: Prediction(int(leaf), (int(weights[0]), int(weights[1])))
         for event, leaf, weights in zip(answer.asked, answer.leaf, answer.weights, strict=True)
     }
-    pool.sweep(set(batch.feature.tolist()))
+    pool.sweep(batch.feature)
     return [
         Outcome(Status(status), decisions.get(at), predictions.get(at))
         for at, status in enumerate(answer.status.tolist())
@@ -388,7 +391,7 @@ class Pair:
         assert split.score.hex() == twin.score.hex()
         assert split.runner_up_score.hex() == twin.runner_up_score.hex()
         assert self.pool.features(index) == len(state.counts)
-        assert self.pool.is_alive(index) == (index in self.twin.indexes)
+        assert self.pool.are_alive(np.array([index], np.int32)).tolist() == [index in self.twin.indexes]
 
     def check(self) -> None:
         """Raise AssertionError unless the pool's invariants hold and its sizes are the oracle's."""
@@ -408,3 +411,106 @@ class Pair:
         """Go on with a copy of the pool's state in a new pool."""
         arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
         self.pool = self.settings.pool().restore(arrays)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a random stream is made of; shares of all events, the rest are inserts."""
+
+    universe: tuple[Feature, ...]  # from frequent to rare
+    deletes: float = 0.3  # of examples that were inserted before
+    false_deletes: float = 0.03
+    predicts: float = 0.03
+    drops: float = 0.0
+    ids: float = 0.0  # share of the inserts
+    weights: tuple[int, ...] = (UNIT,)
+    indexes: int = 1
+    longest: int = 8  # features of an example
+
+
+class Stream:
+    """Random events: frequent and rare features, mirrored between the labels so that scores tie often."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._inserted: list[Event] = []
+        self._ids = 0
+        self._time = 1
+
+    def take(self, events: int, mix: Mix) -> list[Event]:
+        """Return the next events."""
+        return [self._next(mix) for _ in range(events)]
+
+    def drain(self) -> list[Event]:
+        """Return the deletes of all that is left, in random order."""
+        self._rng.shuffle(self._inserted)
+        gone = [self._undo(example) for example in self._inserted]
+        self._inserted = []
+        return gone
+
+    def batches(self, events: Sequence[Event], longest: int = 60) -> list[list[Event]]:
+        """Return the events cut into batches of random lengths."""
+        cut, start = [], 0
+        while start < len(events):
+            size = self._rng.randint(1, longest)
+            cut.append(list(events[start : start + size]))
+            start += size
+        return cut
+
+    def _undo(self, example: Event) -> Event:
+        self._time += self._rng.randint(0, 3)
+        if example.id is not None:
+            return Event(Op.DELETE, id=example.id, index=example.index, time=self._time)
+        return replace(example, op=Op.DELETE, time=self._time)
+
+    def _next(self, mix: Mix) -> Event:
+        rng = self._rng
+        self._time += rng.randint(-1, 4)
+        self._time = max(1, self._time)
+        kind = rng.random()
+        if kind < mix.deletes:
+            if self._inserted:
+                at = rng.randrange(len(self._inserted))
+                self._inserted[at], self._inserted[-1] = self._inserted[-1], self._inserted[at]
+                return self._undo(self._inserted.pop())
+            kind = 1.0
+        example = self._example(mix)
+        for share, op in (
+            (mix.false_deletes, Op.DELETE),
+            (mix.predicts, Op.PREDICT),
+            (mix.drops, Op.DROP),
+        ):
+            if mix.deletes <= kind < mix.deletes + share:
+                return replace(example, op=op)
+            kind -= share
+        if rng.random() < mix.ids:
+            # Now and then an id that is live already, or was.
+            self._ids += rng.random() < 0.9
+            example = replace(example, id=self._ids)
+        self._inserted.append(example)
+        return example
+
+    def _example(self, mix: Mix) -> Event:
+        rng = self._rng
+        label = rng.randrange(2)
+        size = len(mix.universe)
+        features = set()
+        for _ in range(rng.randint(0, mix.longest)):
+            rank = int(size ** rng.random()) - 1
+            # Neighbours in rank favour opposite labels.
+            features.add(mix.universe[min(rank ^ label, size - 1) if rng.random() < 0.8 else rank])
+        shuffled = sorted(features, key=str)
+        rng.shuffle(shuffled)
+        index = rng.randrange(mix.indexes)
+        return Event(Op.INSERT, tuple(shuffled), label, rng.choice(mix.weights), index=index, time=self._time)
+
+
+def ids(count: int) -> tuple[int, ...]:
+    """Return feature ids, the extremes among them."""
+    return (0, 4294967295, *(7 * k + 1 for k in range(count - 2)))
+
+
+def words(count: int) -> tuple[bytes, ...]:
+    """Return feature names: prefixes of each other, high bytes, zeros, and their order is not the ranks'."""
+    odd = [b"a", b"", b"aa", b"\xff", b"\x00", b"a\x00", b"\x7f", b"\x80"]
+    return (*odd, *(b"%x" % (k * 2654435761 % 65521) for k in range(1, count - len(odd) + 1)))[:count]

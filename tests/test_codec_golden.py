@@ -191,7 +191,7 @@ def test_a_record_without_a_timestamp_takes_any_ts() -> None:
 
 
 def test_digests_of_ids_are_pinned() -> None:
-    """Digests of ids are part of stored state and never change; an int has one, however wide it is written."""
+    """Digests of ids are part of stored state and never change; an int has one, however wide its form."""
     values = [
         bytes.fromhex(text)
         for text in (

@@ -100,22 +100,22 @@ def test_every_reason_of_the_bytes_and_the_shape_is_reached() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"\x82\xa1x\xdd\x00\x40\x00\x00" + b"\x90" * (1 << 22),
+        b"\x82\xa1x\xdd\x00\x04\x00\x00" + b"\x90" * (1 << 18),
         b"\x82\xa1y\x01\xa1x\xdd\x00\x04\x00\x00" + b"\xa1a" * (1 << 18),
-        b"\x82\xa1x\xdc\xff\xff" + (b"\xdc\xff\xff" + b"\x90" * 65_535) * 100,
+        b"\x82\xa1x\xdc\xff\xff" + (b"\xdc\xff\xff" + b"\x90" * 65_535) * 5,
         b"\x91" * (8 << 20),
     ],
-    ids=["four million lists", "many names", "lists of lists", "deep"],
+    ids=["many lists", "many names", "lists of lists", "deep"],
 )
 def test_time_and_memory_are_bounded(value: bytes) -> None:
-    """The worst records cost seconds at most, and memory of the order of the bounds."""
+    """The worst records cost seconds at most, and memory some ten times their size."""
     started = time.perf_counter()
     tracemalloc.start()
     try:
-        _, faults = decode_batch([value[: 8 << 20]], np.array([TIMESTAMP]), BOUNDS, [b"k"])
+        _, faults = decode_batch([value], np.array([TIMESTAMP]), BOUNDS, [b"k"])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert len(faults) == 1
-    assert peak < 512 << 20
+    assert peak < 128 << 20
     assert time.perf_counter() - started < 30

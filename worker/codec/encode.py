@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgpack
@@ -211,6 +212,7 @@ _TYPES: dict[type[Output], str] = {
 }
 _CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}
 _FIELDS = {kind: tuple(kind.__dataclass_fields__) for kind in (*_TYPES, Source)}
+_READERS = {kind: (fields, attrgetter(*fields)) for kind, fields in _FIELDS.items()}
 
 
 def dead_letter(
@@ -273,9 +275,10 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
 
 def encode(output: Output) -> bytes:
     """Return the value of a result's record."""
-    fields = {name: getattr(output, name) for name in _FIELDS[type(output)]}
-    source = output.source
-    fields["source"] = {name: getattr(source, name) for name in _FIELDS[Source]}
+    names, values_of = _READERS[type(output)]
+    fields = dict(zip(names, values_of(output), strict=True))
+    names, values_of = _READERS[Source]
+    fields["source"] = dict(zip(names, values_of(output.source), strict=True))
     packed: bytes = msgpack.packb(fields)
     return packed
 

@@ -1,0 +1,152 @@
+"""`bench pipeline`: examples a second through the whole path, log to committed results."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+from prometheus_client import CollectorRegistry
+
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord
+from worker.loop import Worker
+from worker.metrics import Metrics
+from worker.reporter import Reporter
+from worker.settings import LogSettings, Settings, SplitSettings
+from worker.status import Status, StatusBoard
+
+FORMS = ("list", "packed", "columns")
+_TOPIC = "events"
+_ONES = 15  # features of an example
+_VOCABULARY = 10_000
+_ROWS = 1_000  # rows of a columnar record
+
+
+def _examples(n: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return n examples of 15 different features with a frequency like that of words, and labels that follow
+    some of them.
+    """  # noqa: D205  (one sentence)
+    random = np.random.default_rng(seed)
+    # Without repeats and in ascending order: one feature from each of 15 ranges, skewed inside its range.
+    width = _VOCABULARY // _ONES
+    inside = (width * random.random((n, _ONES)) ** 3).astype(np.uint32)
+    features = inside + np.arange(_ONES, dtype=np.uint32) * width
+    label = ((inside[:, 0] < width // 8) ^ (random.random(n) < 0.2)).astype(np.uint8)
+    return features, label
+
+
+def _records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
+    features, label = _examples(n)
+    random = np.random.default_rng(1)
+    if form == "columns":
+        for start in range(0, n, _ROWS):
+            rows = min(_ROWS, n - start)
+            value = {
+                "n": rows,
+                "ptr": np.arange(0, rows * _ONES + 1, _ONES, dtype="<u4").tobytes(),
+                "i": features[start : start + rows].astype("<u4").tobytes(),
+                "y": label[start : start + rows].tobytes(),
+            }
+            yield OutRecord(_TOPIC, 0, _key(int(random.integers(keys))), msgpack.packb(value), (), 1)
+        return
+    chosen = random.integers(keys, size=n).tolist()
+    for key, row, y in zip(chosen, features, label.tolist(), strict=True):
+        x = row.tolist() if form == "list" else {"i": row.astype("<u4").tobytes()}
+        yield OutRecord(_TOPIC, 0, _key(key), msgpack.packb({"x": x, "y": y}), (), 1)
+
+
+def _key(number: int) -> bytes:
+    return b"key-%d" % number
+
+
+def _settings(path: Path) -> Settings:
+    model = SplitSettings(kind="split", input=_TOPIC, classes=(0, 1), features="ids")
+    return Settings(log=LogSettings(embedded=path), models={"splits": model})
+
+
+def _run(path: Path, round_: int) -> tuple[float, Worker, int]:
+    """Run a worker over the whole log as a new group; return seconds, the worker, and how much it wrote."""
+    settings = _settings(path)
+    written = 0
+
+    def count(transaction: Any) -> None:
+        nonlocal written
+        written += len(transaction.outputs)
+
+    with EmbeddedLog(path, group=f"round-{round_}") as log:
+        metrics = Metrics(CollectorRegistry(), "bench")
+        worker = Worker(log, settings, Reporter(metrics, StatusBoard(Status(0.0))), committed=count)
+        started = time.perf_counter()
+        worker.run(lambda: False, until_end=True)
+        return time.perf_counter() - started, worker, written
+
+
+def bench_pipeline(
+    forms: list[str],
+    key_counts: list[int],
+    events: int,
+    repeats: int,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Iterator[dict[str, Any]]:
+    """Yield one line for each form of event and number of keys: the embedded log to committed results.
+
+    Parameters
+    ----------
+    forms : list of str
+        Of `FORMS`: single events with a list of ints, single packed ones, columnar records of 1,000 rows.
+    key_counts : list of int
+        How many model keys the events are spread over, at random.
+    events : int
+        Examples in each run.
+    repeats : int
+        Runs of each, figures are medians.
+    progress : callable
+        Called with what is about to run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        progress("compiling")
+        _filled(Path(folder) / "warm.db", "list", 2_000, 10)
+        _run(Path(folder) / "warm.db", 0)
+        for form in forms:
+            for keys in key_counts:
+                progress(f"{form}, {keys} keys")
+                path = Path(folder) / f"{form}-{keys}.db"
+                _filled(path, form, events, keys)
+                runs = [_run(path, round_) for round_ in range(repeats)]
+                yield _line(form, keys, events, runs)
+                path.unlink()
+
+
+def _filled(path: Path, form: str, events: int, keys: int) -> None:
+    with EmbeddedLog(path) as log:
+        log.create_topic(_TOPIC, 1)
+        log.append(_records(form, events, keys))
+
+
+def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int]]) -> dict[str, Any]:
+    seconds = statistics.median(taken for taken, _, _ in runs)
+    _, worker, written = runs[-1]
+    (pipeline,) = worker.pipelines.values()
+    status = pipeline.models[0].status()
+    return {
+        "bench": "pipeline",
+        "form": form,
+        "keys": keys,
+        "examples": events,
+        "ones": events * _ONES,
+        "seconds": round(seconds, 4),
+        "examples_per_second": round(events / seconds),
+        "results": written,
+        "live_keys": status.keys,
+        "state_bytes_per_key": round(status.bytes / status.keys, 1),
+        "state_bytes_per_key_and_feature": round(status.bytes / status.slots, 1),
+        "repeats": len(runs),
+        "machine": f"{platform.machine()} {platform.system()} Python {platform.python_version()}",
+    }

@@ -1,0 +1,94 @@
+"""Labelled sparse streams to measure on: recorded sets, and the generator of paper 000."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Int8s, Int64s, UInt32s
+
+
+class Stream(NamedTuple):
+    """Examples in CSR form, in stream order."""
+
+    name: str
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[ones]
+    label: Int8s  # int8[n], 0 or 1
+    features: int  # ids are below this
+
+
+def sparse(n: int, d1: int, d2: int, q: float, seed: int = 0) -> Stream:
+    """Return paper 000's `sparse(n, d1, d2, q)`: d1 features copy the label and are flipped with probabilities
+    drawn from [0, 1], d2 are on with probability q. Section 6.
+    """  # noqa: D205  (one sentence)
+    random = np.random.default_rng(seed)
+    flip = random.random(d1)
+    label = random.integers(0, 2, n)
+    informative = (random.random((n, d1)) < flip) != label[:, np.newaxis].astype(bool)
+    rows = []
+    for row in informative:
+        noise = random.choice(d2, random.binomial(d2, q), replace=False) + d1
+        rows.append(np.concatenate([np.flatnonzero(row), np.sort(noise)]))
+    return _stream(f"sparse:{n},{d1},{d2},{q}", rows, label, d1 + d2)
+
+
+def _stream(name: str, rows: list[npt.NDArray[np.int64]], label: npt.NDArray[np.int64], features: int) -> Stream:
+    pointer = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=pointer[1:])
+    return Stream(name, pointer, np.concatenate(rows).astype(np.uint32), label.astype(np.int8), features)
+
+
+def load(data: str, limit: int | None = None) -> Stream:
+    """Return a stream by its description.
+
+    Parameters
+    ----------
+    data : str
+        `sparse:n,d1,d2,q`, or the path of an `.npz` with the arrays indptr, indices, labels and shape.
+    limit : int, optional
+        Take only so many examples.
+
+    Raises
+    ------
+    ValueError
+        With what was expected.
+    """
+    if data.startswith("sparse:"):
+        stream = _generated(data)
+    else:
+        stream = _recorded(Path(data))
+    if limit is None or limit >= len(stream.label):
+        return stream
+    ones = int(stream.pointer[limit])
+    return stream._replace(
+        pointer=stream.pointer[: limit + 1], feature=stream.feature[:ones], label=stream.label[:limit]
+    )
+
+
+def _generated(data: str) -> Stream:
+    try:
+        n, d1, d2, q = data.removeprefix("sparse:").split(",")
+        return sparse(int(n), int(d1), int(d2), float(q))
+    except ValueError as error:
+        raise ValueError(f"expected sparse:n,d1,d2,q as in sparse:10000,10,10000,0.001, got {data!r}") from error
+
+
+def _recorded(path: Path) -> Stream:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return Stream(
+                name=path.stem,
+                pointer=arrays["indptr"].astype(np.int64),
+                feature=arrays["indices"].astype(np.uint32),
+                label=arrays["labels"].astype(np.int8),
+                features=int(arrays["shape"][1]),
+            )
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"expected sparse:n,d1,d2,q or an .npz file with indptr, indices, labels and shape, got {str(path)!r}: "
+            f"{error}"
+        ) from error

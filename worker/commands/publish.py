@@ -1,0 +1,303 @@
+"""`anabranch publish`: a file as events of a topic."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import LogError
+from worker.publisher import Form, chunks, finish, make_records
+from worker.sources import FORMATS, BadLine, Columns, Entry, Example, Lines, SourceError, format_of
+from worker.sources.example import Label
+from worker.sources.example import label as read_label
+
+_TABLES = ("csv", "tsv")
+_SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
+_DRY = 5
+
+
+def _names(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(name.strip() for name in value.split(","))
+
+
+def _labels(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[Label, Label]:
+    labels: dict[Label, Label] = {}
+    for pair in ",".join(values).split(",") if values else ():
+        old, equals, new = pair.rpartition("=")
+        if not equals or not old or not new:
+            raise click.BadParameter(f"expected OLD=NEW, got {pair!r}; write ham=0,spam=1")
+        labels[read_label(old)] = read_label(new)
+    return labels
+
+
+_EXAMPLES = """\b
+Examples:
+  anabranch publish sms.txt --log events.db --topic sms
+  anabranch publish clicks.csv --label clicked --id request --time at \\
+      --key campaign --log events.db --topic clicks --partitions 4
+  anabranch publish a9a.libsvm --map-label -1=0,+1=1 --batch 1000 \\
+      --log events.db --topic adult
+"""
+
+
+@click.command(short_help="Turn a file into events of a topic.", epilog=_EXAMPLES)
+@click.argument("file")
+@click.option("--log", "log_path", metavar="FILE", type=click.Path(path_type=Path), help="The embedded log.")
+@click.option("--topic", required=True, help="The topic; made where it is missing.")
+@click.option("--partitions", type=click.IntRange(1), help="Of a new topic.  [default: 1]")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    help="What the file is; else its suffix tells.",
+)
+@click.option("--label", metavar="COLUMN", help="csv, tsv: the label (required).")
+@click.option("--key", metavar="COLUMN", help="csv, tsv: the key of the model.")
+@click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
+@click.option("--id", "id_column", metavar="COLUMN", help="csv, tsv: the example's id.")
+@click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
+@click.option("--text", metavar="COLUMN", help="csv, tsv: text, whose words are features.")
+@click.option("--time", "time_column", metavar="COLUMN", help="csv, tsv: event time, ms or ISO 8601.")
+@click.option(
+    "--features",
+    metavar="COLUMNS",
+    callback=_names,
+    help="csv, tsv: columns that are features; 1 is present, 0 or empty absent, else COLUMN=VALUE."
+    "  [default: all others; none beside --text]",
+)
+@click.option(
+    "--categorical",
+    metavar="COLUMNS",
+    callback=_names,
+    help="csv, tsv: features whose 0 and 1 are values too.",
+)
+@click.option("--no-header", is_flag=True, help="csv, tsv: columns go by their numbers, from 1.")
+@click.option(
+    "--map-label",
+    "--labels",
+    "labels",
+    metavar="OLD=NEW,...",
+    multiple=True,
+    callback=_labels,
+    help="Rename labels.",
+)
+@click.option("--packed", is_flag=True, help="Pack integer features: quicker to read.")
+@click.option("--batch", type=click.IntRange(1, 65_536), help="Columnar records of so many events.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N events.")
+@click.option(
+    "--timestamp", metavar="MS", type=click.IntRange(1), help="For events without a time, instead of now."
+)
+@click.option("--skip-bad", is_flag=True, help="Count lines that are no events, and go on.")
+@click.option("--dry-run", is_flag=True, help=f"Print the first {_DRY} events as JSON and write nothing.")
+def publish(
+    file: str,
+    log_path: Path | None,
+    topic: str,
+    partitions: int | None,
+    format_name: str | None,
+    label: str | None,
+    key: str | None,
+    key_value: str | None,
+    id_column: str | None,
+    number_ids: bool,
+    text: str | None,
+    time_column: str | None,
+    features: tuple[str, ...] | None,
+    categorical: tuple[str, ...] | None,
+    no_header: bool,
+    labels: dict[Label, Label],
+    packed: bool,
+    batch: int | None,
+    limit: int | None,
+    timestamp: int | None,
+    skip_bad: bool,
+    dry_run: bool,
+) -> None:
+    """Turn FILE (- is standard input; gzip is understood) into events of a topic.
+
+    A file goes in chunk by chunk. At a line that is no event it stops, and nothing of that line's
+    chunk is written.
+    """
+    format_name = format_name or format_of(file)
+    if format_name is None:
+        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
+        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
+    columns = Columns(
+        label,
+        key,
+        id_column,
+        text,
+        time_column,
+        features,
+        frozenset(categorical or ()),
+        header=not no_header,
+    )
+    _check_usage(format_name, columns, key_value, number_ids=number_ids, packed=packed, batch=batch)
+    if log_path is None and not dry_run:
+        raise click.UsageError("expected --log FILE, the embedded log to write to; name one, or --dry-run")
+    clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
+    done = _Done()
+    try:
+        with ExitStack() as stack:
+            stream, size = _open(file, stack)
+            lines = Lines("standard input" if file == "-" else file, stream)
+            read = FORMATS[format_name].read(lines, columns)
+            entries = islice(finish(read, labels, number_ids=number_ids), limit)
+            form = Form(topic, partitions or 1, topic if key_value is None else key_value, packed, batch)
+            if dry_run or log_path is None:
+                _print_events(lines, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
+                return
+            log = stack.enter_context(EmbeddedLog(log_path))
+            form = replace(form, partitions=partitions or log.partitions(topic) or 1)
+            log.create_topic(topic, form.partitions)
+            advance = stack.enter_context(_progress(stream, size))
+            for chunk in chunks(entries, lambda: lines.size):
+                made = make_records(chunk, form, clock())
+                _judge(lines, made.bad, done, skip_bad=skip_bad)
+                done.records += log.append(made.records)
+                done.events += made.events
+                advance(done.events)
+    except (LogError, SourceError) as error:
+        written = f"\n{_count(done.events, 'event')} before that went to {topic}" if done.events else ""
+        raise click.ClickException(f"{error}{written}") from error
+    _print_end(lines, done, form, log_path)
+
+
+@dataclass
+class _Done:
+    """What has been done so far."""
+
+    events: int = 0
+    records: int = 0
+    skipped: int = 0
+
+
+def _check_usage(
+    format_name: str,
+    columns: Columns,
+    key_value: str | None,
+    *,
+    number_ids: bool,
+    packed: bool,
+    batch: int | None,
+) -> None:
+    """Refuse options that contradict each other or mean nothing to the format."""
+    table = format_name in _TABLES
+    if not table and columns != Columns():
+        raise click.UsageError(
+            f"expected no options about columns, {format_name} has none; leave them out or say --format csv"
+        )
+    if table and columns.label is None:
+        raise click.UsageError("expected --label COLUMN, the column that holds the label; name it")
+    if columns.key is not None and key_value is not None:
+        raise click.UsageError("expected --key or --key-value, got both; leave one out")
+    if number_ids and (columns.id is not None or format_name == "jsonl"):
+        raise click.UsageError("expected --number-ids where the file has no ids; leave it out")
+    if packed and batch is not None:
+        raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
+    if packed and format_name not in ("svmlight", "jsonl"):
+        raise click.UsageError(
+            f"expected integer features for --packed, {format_name} gives names; leave it out"
+        )
+
+
+def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], int | None]:
+    """Return the file as bytes, and its size where that is known."""
+    if file == "-":
+        return click.get_binary_stream("stdin"), None
+    try:
+        return stack.enter_context(open(file, "rb")), os.stat(file).st_size
+    except OSError as error:
+        raise SourceError(
+            f"{file}: expected a file to read, got none ({error.strerror}); check the path"
+        ) from error
+
+
+@contextmanager
+def _progress(stream: IO[bytes], size: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much of the file is read, on a terminal; yield what is to be told the count of events."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (
+        TextColumn("{task.fields[events]:,} events"),
+        BarColumn() if size else SpinnerColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn() if size else TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=size, events=0)
+        read = 0
+
+        def advance(events: int) -> None:
+            nonlocal read
+            # A pipe has no position.
+            read = stream.tell() if size else read
+            progress.update(task, completed=read, events=events)
+
+        yield advance
+
+
+def _judge(lines: Lines, bad: list[BadLine], done: _Done, *, skip_bad: bool) -> None:
+    """Stop at the first bad line, or tell of the first few and count."""
+    if bad and not skip_bad:
+        raise SourceError(
+            f"{lines.name}:{bad[0].line}: {bad[0].why}\n"
+            "nothing of its chunk was written; correct the line, or go on past such lines with --skip-bad"
+        )
+    for entry in bad[: max(0, _SHOWN_BAD - done.skipped)]:
+        click.echo(f"{lines.name}:{entry.line}: {entry.why}", err=True)
+    done.skipped += len(bad)
+
+
+def _print_events(lines: Lines, entries: list[Entry], form: Form, now: int, *, skip_bad: bool) -> None:
+    """Print events as JSON lines that `--format jsonl` reads."""
+    bad = make_records(entries, form, now).bad
+    _judge(lines, bad, _Done(), skip_bad=skip_bad)
+    skipped = {each.line for each in bad}
+    for entry in entries:
+        if isinstance(entry, Example) and entry.line not in skipped:
+            key = form.key if entry.key is None else entry.key
+            click.echo(json.dumps({"key": key, **entry.fields}, ensure_ascii=False))
+
+
+def _print_end(lines: Lines, done: _Done, form: Form, log_path: Path) -> None:
+    for note in lines.notes.values():
+        click.echo(note, err=True)
+    if done.skipped:
+        click.echo(f"skipped {_count(done.skipped, 'line')} of {lines.name}", err=True)
+    records = "" if form.batch is None else f" in {_count(done.records, 'record')}"
+    partitions = _count(form.partitions, "partition")
+    click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {log_path}")
+    click.echo(
+        f"next: run a worker with a model whose input is {form.topic} (anabranch run), then\n"
+        f"      anabranch show {shlex.quote(str(log_path))} --topic {form.topic}.out"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")

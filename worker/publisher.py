@@ -1,0 +1,181 @@
+"""From the entries of a file to records of a log, in chunks.
+
+Every event is read by the worker's own decoder before it is written, so that what is published is
+what a worker accepts, and what it would refuse is said with the line of the file.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from worker.codec.bounds import Bounds
+from worker.codec.columns import decode_batch
+from worker.codec.event import encode_batch, encode_event
+from worker.codec.reference import LATEST
+from worker.log.port import OutRecord
+from worker.sources import BadLine, Entry, Example
+from worker.sources.example import Label
+
+CHUNK_EVENTS = 10_000
+CHUNK_CHARACTERS = 8 << 20  # of the file; a chunk is held in memory several times over
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How events become records.
+
+    Parameters
+    ----------
+    topic, partitions
+        Where they go; the partition follows from the key.
+    key
+        The key of an event whose file names none.
+    packed
+        Whether features are packed.
+    batch
+        How many events of a key share a columnar record; None: every event is a record.
+    """
+
+    topic: str
+    partitions: int
+    key: str
+    packed: bool = False
+    batch: int | None = None
+
+
+class Chunk(NamedTuple):
+    """What became of a stretch of a file."""
+
+    records: list[OutRecord]
+    events: int
+    bad: list[BadLine]  # ascending by line
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of a key: the same on every machine and in every version."""
+    return zlib.crc32(key) % partitions
+
+
+def finish(entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: bool) -> Iterator[Entry]:
+    """Rename labels and number examples: ids are 0, 1, 2, ..., bad lines counted, so that they stay put."""
+    for number, entry in enumerate(entries):
+        if isinstance(entry, BadLine):
+            yield entry
+            continue
+        fields: dict[str, Any] = {"id": number} if number_ids else {}
+        fields |= entry.fields
+        if labels and isinstance(fields.get("y"), int | float | str):
+            fields["y"] = labels.get(fields["y"], fields["y"])
+        yield replace(entry, fields=fields)
+
+
+def chunks(entries: Iterable[Entry], size: Callable[[], int]) -> Iterator[list[Entry]]:
+    """Cut a file into chunks of bounded memory; `size` tells how many characters were read so far."""
+    chunk: list[Entry] = []
+    start = size()
+    for entry in entries:
+        chunk.append(entry)
+        if len(chunk) >= CHUNK_EVENTS or size() - start >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, start = [], size()
+    if chunk:
+        yield chunk
+
+
+def make_records(entries: Sequence[Entry], form: Form, now: int) -> Chunk:
+    """Return the records of a chunk, and the lines that are no events.
+
+    Parameters
+    ----------
+    entries
+        What a reader yielded.
+    form
+        How they become records.
+    now
+        ms since the epoch: the record's timestamp where the event has no time.
+    """
+    examples = [entry for entry in entries if isinstance(entry, Example)]
+    bad = [entry for entry in entries if isinstance(entry, BadLine)]
+    refused = _refused(examples, form, now)
+    bad = sorted([*bad, *refused.values()], key=lambda each: each.line)
+    examples = [example for index, example in enumerate(examples) if index not in refused]
+    if form.batch is None:
+        records = [_record([example], form, now) for example in examples]
+    else:
+        records = [_record(rows, form, now) for rows in _batches(examples, form, form.batch)]
+    return Chunk(records, len(examples), bad)
+
+
+def _refused(examples: Sequence[Example], form: Form, now: int) -> dict[int, BadLine]:
+    """Return what a worker, or the form, would refuse: by index, with the reason."""
+    refused = {}
+    values: list[bytes | None] = []
+    for index, example in enumerate(examples):
+        value = None
+        try:
+            value = encode_event(**example.fields, packed=form.packed)
+        except ValueError as error:
+            refused[index] = BadLine(example.line, str(error))
+        values.append(value)
+    timestamps = np.array([_timestamp(example, now) for example in examples], np.int64)
+    keys = [_key(example, form) for example in examples]
+    _, faults = decode_batch(values, timestamps, Bounds(), keys)
+    for fault in faults:
+        line = examples[fault.record].line
+        refused.setdefault(fault.record, BadLine(line, fault.detail))
+    return refused
+
+
+def _key(example: Example, form: Form) -> bytes:
+    return (form.key if example.key is None else example.key).encode()
+
+
+def _timestamp(example: Example, now: int) -> int:
+    ts = example.fields.get("ts")
+    return ts if isinstance(ts, int) and 0 < ts <= LATEST else now
+
+
+def _batches(examples: Sequence[Example], form: Form, limit: int) -> Iterator[list[Example]]:
+    """Yield runs of examples that can share a record, each key's in their order."""
+    keys: dict[bytes, list[Example]] = {}
+    for example in examples:
+        keys.setdefault(_key(example, form), []).append(example)
+    for of_key in keys.values():
+        for _, alike in groupby(of_key, _shape):
+            run = list(alike)
+            for start in range(0, len(run), limit):
+                yield run[start : start + limit]
+
+
+def _shape(example: Example) -> tuple[Any, ...]:
+    """Return what the rows of one record have in common: the op, the columns, and the kind of features."""
+    fields = example.fields
+    x = fields.get("x")
+    features = x.get("i", x) if isinstance(x, dict) else x
+    first = next(iter(features), None) if features else None
+    return fields.get("op", "insert"), frozenset(fields) - {"op"}, isinstance(first, str)
+
+
+def _record(examples: Sequence[Example], form: Form, now: int) -> OutRecord:
+    key = _key(examples[0], form)
+    timestamp = max(_timestamp(example, now) for example in examples)
+    fields = examples[0].fields
+    if form.batch is None:
+        value = encode_event(**fields, packed=form.packed)
+    else:
+        columns = {name: [example.fields[name] for example in examples] for name in fields if name != "op"}
+        value = encode_batch(
+            columns.get("x"),
+            columns.get("y"),
+            op=fields.get("op", "insert"),
+            ids=columns.get("id"),
+            ws=columns.get("w"),
+            ts=columns.get("ts"),
+        )
+    return OutRecord(form.topic, partition_of(key, form.partitions), key, value, (), timestamp)

@@ -1,0 +1,45 @@
+"""Files that can be published as events: one reader a format, all behind `FORMATS`."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import NamedTuple
+
+from worker.sources import jsonl, svmlight, table, text
+from worker.sources.example import BadLine, Columns, Entry, Example, Reader
+from worker.sources.lines import Lines, SourceError
+
+__all__ = [
+    "FORMATS",
+    "BadLine",
+    "Columns",
+    "Entry",
+    "Example",
+    "Format",
+    "Lines",
+    "Reader",
+    "SourceError",
+    "format_of",
+]
+
+
+class Format(NamedTuple):
+    """A format of files."""
+
+    suffixes: tuple[str, ...]
+    read: Reader
+
+
+FORMATS = {
+    "csv": Format((".csv",), table.read_csv),
+    "tsv": Format((".tsv", ".tab"), table.read_tsv),
+    "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read),
+    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read),
+    "text": Format((".txt", ".text"), text.read),
+}
+
+
+def format_of(file: str) -> str | None:
+    """Return the format that the suffix stands for, before a ``.gz``; None where it stands for none."""
+    suffix = PurePath(file.lower().removesuffix(".gz")).suffix
+    return next((name for name, format in FORMATS.items() if suffix in format.suffixes), None)

@@ -81,10 +81,9 @@ _IGNORE, _REPLACE = 1, 2
 # Columns of `SplitPool`'s own heads.
 EVENTS = 0  # inserts and deletes applied
 ALIVE = 1  # 1 once an insert was applied, until the index is dropped
-LAST = 2  # the best feature after the event before, NONE, or _GONE
+LAST = 2  # the best feature after the event before, or NONE; watched, it has a slot between events
 SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
 _HEAD = (0, 0, NONE, -1, -1)
-_GONE = -2  # the feature's slot went: its number may soon mean another name
 
 # Bits of `Decisions.due`.
 SPLIT_DUE, TREE_DUE = 1, 2
@@ -215,8 +214,6 @@ def _remove_slot(pool: _Pool, index: int, slot: int) -> None:
     finders.removing(pool.finder, pool.slots, index, slot)
     slots.remove(pool.slots, index, slot)
     release(pool.names, feature)
-    if pool.heads[index, LAST] == feature:
-        pool.heads[index, LAST] = _GONE
 
 
 @jit
@@ -294,7 +291,7 @@ def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
     owner = index * 2 + named
     if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_indexes:
         return _TOO_MANY_INDEXES
-    if pool.slots.heads[index, N0] + pool.slots.heads[index, N1] + weight >= MAX_TOTAL:
+    if weight >= MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1]):
         return _COUNT_OVERFLOW
     high = batch.id_high[event]
     low = batch.id_low[event]

@@ -6,10 +6,12 @@ on other partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from worker.codec import RecordFault, Source, dead_letter, decode_batch, to_record
 from worker.log.port import OutRecord, Records, TopicPartition
@@ -43,14 +45,18 @@ class Pipeline:
 
     def __init__(self, source: TopicPartition, settings: Settings, clock: Callable[[], float]) -> None:
         self.source = source
-        self.models: list[Model] = [
-            make_model(name, model, settings.bounds)
-            for name, model in sorted(settings.models.items())
-            if model.input == source.topic
-        ]
+        self._settings = settings
+        self.models = self._new_models()
         self._bounds = settings.bounds
         self._route = settings.routes[source.topic]
         self._clock = clock
+
+    def _new_models(self) -> list[Model]:
+        return [
+            make_model(name, model, self._settings.bounds)
+            for name, model in sorted(self._settings.models.items())
+            if model.input == self.source.topic
+        ]
 
     def process(self, records: Records) -> Processed:
         """Apply a batch of records; the models change, the log does not."""
@@ -95,3 +101,15 @@ class Pipeline:
                 model=name or None,
             )
             yield to_record(letter, self._route.dead_letters, letter.key)
+
+    # --- state
+
+    def arrays(self) -> list[dict[str, npt.NDArray[Any]]]:
+        """Return the whole state: the named arrays of each model, not copied."""
+        return [model.arrays() for model in self.models]
+
+    def restore(self, saved: Sequence[Mapping[str, npt.NDArray[Any]]]) -> None:
+        """Put models in place that have the state which `arrays` returned."""
+        self.models = self._new_models()
+        for model, arrays in zip(self.models, saved, strict=True):
+            model.restore(arrays)

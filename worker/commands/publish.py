@@ -230,7 +230,8 @@ def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], int | None]:
     if file == "-":
         return click.get_binary_stream("stdin"), None
     try:
-        return stack.enter_context(open(file, "rb")), os.stat(file).st_size
+        stream: IO[bytes] = stack.enter_context(Path(file).open("rb"))
+        return stream, os.fstat(stream.fileno()).st_size
     except OSError as error:
         raise SourceError(
             f"{file}: expected a file to read, got none ({error.strerror}); check the path"

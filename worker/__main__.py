@@ -1,0 +1,5 @@
+"""`python -m worker` is `anabranch`."""
+
+from worker.commands import main
+
+main()

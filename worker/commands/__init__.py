@@ -1,0 +1,23 @@
+"""The command line: one file a command, put together here."""
+
+from __future__ import annotations
+
+import click
+
+from worker.commands.bench import bench
+from worker.commands.demo import demo
+from worker.commands.publish import publish
+from worker.commands.replay import replay
+from worker.commands.run import run
+from worker.commands.show import show
+from worker.commands.validate import validate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="anabranch")
+def main() -> None:
+    """Decision-tree splits that learn from, and forget, sparse event streams."""
+
+
+for command in (demo, run, publish, show, replay, validate, bench):
+    main.add_command(command)

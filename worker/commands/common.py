@@ -1,0 +1,100 @@
+"""What several commands need: settings or a clear message, a worker with its page, an end on signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+from prometheus_client import CollectorRegistry
+
+from worker import logs
+from worker.http import Pages, Server, ServerError
+from worker.log.port import Log, LogError
+from worker.loop import Worker
+from worker.metrics import Metrics
+from worker.reporter import Reporter
+from worker.settings import Settings, load
+from worker.settings_file import SettingsError
+from worker.status import Status, StatusBoard
+from worker.transaction import Transaction
+
+settings_argument = click.argument(
+    "settings_file", metavar="SETTINGS", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with a message for a person and exit code 1."""
+    raise click.ClickException(message)
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings of a file, or end the command with every problem, one a line."""
+    try:
+        return load(path, os.environ)
+    except SettingsError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        count = len(error.problems)
+        fail(f"{count} problem{'s' if count > 1 else ''} in the settings")
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn the errors that a person can do something about into messages."""
+    try:
+        yield
+    except (LogError, ServerError) as error:
+        fail(str(error))
+
+
+def configure_logs(settings: Settings) -> None:
+    """Send the logs to standard error as the settings say."""
+    logs.configure(settings.logging.level, settings.logging.format, sys.stderr)
+
+
+@contextmanager
+def worker_on(
+    log: Log,
+    settings: Settings,
+    committed: Callable[[Transaction], None] = lambda transaction: None,
+) -> Iterator[tuple[Worker, str | None]]:
+    """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
+    registry = CollectorRegistry()
+    board = StatusBoard(Status(time.monotonic()))
+    worker = Worker(
+        log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed
+    )
+    with ExitStack() as stack:
+        url = None
+        if settings.metrics.port is not None:
+            pages = Pages(registry, board, settings.metrics.stall_seconds, time.monotonic)
+            url = stack.enter_context(Server(settings.metrics.host, settings.metrics.port, pages)).url
+        yield worker, url
+
+
+@contextmanager
+def until_signalled() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether SIGTERM or SIGINT has come. A second one ends the process at once."""
+    came: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    previous: dict[int, Any] = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,90 @@
+"""`anabranch demo`: the main job on real input, in a minute, with nothing to set up."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from worker import demo as events
+from worker import logs
+from worker.codec import DeadLetter, Output, Prediction, Split, Tree, decode_output
+from worker.commands.common import clear_errors, until_signalled, worker_on
+from worker.log.embedded import EmbeddedLog
+from worker.transaction import Transaction
+from worker.views.split_text import split_line
+from worker.views.tree_text import draw
+
+_STEP = 100  # records in a transaction: small, so that there is something to watch
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65_535), default=9464, show_default=True, help="Of the metrics page.")
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the log in this folder.")
+@click.option("--serve", is_flag=True, help="Stay afterwards, so that the metrics page can be looked at.")
+def demo(port: int, keep: Path | None, serve: bool) -> None:
+    """Learn from 5,574 text messages, forget some, and show what came of it."""
+    logs.configure("warning", "auto", click.get_text_stream("stderr"))
+    console = Console()
+    with tempfile.TemporaryDirectory() as scratch, clear_errors():
+        folder = keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "demo.db"
+        path.unlink(missing_ok=True)
+        _run(console, path, port, serve)
+    if keep:
+        console.print(f"\nThe log stays in [bold]{path}[/]. Look inside: anabranch show {path}")
+
+
+def _run(console: Console, path: Path, port: int, serve: bool) -> None:
+    settings = events.settings(path, port)
+    settings = settings.model_copy(
+        update={"transaction": settings.transaction.model_copy(update={"records": _STEP})}
+    )
+    with EmbeddedLog(path, group=settings.group) as log, until_signalled() as stop:
+        log.create_topic(events.TOPIC, 1)
+        total = log.append(events.records())
+        outputs: list[Output] = []
+        columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task("learning", total=total)
+
+            def committed(transaction: Transaction) -> None:
+                new = [decode_output(record.value or b"", record.headers) for record in transaction.outputs]
+                outputs.extend(new)
+                for split in new:
+                    if isinstance(split, Split) and split.model == "entropy":
+                        bar.console.print(split_line(split))
+                bar.advance(task, transaction.records)
+
+            with worker_on(log, settings, committed) as (worker, url):
+                bar.console.print(f"{total} events in [bold]{path}[/]; metrics on [bold]{url}[/]")
+                bar.console.print("(the first run compiles its kernels, which takes up to a minute)")
+                started = time.perf_counter()
+                worker.run(stop, until_end=True)
+                _report(console, outputs, total, time.perf_counter() - started)
+                if serve:
+                    console.print(f"Metrics stay on [bold]{url}[/] until Ctrl-C.")
+                while serve and not stop():
+                    worker.turn()
+
+
+def _report(console: Console, outputs: list[Output], total: int, seconds: float) -> None:
+    console.print(f"\n{total} events in {seconds:.1f} s. Best split at the end, by model:\n")
+    latest = {output.model: output for output in outputs if isinstance(output, Tree)}
+    for model, tree in sorted(latest.items()):
+        console.print(f"[bold]{model}[/] after {tree.version} events")
+        console.print(draw(tree))
+    for answer in outputs:
+        if isinstance(answer, Prediction) and answer.model == "entropy":
+            console.print(f"asked: {answer.id!r} -> [bold]{answer.label}[/], weights {list(answer.weights)}")
+    letters = Table("dead letter", "why", title="Refused, and kept in the dead-letter topic", title_justify="left")
+    for letter in outputs:
+        if isinstance(letter, DeadLetter):
+            letters.add_row(f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}", letter.detail)
+    console.print(letters)

@@ -1,0 +1,106 @@
+"""`anabranch replay`: settings and a recording in, the same results out, always."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from worker.commands.common import (
+    clear_errors,
+    fail,
+    read_settings,
+    settings_argument,
+    until_signalled,
+    worker_on,
+)
+from worker.compare import first_difference
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import TopicPartition
+from worker.loop import Worker
+from worker.settings import Settings
+from worker.transaction import Transaction
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@settings_argument
+@click.argument("recording", type=_FILE)
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--expect", "golden", type=_FILE, help="Compare with this recording of results; exit 1 where they differ.")
+@click.option("--batch", type=click.IntRange(1), help="Records in a poll and transaction; results do not depend on it.")
+@click.option(
+    "--restore-every",
+    type=click.IntRange(1),
+    help="Save and restore all models after so many transactions; results do not depend on it.",
+)
+def replay(
+    settings_file: Path,
+    recording: Path,
+    output: Path,
+    golden: Path | None,
+    batch: int | None,
+    restore_every: int | None,
+) -> None:
+    """Run the models of SETTINGS over RECORDING and write the results to the new file OUTPUT.
+
+    RECORDING is not changed. The same settings and recording give the same results, byte for byte.
+    """
+    settings = _for_replay(read_settings(settings_file), batch)
+    if output.exists():
+        fail(f"expected {output} not to exist, it would mix old results with new ones; remove it or name another")
+    with clear_errors(), EmbeddedLog(output, group=settings.group, source=recording) as log:
+        _replay(log, settings, restore_every)
+        if golden is None:
+            return
+        topics = [topic for route in settings.routes.values() for topic in route]
+        with EmbeddedLog(golden, create=False) as wanted:
+            difference = first_difference(wanted, log, topics)
+    if difference:
+        fail(f"the results differ from {golden}\n{difference}")
+    click.echo(f"the results equal {golden}")
+
+
+def _for_replay(settings: Settings, batch: int | None) -> Settings:
+    if batch is None:
+        return settings
+    return settings.model_copy(update={"transaction": settings.transaction.model_copy(update={"records": batch})})
+
+
+def _replay(log: EmbeddedLog, settings: Settings, restore_every: int | None) -> None:
+    quiet = settings.model_copy(update={"metrics": settings.metrics.model_copy(update={"port": None})})
+    total = sum(
+        log.watermarks(TopicPartition(topic, number)).high
+        for topic in settings.routes
+        for number in range(log.partitions(topic) or 0)
+    )
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as bar,
+        until_signalled() as stop,
+    ):
+        task = bar.add_task("replaying", total=total)
+        transactions = outputs = 0
+
+        def committed(transaction: Transaction) -> None:
+            nonlocal transactions, outputs
+            transactions += 1
+            outputs += len(transaction.outputs)
+            bar.advance(task, transaction.records)
+            if restore_every and transactions % restore_every == 0:
+                _save_and_restore(worker)
+
+        with worker_on(log, quiet, committed) as (worker, _):
+            worker.run(stop, until_end=True)
+    if stop():
+        fail("stopped before the end of the recording; the results are incomplete")
+    click.echo(f"{total} records in, {outputs} results and dead letters out")
+
+
+def _save_and_restore(worker: Worker) -> None:
+    """Give every model a twin that has only its saved arrays, and go on with that."""
+    for pipeline in worker.pipelines.values():
+        pipeline.restore([{name: array.copy() for name, array in saved.items()} for saved in pipeline.arrays()])

@@ -1,0 +1,37 @@
+"""`anabranch run`: the long-lived worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import structlog
+
+from worker.commands.common import (
+    clear_errors,
+    configure_logs,
+    read_settings,
+    settings_argument,
+    until_signalled,
+    worker_on,
+)
+from worker.log.embedded import EmbeddedLog
+
+
+@click.command()
+@settings_argument
+@click.option("--until-end", is_flag=True, help="Stop at the end that the input has when the worker starts.")
+def run(settings_file: Path, until_end: bool) -> None:
+    """Consume the input topics and write splits until SIGTERM or SIGINT.
+
+    On start the models are rebuilt from what the group has committed. On a signal the open transaction is
+    committed and the worker ends with exit code 0.
+    """
+    settings = read_settings(settings_file)
+    configure_logs(settings)
+    logger = structlog.get_logger("anabranch")
+    with clear_errors(), EmbeddedLog(settings.log.embedded, group=settings.group, create=False) as log:
+        with until_signalled() as stop, worker_on(log, settings) as (worker, url):
+            logger.info("starting", settings=str(settings_file), page=url)
+            worker.run(stop, until_end=until_end)
+        logger.info("stopped")

@@ -1,0 +1,26 @@
+"""`anabranch validate`: is the settings file right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from worker.commands.common import read_settings, settings_argument
+from worker.settings import fingerprint
+
+
+@click.command()
+@settings_argument
+def validate(settings_file: Path) -> None:
+    """Check a settings file; name file, line and what was expected for everything that is wrong."""
+    settings = read_settings(settings_file)
+    click.echo(f"{settings_file}: good")
+    for name, model in settings.models.items():
+        route = settings.routes[model.input]
+        window = f", last {model.window} examples" if model.window else ""
+        click.echo(
+            f"  {name}: {model.kind} ({model.finder}, {model.criterion}{window}) "
+            f"{model.input} -> {route.output}, refused events -> {route.dead_letters}"
+        )
+    click.echo(f"  results depend on settings {fingerprint(settings)[:12]}")

@@ -1,0 +1,64 @@
+"""The demo's events: the SMS Spam Collection, with privacy requests, a corrected label and a few mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from worker.data import sms_spam
+from worker.log.port import OutRecord
+from worker.settings import EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
+from worker.settings import Cadence
+
+TOPIC = "sms"
+KEY = b"everyone"
+_START = 1_300_000_000_000  # ms; one message a minute from here, so that every run is the same
+_MINUTE = 60_000
+_FORGOTTEN = 500  # senders who ask to be forgotten
+_QUESTIONS = (
+    "Free entry! Call now to claim your prize",
+    "Ok, I'll be home in ten minutes",
+)
+
+
+def settings(log: Path, port: int | None) -> Settings:
+    """Return the demo's settings: two models that read the same messages with different criteria."""
+    emit = EmitSettings(splits=Cadence("change"), snapshots=Cadence("every", 1_000))
+    model = SplitSettings(
+        kind="split",
+        input=TOPIC,
+        classes=("ham", "spam"),
+        features="names",
+        on_duplicate="replace",
+        emit=emit,
+    )
+    return Settings(
+        log=LogSettings(embedded=log),
+        models={"entropy": model, "gini": model.model_copy(update={"criterion": "gini"})},
+        metrics=MetricsSettings(port=port),
+    )
+
+
+def records() -> Iterator[OutRecord]:
+    """Yield the events in order: the messages, then deletes, a correction, two mistakes and two questions."""
+    time = _START
+    messages = list(sms_spam())
+
+    def record(**event: Any) -> OutRecord:
+        nonlocal time
+        time += _MINUTE
+        return OutRecord(TOPIC, 0, KEY, msgpack.packb(event), (), time)
+
+    for number, (label, words) in enumerate(messages):
+        yield record(id=number, x=words, y=label)
+    for number in range(0, len(messages), len(messages) // _FORGOTTEN):
+        yield record(op="delete", id=number)
+    yield record(id=1, x=messages[1][1], y="spam")  # a corrected label: replaces the first
+    yield record(id=1, x=messages[1][1], y="ham")
+    yield record(x=["free", "prize"], y="unsure")  # no class of the model
+    yield record(op="delete", id="nobody")
+    for question in _QUESTIONS:
+        yield record(op="predict", x=question.lower().replace("!", "").replace(",", "").split(), id=question)

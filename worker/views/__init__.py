@@ -1,0 +1,1 @@
+"""What results look like to a person in a terminal."""

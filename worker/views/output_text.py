@@ -1,0 +1,162 @@
+"""Records of a topic for people: tables of splits and predictions, dead letters, one line for each record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from worker.codec import DeadLetter, Prediction, Split, Tree
+from worker.codec.bounds import Bounds
+from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
+from worker.codec.reference import Event, decode
+from worker.views.split_text import split_line
+from worker.views.words import class_word, feature_word, gain_word, key_word, printable, weight_word
+
+_HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
+_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
+_FEATURES = 12  # of an event in a line
+
+
+def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Table:
+    """Return the splits of a model's keys; weights of classes are in the order that the header names."""
+    rows = list(splits)
+    classes = "/".join(class_word(name) for name in rows[0][1].classes) if rows else ""
+    table = _table(f"{model}: the latest split of each key")
+    table.add_column("key", overflow="fold")
+    table.add_column("feature", style="bold", overflow="fold")
+    table.add_column("gain", justify="right", style="green", no_wrap=True)
+    table.add_column("runner-up", overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    table.add_column(f"absent\n{classes}", justify="right", overflow="fold")
+    table.add_column(f"present\n{classes}", justify="right", overflow="fold")
+    for key, split in rows:
+        runner_up = Text(feature_word(split.runner_up))
+        if split.runner_up is not None:
+            runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
+        table.add_row(
+            Text(key_word(key)),
+            Text(feature_word(split.feature)),
+            gain_word(split.gain),
+            runner_up,
+            weight_word(split.n),
+            *(_weights(branch) for branch in split.counts),
+        )
+    return table
+
+
+def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) -> Table:
+    """Return the predictions, each with the weight of every class at its leaf."""
+    table = _table("predictions")
+    for heading in ("key", "model", "id"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("label", style="bold", overflow="fold")
+    table.add_column("weights", overflow="fold")
+    table.add_column("leaf", justify="right")
+    table.add_column("offset", justify="right", no_wrap=True)
+    for key, prediction in predictions:
+        table.add_row(
+            Text(key_word(key)),
+            prediction.model,
+            Text(_id_word(prediction.id)),
+            Text(_label_word(prediction)),
+            _weights(prediction.weights),
+            str(prediction.leaf),
+            f"{prediction.source.partition}/{prediction.source.offset}",
+        )
+    return table
+
+
+def tree_heading(key: bytes | None, tree: Tree) -> Text:
+    """Return what to write above the drawing of a tree."""
+    nodes = len(tree.feature)
+    line = Text(f"{tree.model}: tree of {key_word(key)}", "bold")
+    return line.append(
+        f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}", "not bold dim"
+    )
+
+
+def dead_letter_text(letter: DeadLetter) -> Text:
+    """Return a dead letter in a few lines: reason, place, detail and the first bytes as hex and as text."""
+    source = letter.source
+    where = f"{source.topic}/{source.partition} offset {source.offset}"
+    text = Text(f"{letter.reason}", "bold red").append(f"  {where}", "default not bold")
+    text.append(f"  key {key_word(letter.key)}", "default not bold")
+    if letter.model is not None:
+        text.append(f"  refused by {letter.model}", "default not bold")
+    for row, reason, detail in letter.rows[:3] if len(letter.rows) > 1 else ():
+        text.append(f"\n  row {row}: {reason}: {printable(detail, 400)}", "default not bold")
+    if letter.refused > 3:
+        text.append(f"\n  {letter.refused:,} rows in all", "default not bold")
+    if len(letter.rows) <= 1:
+        row = f"row {letter.rows[0][0]}: " if letter.refused and letter.source.row else ""
+        text.append(f"\n  {row}{printable(letter.detail, 400)}", "default not bold")
+    if letter.value is not None:
+        seen = letter.value[:_TEXT].decode("utf-8", "replace")
+        text.append(f"\n  hex   {letter.value[:_HEX].hex(' ')}", "dim not bold")
+        text.append("\n  text  " + "".join(c if c.isprintable() else "·" for c in seen), "dim not bold")
+        text.append(f"\n  size  {letter.size or 0:,} bytes", "dim not bold")
+    return text
+
+
+def output_line(key: bytes | None, output: Split | Tree | Prediction | DeadLetter) -> Text:
+    """Return a result as one line."""
+    line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
+    match output:
+        case Split():
+            return line.append(f"{output.model}  ", "default").append_text(split_line(output))
+        case Tree():
+            return line.append_text(tree_heading(None, output))
+        case Prediction():
+            what = f"{output.model}  {_id_word(output.id)} is "
+            line.append(what, "default").append(_label_word(output), "bold default")
+            return line.append(f"  {_weights(output.weights)}", "dim default")
+        case DeadLetter():
+            line.append(f"{output.reason}", "bold red")
+            return line.append(f"  {printable(output.detail, 400)}", "default")
+
+
+def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
+    """Return an input record as one line: its event, or how many it has in columns, or what is wrong with it."""
+    line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
+    rows = decode(value, timestamp, Bounds())
+    if len(rows) > 1:
+        line.append(f"{len(rows):,} events  ", "default")
+    if not rows:
+        return line.append("no events", "dim default")
+    first = rows[0]
+    if not isinstance(first, Event):
+        return line.append(f"{first.reason}", "bold red").append(f"  {first.detail}", "default")
+    line.append(_OPS[first.op], "bold default")
+    if first.id is not None:
+        line.append(f" {_id_word(first.id)}", "default")
+    if first.label is not None:
+        line.append(f"  {printable(str(first.label), 24)}", "green")
+    if first.weight != WEIGHT_UNIT:
+        line.append(f"  w {weight_word(first.weight / WEIGHT_UNIT)}", "default")
+    shown = [
+        feature_word(feature) if number == 1 else f"{feature_word(feature)}={number:g}"
+        for feature, number in zip(first.features[:_FEATURES], first.values[:_FEATURES], strict=True)
+    ]
+    more = len(first.features) - len(shown)
+    return line.append("  " + " ".join(shown) + (f" and {more:,} more" if more else ""), "default")
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+
+
+def _weights(weights: Sequence[float]) -> str:
+    return "/".join(map(weight_word, weights))
+
+
+def _id_word(example: int | str | None) -> str:
+    return "-" if example is None else printable(str(example))
+
+
+def _label_word(prediction: Prediction) -> str:
+    return "unknown" if prediction.label is None else class_word(str(prediction.label))

@@ -1,0 +1,36 @@
+"""A split in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from worker.codec.encode import Class, Split
+from worker.views.words import class_word, feature_word, gain_word, weight_word
+
+
+def split_line(split: Split) -> Text:
+    """Return a split as one line: the feature, what its branches mostly hold, gain, runner-up and n.
+
+    The important comes first, so that a narrow terminal may cut the end.
+    """
+    line = Text(no_wrap=True, overflow="ellipsis")
+    if split.feature is None:
+        return line.append("no split").append(f"  n {weight_word(split.n)}", "dim")
+    absent, present = split.counts
+    line.append(feature_word(split.feature), "bold")
+    line.append(f"  with: {_mostly(present, split.classes)}, without: {_mostly(absent, split.classes)}")
+    line.append(f"  gain {gain_word(split.gain)}", "green")
+    if split.runner_up is not None:
+        line.append(f"  next {feature_word(split.runner_up)} {gain_word(split.runner_up_gain)}", "dim")
+    return line.append(f"  n {weight_word(split.n)}", "dim")
+
+
+def _mostly(weights: Sequence[float], classes: Sequence[Class]) -> str:
+    """Return the heaviest class and its share."""
+    whole = sum(weights)
+    if not whole:
+        return "nothing"
+    best = max(range(len(weights)), key=weights.__getitem__)
+    return f"{weights[best] / whole:.0%} {class_word(classes[best])}"

@@ -1,0 +1,133 @@
+"""A tree drawn in the terminal: what each node tests, and the weight of each class there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from worker.codec.encode import Tree
+from worker.views.words import class_word, feature_word, weight_word
+
+MOST_NODES = 500  # what a person scrolls through; the rest is counted
+
+_BAR = 12  # cells of a bar
+_COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+_LAST, _MIDDLE, _THROUGH, _GAP = "└─", "├─", "│ ", "  "
+_SHADES = "█░▓▒"  # told apart without colours too
+_ASCII = str.maketrans(
+    {"└": "`", "├": "|", "│": "|", "─": "-", "█": "#", "░": ".", "▓": "=", "▒": "-", "→": ">", "…": "~"}
+)
+
+
+class _Node(NamedTuple):
+    number: int
+    branch: str  # "absent", "present", or "" for the root
+    depth: int
+    stems: str  # what the lines above go on with: of each ancestor below the root, one piece
+
+
+def draw(tree: Tree, most: int = MOST_NODES) -> RenderableType:
+    """Return a drawing of a tree for a rich console: one line a node, absent branch first.
+
+    A bar shows how the weight at a node is spread over the classes. At great depth the stems shrink to the
+    node's depth; a tree of more than `most` nodes is drawn in part and says so.
+
+    Parameters
+    ----------
+    tree
+        The snapshot.
+    most
+        How many nodes are drawn at most.
+    """
+    return _Drawing(tree, most)
+
+
+class _Drawing:
+    def __init__(self, tree: Tree, most: int) -> None:
+        self._tree = tree
+        self._most = most
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        tree = self._tree
+        room = max(8, options.max_width // 4)  # for stems
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid.add_column(no_wrap=True, min_width=_BAR)
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        drawn = 0
+        for node in _walk(tree):
+            if drawn == self._most:
+                break
+            weights = tree.counts[node.number]
+            cells = (_label(tree, node, room), _bar(weights), _classes(tree, weights))
+            grid.add_row(*(_in_ascii(cell) if options.ascii_only else cell for cell in cells))
+            drawn += 1
+        yield grid
+        if drawn < len(tree.feature):
+            yield Text(f"... and {len(tree.feature) - drawn:,} more nodes", "dim")
+
+
+def _walk(tree: Tree) -> Iterator[_Node]:
+    """Yield the nodes in the order of their lines. A stack of its own: trees may be deeper than Python's."""
+    stack = [_Node(0, "", 0, "")]
+    while stack:
+        node = stack.pop()
+        yield node
+        if tree.feature[node.number] is not None:
+            stems = node.stems[:-2] + (_GAP if node.stems.endswith(_LAST) else _THROUGH) if node.depth else ""
+            stack.append(_Node(tree.present[node.number], "present", node.depth + 1, stems + _LAST))
+            stack.append(_Node(tree.absent[node.number], "absent", node.depth + 1, stems + _MIDDLE))
+
+
+def _label(tree: Tree, node: _Node, room: int) -> Text:
+    stems = node.stems
+    if len(stems) > room:
+        depth = f"…{node.depth} "
+        stems = depth + stems[-(room - len(depth)) & ~1 :]
+    text = Text(stems, "dim")
+    if node.branch:
+        text.append(f" {node.branch}")
+    feature = tree.feature[node.number]
+    if feature is not None:
+        word = feature_word(feature if tree.names is None else tree.names[feature])
+        return text.append(f" {word} ?" if node.branch else f"{word} ?", "bold")
+    if node.branch:
+        text.append(" → ", "dim")
+    weights = tree.counts[node.number]
+    if not any(weights):
+        return text.append("nothing", "dim")
+    best = max(range(len(weights)), key=weights.__getitem__)
+    return text.append(class_word(tree.classes[best]), f"bold {_COLORS[best % len(_COLORS)]}")
+
+
+def _bar(weights: Sequence[float]) -> Text:
+    """Return the shares of the classes as cells; a class that has any weight gets one, while there are enough."""
+    whole = sum(weights)
+    bar = Text()
+    if not whole:
+        return bar
+    cells = [max(round(_BAR * weight / whole), weight > 0) for weight in weights]
+    while sum(cells) != _BAR:
+        cells[max(range(len(cells)), key=cells.__getitem__)] += 1 if sum(cells) < _BAR else -1
+    for index, count in enumerate(cells):
+        bar.append(_SHADES[index % len(_SHADES)] * count, _COLORS[index % len(_COLORS)])
+    return bar
+
+
+def _classes(tree: Tree, weights: Sequence[float]) -> Text:
+    text = Text()
+    for index, (name, weight) in enumerate(zip(tree.classes, weights, strict=True)):
+        color = _COLORS[index % len(_COLORS)] if weight else "dim"
+        text.append(f"{'  ' if index else ''}{class_word(name)} {weight_word(weight)}", color)
+    return text
+
+
+def _in_ascii(text: Text) -> Text:
+    """Return the same drawing in ASCII; only its strokes change, names stay what they are."""
+    copy = text.copy()
+    copy.plain = text.plain.translate(_ASCII)
+    return copy

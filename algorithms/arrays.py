@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,13 @@ Int8s: TypeAlias = npt.NDArray[np.int8]
 UInt8s: TypeAlias = npt.NDArray[np.uint8]
 UInt32s: TypeAlias = npt.NDArray[np.uint32]
 Float64s: TypeAlias = npt.NDArray[np.float64]
+
+if TYPE_CHECKING:
+
+    def int64(number: Any) -> int:
+        """Widen a number from an array of narrower ones; to the type checker, kernels compute with ints."""
+else:
+    int64 = np.int64
 
 A = TypeVar("A", bound=npt.NDArray[Any])
 

@@ -1,4 +1,4 @@
-"""The exact split index: the best split after every event, in about the time that counting takes.
+r"""The exact split index: the best split after every event, in about the time that counting takes.
 
 For a node with totals (c0, c1) the score of a feature depends only on its point (a, b), the weights of
 the two labels where it is present: F(a, b) = h(a, b) + h(c0 - a, c1 - b). F is concave, and on each side
@@ -14,6 +14,9 @@ keep an update cheap:
 * *Rare features wait.* A feature of weight s cannot score below `_rare_bound(s)`. While that is worse than
   the best, features of weight < `RARE` are counted but in no cell.
 * *Start from the last answer.* Its present score prunes almost everything.
+* *Search seldom.* h is superadditive, so an insert raises every score and a delete lowers none by more than
+  h(weight, other label's total). A search leaves a lower bound on all scores but the best; while the best
+  stays below it, nothing can have overtaken it and one score answers the query.
 
 The quadtree is path-compressed (a box with one child is skipped), so it has fewer than two boxes a cell::
 
@@ -31,8 +34,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int32s, Int64s, extended
-from algorithms.criteria import UNIT_BITS, rounding, score
+from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
+from algorithms.criteria import impurity, rounding, score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
 from algorithms.scan import scan
@@ -73,6 +76,7 @@ SHORT = -2  # `find` ran out of boxes: enlarge and ask again
 _LEVELS = 8  # quantised coordinates are below 2^8
 _SMALL = 24  # an index of so few features is scanned: no boxes, and no slower
 _ALL_RARE = 1 << 62
+_PATIENCE = 32.0  # about how many inserts a search shall last for
 _HOLD_SHARE = 6  # waking costs O(features); it is paid back over features >> 6 queries
 
 
@@ -82,6 +86,7 @@ class Exact(NamedTuple):
     boxes: Int32s  # int32[capacity, 8]
     lists: Int32s  # int32[slots, 2]
     state: Int64s  # int64[indexes, 3]
+    others: Float64s  # float64[indexes], a lower bound on every score but the best one's; -inf: not known
     edges: Int64s  # int64[2^8 + 1], the lowest count of each bucket
     stack: Int32s  # int32[64], scratch of the search
     bounds: Float64s  # float64[64], likewise
@@ -159,13 +164,13 @@ def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
     boxes = finder.boxes
     while boxes[box, LEVEL] > 0:
         quadrant = _quadrant(finder, box, qa, qb)
-        child = np.int64(boxes[box, quadrant])
+        child = int64(boxes[box, quadrant])
         if child == NONE:
             child = _new_box(finder, box, 0, qa, qb)
             boxes[box, quadrant] = child
         elif not _covers(finder, child, qa, qb):
             # The child covers less than is asked for: put the smallest box that covers both between.
-            level = np.int64(boxes[child, LEVEL])
+            level = int64(boxes[child, LEVEL])
             apart = ((qa ^ boxes[child, QA]) | (qb ^ boxes[child, QB])) >> level
             while apart > 0:
                 apart >>= 1
@@ -183,17 +188,17 @@ def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
 def _prune(finder: Exact, box: int) -> None:
     """Take out a cell that has become empty, and the box above it where that is left with one child."""
     boxes = finder.boxes
-    parent = np.int64(boxes[box, PARENT])
+    parent = int64(boxes[box, PARENT])
     boxes[parent, _quadrant(finder, parent, boxes[box, QA], boxes[box, QB])] = NONE
     _free_box(finder, box)
-    above = np.int64(boxes[parent, PARENT])
+    above = int64(boxes[parent, PARENT])
     if above == NONE:
         return  # the root stays
     only = NONE
     children = 0
     for quadrant in range(4):
         if boxes[parent, quadrant] != NONE:
-            only = np.int64(boxes[parent, quadrant])
+            only = int64(boxes[parent, quadrant])
             children += 1
     if children == 1:
         boxes[above, _quadrant(finder, above, boxes[parent, QA], boxes[parent, QB])] = only
@@ -205,10 +210,8 @@ def _prune(finder: Exact, box: int) -> None:
 
 
 @inlined
-def _link(finder: Exact, slots: Slots, slot: int, box: int) -> None:
-    """Put a slot into its cell below a box that covers it."""
-    qa = bucket_of(finder.edges, slots.rows[slot, C0])
-    qb = bucket_of(finder.edges, slots.rows[slot, C1])
+def _link(finder: Exact, slots: Slots, slot: int, box: int, qa: int, qb: int) -> None:
+    """Put a slot into the cell (qa, qb) below a box that covers it."""
     cell = _cell(finder, box, qa, qb)
     first = finder.boxes[cell, FIRST]
     finder.lists[slot, NEXT] = first
@@ -217,6 +220,14 @@ def _link(finder: Exact, slots: Slots, slot: int, box: int) -> None:
         finder.lists[first, PREVIOUS] = slot
     finder.boxes[cell, FIRST] = slot
     slots.rows[slot, MARK] = cell
+
+
+@jit
+def _place(finder: Exact, slots: Slots, index: int, slot: int) -> None:
+    """Put a waiting slot into its cell."""
+    qa = bucket_of(finder.edges, slots.rows[slot, C0])
+    qb = bucket_of(finder.edges, slots.rows[slot, C1])
+    _link(finder, slots, slot, finder.state[index, ROOT], qa, qb)
 
 
 @inlined
@@ -239,6 +250,7 @@ def start(finder: Exact, index: int) -> None:
     finder.state[index, ROOT] = NONE
     finder.state[index, RARE] = _ALL_RARE
     finder.state[index, HOLD] = 0
+    finder.others[index] = -np.inf
 
 
 @inlined
@@ -254,27 +266,41 @@ def touched(finder: Exact, slots: Slots, index: int, slot: int, label: int, weig
     cell = slots.rows[slot, MARK]
     if cell == NO_MARK:
         if slots.rows[slot, C0] + slots.rows[slot, C1] >= finder.state[index, RARE]:
-            _link(finder, slots, slot, finder.state[index, ROOT])
+            _place(finder, slots, index, slot)
     # A bucket is told by a count's top three bits. Only a change that reaches up there (or may, the test
     # is cheap and cautious) is worth a look at the box, which is seldom in the cache.
     elif (count ^ (count - weight)) >= count >> 3:
-        bucket = np.int64(finder.boxes[cell, QA + label])
+        bucket = int64(finder.boxes[cell, QA + label])
         if count < finder.edges[bucket] or count >= finder.edges[bucket + 1]:
-            _move(finder, slots, slot, cell)
+            _move(finder, slots, index, slot, cell)
 
 
 @jit
-def _move(finder: Exact, slots: Slots, slot: int, cell: int) -> None:
-    """Take a slot from a cell that it has outgrown to the right one: up to a box that covers both, and down."""
-    qa = bucket_of(finder.edges, slots.rows[slot, C0])
-    qb = bucket_of(finder.edges, slots.rows[slot, C1])
+def _move(finder: Exact, slots: Slots, index: int, slot: int, cell: int) -> None:
+    """Take a slot from a cell that it has outgrown to the right one: up to a box that covers both, and down.
+
+    A slot that is light enough to wait by now (RARE may have risen) goes back to waiting and moves no more.
+    """
+    a = slots.rows[slot, C0]
+    b = slots.rows[slot, C1]
     _unlink(finder, slots, slot)
-    above = np.int64(finder.boxes[cell, PARENT])
-    while not _covers(finder, above, qa, qb):
-        above = np.int64(finder.boxes[above, PARENT])
-    _link(finder, slots, slot, above)
+    if a + b >= finder.state[index, RARE]:
+        qa = bucket_of(finder.edges, a)
+        qb = bucket_of(finder.edges, b)
+        above = int64(finder.boxes[cell, PARENT])
+        while not _covers(finder, above, qa, qb):
+            above = int64(finder.boxes[above, PARENT])
+        _link(finder, slots, slot, above, qa, qb)
     if finder.boxes[cell, FIRST] == NONE:
         _prune(finder, cell)
+
+
+@inlined
+def taking(finder: Exact, slots: Slots, criterion: Any, index: int, label: int, weight: int) -> None:
+    """Note that a weight of a label is about to be taken from the totals: scores may fall by so much."""
+    others = finder.others[index]
+    fall = impurity(criterion, weight, slots.heads[index, N1 - label])
+    finder.others[index] = others - fall - 2.0**-50 * abs(others)
 
 
 @jit
@@ -340,9 +366,13 @@ def _search(
     excluded: int,
     best: int,
     best_value: float,
-    slack: float,
-) -> tuple[int, float]:
-    """Return the best slot in the cells and its score, starting from a candidate."""
+    allowance: float,
+) -> tuple[int, float, float]:
+    """Return the best slot in the cells, its score, and a lower bound on all others there.
+
+    Starts from a candidate. Boxes are left out only where they are worse than the best by more than
+    `allowance`, which covers rounding and makes the bound on the others worth something.
+    """
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
     grain = slots.heads[index, GRAIN]
@@ -350,13 +380,16 @@ def _search(
     boxes = finder.boxes
     stack = finder.stack
     bounds = finder.bounds
+    candidate = best
+    others = np.inf
     stack[0] = finder.state[index, ROOT]
     bounds[0] = -np.inf
     depth = 1
     while depth > 0:
         depth -= 1
         box = stack[depth]
-        if bounds[depth] > best_value + slack:
+        if bounds[depth] > best_value + allowance:
+            others = min(others, bounds[depth])
             continue
         if boxes[box, LEVEL] > 0:
             base = depth
@@ -365,7 +398,8 @@ def _search(
                 if child == NONE:
                     continue
                 bound = _box_bound(finder, criterion, child, n0, n1, grain)
-                if bound > best_value + slack:
+                if bound > best_value + allowance:
+                    others = min(others, bound)
                     continue
                 at = depth
                 while at > base and bounds[at - 1] < bound:  # the most promising child goes on top
@@ -376,14 +410,14 @@ def _search(
                 bounds[at] = bound
                 depth += 1
             continue
-        slot = np.int64(boxes[box, FIRST])
-        last_a = np.int64(-1)
-        last_b = np.int64(-1)
+        slot = int64(boxes[box, FIRST])
+        last_a = int64(-1)
+        last_b = int64(-1)
         value = np.inf
         while slot != NONE:
             a = rows[slot, C0]
             b = rows[slot, C1]
-            if slot != excluded and a + b < n0 + n1:
+            if slot != excluded and slot != candidate and a + b < n0 + n1:
                 if a != last_a or b != last_b:
                     value = score(criterion, a, b, n0, n1)
                     last_a = a
@@ -392,10 +426,13 @@ def _search(
                     value == best_value
                     and (best == NONE or precedes(names, feature_of(slots, slot), feature_of(slots, best)))
                 ):
+                    others = min(others, best_value)
                     best = slot
                     best_value = value
-            slot = np.int64(finder.lists[slot, NEXT])
-    return best, best_value
+                else:
+                    others = min(others, value)
+            slot = int64(finder.lists[slot, NEXT])
+    return best, best_value, others
 
 
 @jit
@@ -410,13 +447,13 @@ def _wake(finder: Exact, slots: Slots, index: int, weight: int) -> bool:
         if slots.rows[slot, MARK] == NO_MARK and slots.rows[slot, C0] + slots.rows[slot, C1] >= weight:
             if not ready(finder, 1):
                 return False
-            _link(finder, slots, slot, finder.state[index, ROOT])
-        slot = np.int64(slots.chain[slot, OLDER])
+            _place(finder, slots, index, slot)
+        slot = int64(slots.chain[slot, OLDER])
     return True
 
 
 @jit
-def _lower(
+def _let_fewer_wait(
     finder: Exact, slots: Slots, criterion: Any, index: int, best_value: float, slack: float
 ) -> bool:
     """Let fewer features wait, until those that do cannot beat the best; False where the boxes ran short."""
@@ -436,45 +473,83 @@ def _lower(
 @inlined
 def find(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
     """Return the best slot but `excluded`, NONE where nothing splits the node, SHORT where boxes ran out."""
-    if slots.heads[index, FEATURES] <= _SMALL:
-        return scan(slots, names, criterion, index, excluded)
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
-    grain = slots.heads[index, GRAIN]
-    slack = rounding(n0, n1)
     best = slots.heads[index, BEST]
-    if best == excluded:
-        best = NONE
-    if best == NONE and finder.state[index, RARE] > grain and excluded == NONE:
-        # Nothing to start from: look once at all, rather than wake all for good.
-        best = scan(slots, names, criterion, index, excluded)
-        if best == NONE:
-            return NONE
     best_value = np.inf
-    if best != NONE:
+    if best != NONE and best != excluded:
         a = slots.rows[best, C0]
         b = slots.rows[best, C1]
         if a + b < n0 + n1:
             best_value = score(criterion, a, b, n0, n1)
+            if excluded == NONE and best_value < finder.others[index]:
+                return best
         else:
             best = NONE
+    else:
+        best = NONE
+    return _find_anew(finder, slots, names, criterion, index, excluded, best, best_value)
+
+
+@jit
+def _find_anew(
+    finder: Exact,
+    slots: Slots,
+    names: Names,
+    criterion: Any,
+    index: int,
+    excluded: int,
+    best: int,
+    best_value: float,
+) -> int:
+    """Search, starting from a candidate (or NONE), and note what the search says about the others."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    grain = slots.heads[index, GRAIN]
+    slack = rounding(n0, n1)
+    # A small index is cheaper to scan; and with nothing to start from, a scan beats waking all for good.
+    if slots.heads[index, FEATURES] <= _SMALL or (
+        best == NONE and excluded == NONE and finder.state[index, RARE] > grain
+    ):
+        best, others = scan(slots, names, criterion, index, excluded)
+        if excluded == NONE:
+            _note_others(finder, criterion, index, n0, n1, others, slack)
+        return best
     while True:
+        others = np.inf
+        allowance = slack
+        if excluded == NONE and best != NONE:
+            # About what `_PATIENCE` inserts of the usual weight add to the best score.
+            allowance += _PATIENCE * best_value * (grain / (n0 + n1))
         if finder.state[index, ROOT] != NONE:
-            best, best_value = _search(
-                finder, slots, names, criterion, index, excluded, best, best_value, slack
+            best, best_value, others = _search(
+                finder, slots, names, criterion, index, excluded, best, best_value, allowance
             )
         rare = finder.state[index, RARE]
-        if rare <= grain or _rare_bound(criterion, rare - grain, n0, n1) > best_value + slack:
+        if rare <= grain:
             break
-        if not _lower(finder, slots, criterion, index, best_value, slack):
+        rare_bound = _rare_bound(criterion, rare - grain, n0, n1)
+        if rare_bound > best_value + slack:
+            others = min(others, rare_bound)
+            break
+        if not _let_fewer_wait(finder, slots, criterion, index, best_value, slack):
             return SHORT
+    if excluded != NONE:
+        return best
+    _note_others(finder, criterion, index, n0, n1, others, slack)
     if finder.state[index, HOLD] > 0:
         finder.state[index, HOLD] -= 1
-    elif excluded == NONE and rare <= n0 + n1:
-        # Raise only where twice as much would do: a margin, so that the threshold does not flutter.
-        if _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + slack:
-            finder.state[index, RARE] = 2 * rare
+    elif rare <= n0 + n1 and _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + allowance:
+        # Only where twice as much would do: a margin, so that the threshold does not flutter.
+        finder.state[index, RARE] = 2 * rare
     return best
+
+
+@inlined
+def _note_others(finder: Exact, criterion: Any, index: int, n0: int, n1: int, others: float, slack: float) -> None:
+    """Keep a lower bound on all scores but the best: of features seen, and of those that no example had yet."""
+    unseen = score(criterion, 0, 0, n0, n1)
+    finder.others[index] = min(others, unseen) - 2.0 * slack
 
 
 @jit
@@ -490,7 +565,7 @@ def overfull(finder: Exact, slots: Slots, index: int) -> bool:
         while slot != NONE:
             if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
                 return True
-            slot = np.int64(slots.chain[slot, OLDER])
+            slot = int64(slots.chain[slot, OLDER])
         return False
     finder.stack[0] = finder.state[index, ROOT]
     depth = 1
@@ -509,11 +584,11 @@ def overfull(finder: Exact, slots: Slots, index: int) -> bool:
                     finder.stack[depth] = finder.boxes[box, quadrant]
                     depth += 1
             continue
-        slot = np.int64(finder.boxes[box, FIRST])
+        slot = int64(finder.boxes[box, FIRST])
         while slot != NONE:
             if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
                 return True
-            slot = np.int64(finder.lists[slot, NEXT])
+            slot = int64(finder.lists[slot, NEXT])
     return False
 
 
@@ -526,6 +601,7 @@ def make(indexes: int, capacity: int) -> Exact:
         boxes=np.zeros((16, 8), np.int32),
         lists=np.zeros((capacity, 2), np.int32),
         state=np.zeros((indexes, 3), np.int64),
+        others=np.full(indexes, -np.inf),
         edges=_edges(),
         stack=np.zeros(64, np.int32),
         bounds=np.zeros(64, np.float64),
@@ -541,8 +617,10 @@ def grown(finder: Exact, indexes: int, capacity: int) -> Exact:
     more = finder._replace(
         lists=extended(finder.lists, max(capacity, len(finder.lists))),
         state=extended(finder.state, max(indexes, before)),
+        others=extended(finder.others, max(indexes, before)),
     )
     more.state[before:] = (NONE, _ALL_RARE, 0)
+    more.others[before:] = -np.inf
     return more
 
 

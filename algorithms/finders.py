@@ -7,6 +7,7 @@ compile a version of themselves for each):
 ``start``      begin an empty index
 ``ready``      can so many features be touched before the arrays must be enlarged?
 ``touched``    a weight has been added to (negative: taken from) a slot's count of a label
+``taking``     a weight of a label is about to be taken from the totals
 ``removing``   a slot is about to be given back
 ``dropping``   the slots of an index are gone, the index goes too
 ``find``       the best slot but one that is excluded; NONE, or SHORT: enlarge and ask again
@@ -48,6 +49,7 @@ def _hook(name: str, doc: str) -> Callable[..., Any]:
 start = _hook("start", "Begin an empty index.")
 ready = _hook("ready", "Return whether so many features can be touched before the arrays must be enlarged.")
 touched = _hook("touched", "Tell the finder that a weight has been added to a slot's count of a label.")
+taking = _hook("taking", "Tell the finder that a weight of a label is about to be taken from the totals.")
 removing = _hook("removing", "Tell the finder that a slot is about to be given back.")
 dropping = _hook("dropping", "Tell the finder that an index whose slots are gone goes too.")
 find = _hook("find", "Return the best slot but one that is excluded, NONE, or SHORT.")

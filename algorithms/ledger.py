@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms import hashing
-from algorithms.arrays import Int64s, UInt32s, extended
+from algorithms.arrays import Int64s, UInt32s, extended, int64
 from algorithms.hashing import mix
 from algorithms.jit import inlined, jit
 
@@ -81,9 +81,7 @@ def grown(ledger: Ledger, indexes: int) -> Ledger:
 def with_rows(ledger: Ledger) -> Ledger:
     """Return the ledger with room for twice as many examples."""
     capacity = 2 * len(ledger.rows)
-    return ledger._replace(
-        table=hashing.grown(ledger.table, capacity), rows=extended(ledger.rows, capacity)
-    )
+    return ledger._replace(table=hashing.grown(ledger.table, capacity), rows=extended(ledger.rows, capacity))
 
 
 def with_features(ledger: Ledger, more: int) -> Ledger:
@@ -120,7 +118,7 @@ def content_key(features: UInt32s, start: int, stop: int, label: int, weight: in
     high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
     low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):
-        feature = np.int64(features[at])
+        feature = int64(features[at])
         high = (high + (mix(feature, 3) << 29) + mix(feature, 4)) & _M61
         low = (low + (mix(feature, 5) << 29) + mix(feature, 6)) & _M61
     return high, low

@@ -6,7 +6,7 @@ goes, so nothing that leaves the pool may depend on them: ties are broken by the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,33 +102,44 @@ class Interner:
 
     def intern(self, name: bytes) -> int:
         """Return the number of a name; a new one has no references yet."""
-        number = self._numbers.get(name)
-        if number is None:
-            number = self._add(name)
-        return number
+        return self.intern_all([name])[0]
 
     def intern_all(self, names: Iterable[bytes]) -> list[int]:
-        """Return the numbers of many names."""
-        return [self._numbers[name] if name in self._numbers else self.intern(name) for name in names]
+        """Return the numbers of many names; new ones have no references yet."""
+        names = list(names)
+        numbers = self._numbers
+        found = [numbers.get(name, -1) for name in names]
+        if -1 not in found:
+            return found
+        self._add(list(dict.fromkeys(name for name, number in zip(names, found, strict=True) if number < 0)))
+        return [numbers[name] for name in names]
 
-    def _add(self, name: bytes) -> int:
+    def _add(self, names: list[bytes]) -> None:
+        """Give numbers to different names that have none: freed ones first."""
         counts = self.arrays.counts
-        number = self._free.pop() if self._free else int(counts[HIGH])
-        if number == counts[HIGH]:
-            if number == len(self.arrays.start):
-                self._grow_numbers()
-            counts[HIGH] += 1
-        start = int(counts[TEXT])
-        if start + len(name) > len(self.arrays.text):
-            self._make_text_room(len(name))
-            start = int(counts[TEXT])
-        self.arrays.text[start : start + len(name)] = np.frombuffer(name, np.uint8)
-        self.arrays.start[number] = start
-        self.arrays.size[number] = len(name)
-        self.arrays.references[number] = 0
-        counts[TEXT] = start + len(name)
-        self._numbers[name] = number
-        return number
+        reused = min(len(names), len(self._free))
+        numbers = [self._free.pop() for _ in range(reused)]
+        high = int(counts[HIGH])
+        numbers += range(high, high + len(names) - reused)
+        counts[HIGH] = high + len(names) - reused
+        while counts[HIGH] > len(self.arrays.start):
+            self._grow_numbers()
+        more = sum(map(len, names))
+        if counts[TEXT] + more > len(self.arrays.text):
+            self._make_text_room(more)
+        self._write(names, numbers)
+        self.arrays.references[numbers] = 0
+        self._numbers.update(zip(names, numbers, strict=True))
+
+    def _write(self, names: Collection[bytes], numbers: list[int]) -> None:
+        """Append names to the text, where there is room."""
+        text = np.frombuffer(b"".join(names), np.uint8)
+        start = int(self.arrays.counts[TEXT])
+        sizes = np.array([len(name) for name in names], np.int64)
+        self.arrays.text[start : start + len(text)] = text
+        self.arrays.start[numbers] = start + np.cumsum(sizes) - sizes
+        self.arrays.size[numbers] = sizes
+        self.arrays.counts[TEXT] = start + len(text)
 
     def _grow_numbers(self) -> None:
         capacity = 2 * len(self.arrays.start)
@@ -143,18 +154,10 @@ class Interner:
 
     def _make_text_room(self, more: int) -> None:
         """Copy the names in use to a text of twice their length: what was forgotten goes."""
-        start, size = self.arrays.start, self.arrays.size
-        in_use = sorted(self._numbers.values())
-        needed = int(size[in_use].sum()) + more if in_use else more
-        text = np.zeros(max(256, 2 * needed), np.uint8)
-        end = 0
-        for number in in_use:
-            length = int(size[number])
-            text[end : end + length] = self.arrays.text[start[number] : start[number] + length]
-            start[number] = end
-            end += length
-        self.arrays.counts[TEXT] = end
-        self.arrays = self.arrays._replace(text=text)
+        needed = sum(map(len, self._numbers)) + more
+        self.arrays.counts[TEXT] = 0
+        self.arrays = self.arrays._replace(text=np.zeros(max(256, 2 * needed), np.uint8))
+        self._write(self._numbers.keys(), list(self._numbers.values()))
 
     def forget(self, number: int) -> None:
         """Let go of a name in use; its number will be given out again."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Int64s
+from algorithms.arrays import Int64s, int64
 from algorithms.criteria import score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
@@ -28,16 +28,18 @@ def _better(slots: Slots, names: Names, slot: int, value: float, best: int, best
 
 
 @jit
-def scan(slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
-    """Return the slot with the best score but `excluded`, NONE where no feature splits the node.
+def scan(slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> tuple[int, float]:
+    """Return the slot with the best score but `excluded`, and the score of the second best.
 
-    A feature that all examples have sends everything one way and is no split. O(features of the index).
+    The slot is NONE where no feature splits the node. A feature that all examples have sends everything
+    one way and is no split. O(features of the index).
     """
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
     rows = slots.rows
     best = NONE
     best_value = np.inf
+    second_value = np.inf
     high = slots.counts[HIGH]
     # Where the index has most of the slots, reading them in a row beats following its chain.
     in_a_row = slots.heads[index, FEATURES] * 2 > high
@@ -49,10 +51,13 @@ def scan(slots: Slots, names: Names, criterion: Any, index: int, excluded: int) 
             if a + b < n0 + n1:
                 value = score(criterion, a, b, n0, n1)
                 if value <= best_value and _better(slots, names, slot, value, best, best_value):
+                    second_value = best_value
                     best = slot
                     best_value = value
-        slot = slot - 1 if in_a_row else np.int64(slots.chain[slot, OLDER])
-    return best
+                else:
+                    second_value = min(second_value, value)
+        slot = slot - 1 if in_a_row else int64(slots.chain[slot, OLDER])
+    return best, second_value
 
 
 @jit
@@ -71,6 +76,11 @@ def touched(finder: Scan, slots: Slots, index: int, slot: int, label: int, weigh
     """Nothing depends on a count."""
 
 
+@inlined
+def taking(finder: Scan, slots: Slots, criterion: Any, index: int, label: int, weight: int) -> None:
+    """Nothing depends on the totals."""
+
+
 @jit
 def removing(finder: Scan, slots: Slots, index: int, slot: int) -> None:
     """Nothing refers to a slot."""
@@ -84,7 +94,7 @@ def dropping(finder: Scan, slots: Slots, index: int) -> None:
 @jit
 def find(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
     """Return the best slot but `excluded`, by looking at every feature."""
-    return scan(slots, names, criterion, index, excluded)
+    return scan(slots, names, criterion, index, excluded)[0]
 
 
 @jit
@@ -96,16 +106,16 @@ def overfull(finder: Scan, slots: Slots, index: int) -> bool:
     while slot != NONE:
         if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
             return True
-        slot = np.int64(slots.chain[slot, OLDER])
+        slot = int64(slots.chain[slot, OLDER])
     return False
 
 
-def make(indexes: int, capacity: int) -> Scan:  # noqa: ARG001  (all finders are made alike)
+def make(indexes: int, capacity: int) -> Scan:
     """Make the finder."""
     return Scan(np.zeros(0, np.int64))
 
 
-def grown(finder: Scan, indexes: int, capacity: int) -> Scan:  # noqa: ARG001
+def grown(finder: Scan, indexes: int, capacity: int) -> Scan:
     """Nothing grows."""
     return finder
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms import finders, ledger, slots
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended, int64
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
 from algorithms.jit import inlined, jit
@@ -109,7 +109,7 @@ class Rules(NamedTuple):
 class Batch(NamedTuple):
     """Events for a pool, in order."""
 
-    index: Int32s  # int32[n], whose event
+    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
     op: Int8s  # int8[n], an `Op`; negative: skip
     label: Int8s  # int8[n], 0 or 1
     weight: Int64s  # int64[n], in units of 2^-20, > 0
@@ -155,10 +155,11 @@ class _Out(NamedTuple):
 
 
 class _Pool(NamedTuple):
-    """All that the kernel changes."""
+    """All that the kernel works on."""
 
     slots: Slots
     finder: Any
+    criterion: Any
     names: Names
     ledger: Ledger
     heads: Int64s  # int64[indexes, 5]
@@ -172,7 +173,7 @@ class _Pool(NamedTuple):
 def _gather(pool: _Pool, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> bool:
     """Write the slots of an example to `found`; False where a feature has none."""
     for at in range(start, stop):
-        slot = slots.lookup(pool.slots, index, np.int64(features[at]))
+        slot = slots.lookup(pool.slots, index, int64(features[at]))
         if slot == NONE:
             return False
         found[at - start] = slot
@@ -180,12 +181,10 @@ def _gather(pool: _Pool, index: int, features: UInt32s, start: int, stop: int, f
 
 
 @inlined
-def _gather_or_create(
-    pool: _Pool, index: int, features: UInt32s, start: int, stop: int, found: Int32s
-) -> None:
+def _gather_or_create(pool: _Pool, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> None:
     """Write the slots of an example to `found`, made where there are none."""
     for at in range(start, stop):
-        feature = np.int64(features[at])
+        feature = int64(features[at])
         slot = slots.lookup(pool.slots, index, feature)
         if slot == NONE:
             slot = slots.create(pool.slots, index, feature)
@@ -203,7 +202,7 @@ def _add(pool: _Pool, index: int, label: int, weight: int, found: Int32s, ones: 
     if heads[index, GRAIN] == 0 or lowest_bit < heads[index, GRAIN]:
         heads[index, GRAIN] = lowest_bit
     for at in range(ones):
-        slot = np.int64(found[at])
+        slot = int64(found[at])
         rows[slot, C0 + label] += weight
         finders.touched(pool.finder, pool.slots, index, slot, label, weight)
 
@@ -220,7 +219,7 @@ def _remove_slot(pool: _Pool, index: int, slot: int) -> None:
 def _remove_empty(pool: _Pool, index: int, found: Int32s, ones: int) -> None:
     rows = pool.slots.rows
     for at in range(ones):
-        slot = np.int64(found[at])
+        slot = int64(found[at])
         if rows[slot, C0] + rows[slot, C1] == 0:
             _remove_slot(pool, index, slot)
 
@@ -248,8 +247,9 @@ def _subtract(
         return False
     if not trusted:
         for at in range(ones):
-            if rows[np.int64(found[at]), C0 + label] < weight:
+            if rows[int64(found[at]), C0 + label] < weight:
                 return False
+    finders.taking(pool.finder, pool.slots, pool.criterion, index, label, weight)
     _add(pool, index, label, -weight, found, ones)
     if not trusted and finders.overfull(pool.finder, pool.slots, index):
         _add(pool, index, label, weight, found, ones)
@@ -282,10 +282,10 @@ def _forget_row(pool: _Pool, index: int, row: int, found: Int32s, trusted: bool)
 
 @inlined
 def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
-    index = np.int64(batch.index[event])
-    named = np.int64(batch.named[event])
+    index = int64(batch.index[event])
+    named = int64(batch.named[event])
     weight = batch.weight[event]
-    label = np.int64(batch.label[event])
+    label = int64(batch.label[event])
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
     owner = index * 2 + named
@@ -328,12 +328,12 @@ def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
 
 @jit
 def _delete(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
-    index = np.int64(batch.index[event])
-    named = np.int64(batch.named[event])
+    index = int64(batch.index[event])
+    named = int64(batch.named[event])
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
     weight = batch.weight[event]
-    label = np.int64(batch.label[event])
+    label = int64(batch.label[event])
     if named:
         row = ledger.lookup(pool.ledger, index * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row == NONE:
@@ -376,12 +376,12 @@ def _drop(pool: _Pool, index: int) -> None:
 
 
 @inlined
-def _best(pool: _Pool, criterion: Any, index: int) -> int:
+def _best(pool: _Pool, index: int) -> int:
     """Return the slot of the best split now, NONE where nothing splits the node, or SHORT."""
     heads = pool.slots.heads
     if heads[index, N0] == 0 or heads[index, N1] == 0:
         return NONE  # a pure node needs no split
-    best = finders.find(pool.finder, pool.slots, pool.names, criterion, index, NONE)
+    best = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, NONE)
     if best != SHORT:
         heads[index, BEST] = best
     return best
@@ -402,18 +402,16 @@ def _period(when: int, argument: int, time: int, period: int) -> int:
 
 
 @inlined
-def _decide(pool: _Pool, rules: Rules, criterion: Any, index: int, event: int, time: int, out: _Out) -> bool:
+def _decide(pool: _Pool, rules: Rules, index: int, event: int, time: int, out: _Out) -> bool:
     """Write a decision where one is due; False, and nothing changed, where the finder ran short."""
     heads = pool.heads
     events = heads[index, EVENTS]
-    split_due = _is_due(
-        rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD]
-    )
+    split_due = _is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
     tree_due = _is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])
     watched = rules.split_when == _CHANGE or rules.tree_when == _CHANGE
     changed = 0
     if split_due or tree_due or watched:
-        best = _best(pool, criterion, index)
+        best = _best(pool, index)
         if best == SHORT:
             return False
         feature = feature_of(pool.slots, best) if best != NONE else NONE
@@ -424,33 +422,30 @@ def _decide(pool: _Pool, rules: Rules, criterion: Any, index: int, event: int, t
         if split_due or tree_due:
             runner_up = NONE
             if best != NONE:
-                runner_up = finders.find(pool.finder, pool.slots, pool.names, criterion, index, best)
+                runner_up = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, best)
             if runner_up == SHORT:
                 return False
-            _write(pool, criterion, index, event, best, runner_up, split_due, tree_due, out)
+            _write(pool, index, event, best, runner_up, split_due, tree_due, out)
         heads[index, LAST] = feature
         out.counts[2] += changed
-    heads[index, SPLIT_PERIOD] = _period(
-        rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD]
-    )
+    heads[index, SPLIT_PERIOD] = _period(rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD])
     heads[index, TREE_PERIOD] = _period(rules.tree_when, rules.tree_argument, time, heads[index, TREE_PERIOD])
     return True
 
 
 @jit
-def _score_of(pool: _Pool, criterion: Any, index: int, slot: int) -> float:
+def _score_of(pool: _Pool, index: int, slot: int) -> float:
     """Return the score of a slot; without one, of the node left whole."""
     n0 = pool.slots.heads[index, N0]
     n1 = pool.slots.heads[index, N1]
     if slot == NONE:
-        return score(criterion, 0, 0, n0, n1)
-    return score(criterion, pool.slots.rows[slot, C0], pool.slots.rows[slot, C1], n0, n1)
+        return score(pool.criterion, 0, 0, n0, n1)
+    return score(pool.criterion, pool.slots.rows[slot, C0], pool.slots.rows[slot, C1], n0, n1)
 
 
 @jit
 def _write(
     pool: _Pool,
-    criterion: Any,
     index: int,
     event: int,
     best: int,
@@ -470,16 +465,16 @@ def _write(
     out.numbers[at, 4] = pool.slots.rows[best, C0] if best != NONE else 0
     out.numbers[at, 5] = pool.slots.rows[best, C1] if best != NONE else 0
     out.numbers[at, 6] = pool.heads[index, EVENTS]
-    out.scores[at, 0] = _score_of(pool, criterion, index, best)
-    out.scores[at, 1] = _score_of(pool, criterion, index, runner_up)
-    out.scores[at, 2] = _score_of(pool, criterion, index, NONE)
+    out.scores[at, 0] = _score_of(pool, index, best)
+    out.scores[at, 1] = _score_of(pool, index, runner_up)
+    out.scores[at, 2] = _score_of(pool, index, NONE)
 
 
 @jit
-def _predict(pool: _Pool, criterion: Any, batch: Batch, event: int, out: _Out) -> bool:
+def _predict(pool: _Pool, batch: Batch, event: int, out: _Out) -> bool:
     """Answer with the weights of the leaf that the example falls into; False where the finder ran short."""
-    index = np.int64(batch.index[event])
-    best = _best(pool, criterion, index)
+    index = int64(batch.index[event])
+    best = _best(pool, index)
     if best == SHORT:
         return False
     at = out.counts[1]
@@ -494,7 +489,7 @@ def _predict(pool: _Pool, criterion: Any, batch: Batch, event: int, out: _Out) -
     a = pool.slots.rows[best, C0]
     b = pool.slots.rows[best, C1]
     for k in range(batch.pointer[event], batch.pointer[event + 1]):
-        if np.int64(batch.feature[k]) == feature:
+        if int64(batch.feature[k]) == feature:
             out.asked[at, 1] = 2
             out.asked[at, 2] = a
             out.asked[at, 3] = b
@@ -514,7 +509,7 @@ def _shortage(pool: _Pool, rules: Rules, batch: Batch, event: int) -> int:
     op = batch.op[event]
     if op != _INSERT and op != _DELETE:
         return _DONE
-    index = np.int64(batch.index[event])
+    index = int64(batch.index[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
     touched = ones
     if op == _INSERT:
@@ -538,16 +533,14 @@ def _shortage(pool: _Pool, rules: Rules, batch: Batch, event: int) -> int:
 
 
 @jit
-def _apply(
-    pool: _Pool, rules: Rules, criterion: Any, batch: Batch, out: _Out, event: int, decide: bool
-) -> tuple[int, bool, int]:
+def _apply(pool: _Pool, rules: Rules, batch: Batch, out: _Out, event: int, decide: bool) -> tuple[int, bool, int]:
     """Apply events from `event` on; `decide` says that this one is applied and only its decision is due.
 
     Returns where it stopped, whether that event is applied, and why.
     """
     while event < batch.index.size:
         op = batch.op[event]
-        index = np.int64(batch.index[event])
+        index = int64(batch.index[event])
         if not decide:
             short = _shortage(pool, rules, batch, event)
             if short != _DONE:
@@ -567,9 +560,9 @@ def _apply(
                 pool.heads[index, EVENTS] += 1
         if decide:
             if op == _PREDICT:
-                enough = _predict(pool, criterion, batch, event, out)
+                enough = _predict(pool, batch, event, out)
             else:
-                enough = _decide(pool, rules, criterion, index, event, batch.time[event], out)
+                enough = _decide(pool, rules, index, event, batch.time[event], out)
             if not enough:
                 return event, True, _BOXES
         decide = False
@@ -640,7 +633,6 @@ class SplitPool:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         self._module = finders.FINDERS[finder].module
         self._make_criterion: Callable[[int], Any] = CRITERIA[criterion][2]
-        self._criterion = self._make_criterion(1024)
         self._criterion_reach = 1024
         self._seen = 0  # no index can have had more inserts
         self.rules = Rules(
@@ -658,6 +650,7 @@ class SplitPool:
         self._pool = _Pool(
             slots=slots.make(1, 16),
             finder=self._module.make(1, 16),
+            criterion=self._make_criterion(1024),
             names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=ledger.make(1),
             heads=np.array([_HEAD], np.int64),
@@ -691,9 +684,7 @@ class SplitPool:
             self._pool = self._pool._replace(names=self.names.arrays)
         event, applied, short = 0, False, _SLOTS
         while short != _DONE:
-            event, applied, short = _apply(
-                self._pool, self.rules, self._criterion, batch, out, event, applied
-            )
+            event, applied, short = _apply(self._pool, self.rules, batch, out, event, applied)
             if short != _DONE:
                 self._enlarge(short, int(batch.pointer[event + 1] - batch.pointer[event]))
         return _trimmed(out)
@@ -734,7 +725,7 @@ class SplitPool:
         self._seen = largest + (self._seen - self._criterion_reach)
         while self._criterion_reach < self._seen:
             self._criterion_reach *= 2
-        self._criterion = self._make_criterion(self._criterion_reach)
+        self._pool = self._pool._replace(criterion=self._make_criterion(self._criterion_reach))
 
     # --- one event at a time, for library users
 
@@ -789,7 +780,7 @@ class SplitPool:
     def best(self, index: int = 0) -> Split:
         """Return the best split of an index now."""
         heads, rows = self._pool.slots.heads, self._pool.slots.rows
-        while (best := _best(self._pool, self._criterion, index)) == SHORT:
+        while (best := _best(self._pool, index)) == SHORT:
             self._enlarge(_BOXES, 0)
         runner_up = NONE
         if best != NONE:
@@ -797,15 +788,15 @@ class SplitPool:
                 self._enlarge(_BOXES, 0)
         return Split(
             feature=self._feature(best),
-            score=float(_score_of(self._pool, self._criterion, index, best)),
+            score=float(_score_of(self._pool, index, best)),
             runner_up=self._feature(runner_up),
-            runner_up_score=float(_score_of(self._pool, self._criterion, index, runner_up)),
+            runner_up_score=float(_score_of(self._pool, index, runner_up)),
             totals=(int(heads[index, N0]), int(heads[index, N1])),
             present=(int(rows[best, C0]), int(rows[best, C1])) if best != NONE else (0, 0),
         )
 
     def _second(self, index: int, best: int) -> int:
-        return int(_find(self._pool, self._criterion, index, best))
+        return int(_find(self._pool, index, best))
 
     def _feature(self, slot: int) -> int | bytes | None:
         if slot == NONE:
@@ -872,6 +863,7 @@ class SplitPool:
         self._pool = _Pool(
             slots=part("slots", Slots),
             finder=part("finder", type(self._pool.finder)),
+            criterion=self._pool.criterion,
             names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=part("ledger", Ledger),
             heads=arrays["heads"],
@@ -904,8 +896,8 @@ class SplitPool:
 
 
 @jit
-def _find(pool: _Pool, criterion: Any, index: int, excluded: int) -> int:
-    return finders.find(pool.finder, pool.slots, pool.names, criterion, index, excluded)
+def _find(pool: _Pool, index: int, excluded: int) -> int:
+    return finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, excluded)
 
 
 def _trimmed(out: _Out) -> Decisions:

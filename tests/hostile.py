@@ -102,8 +102,7 @@ def _types() -> list[tuple[str, bytes, Reason]]:
         for kind, values in _BY_KIND.items():
             if kind not in allowed:
                 found += [
-                    (f"{kind} {raw[:3].hex()} as {place}", build(raw), special.get(kind, reason))
-                    for raw in values
+                    (f"{kind} {raw[:3].hex()} as {place}", build(raw), special.get(kind, reason)) for raw in values
                 ]
     return found
 

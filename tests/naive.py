@@ -84,6 +84,7 @@ class Decision:
     score: str
     runner_up_score: str
     impurity: str
+    events: int
 
 
 @dataclass(frozen=True)
@@ -292,6 +293,7 @@ class NaiveSplits:
             best.score.hex(),
             best.runner_up_score.hex(),
             best.impurity.hex(),
+            state.events,
         )
 
 
@@ -341,6 +343,7 @@ def outcomes(pool: SplitPool, events: Sequence[Event]) -> list[Outcome]:
             float(answer.score[at]).hex(),
             float(answer.runner_up_score[at]).hex(),
             float(answer.impurity[at]).hex(),
+            int(answer.events[at]),
         )
     predictions = {
         event: Prediction(int(leaf), (int(weights[0]), int(weights[1])))

@@ -77,9 +77,7 @@ def test_keys_are_judged_before_values() -> None:
 def test_faults_come_in_order_of_record_and_row() -> None:
     """Faults of keys, records and rows are sorted by record, then row."""
     rows = batch(y=[None, None])
-    events, faults = decode_batch(
-        [b"", GOOD, rows, b""], np.zeros(4, np.int64), BOUNDS, [b"k", None, b"k", b"k"]
-    )
+    events, faults = decode_batch([b"", GOOD, rows, b""], np.zeros(4, np.int64), BOUNDS, [b"k", None, b"k", b"k"])
     assert [(fault.record, fault.row) for fault in faults] == [
         (0, None),
         (1, None),

@@ -25,9 +25,7 @@ TIMESTAMP = 5_000
 
 ids = st.integers(0, 300) | st.integers(0, (1 << 32) - 1)
 names = st.text(max_size=8)
-numbers = (
-    st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(1 << 63), (1 << 64) - 1) | st.just(0.0)
-)
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(1 << 63), (1 << 64) - 1) | st.just(0.0)
 float32s = st.floats(allow_nan=False, allow_infinity=False, width=32)
 examples = st.text(max_size=20) | st.integers(-(1 << 63), (1 << 63) - 1)
 labels = st.integers(-(1 << 63), (1 << 63) - 1) | numbers.filter(lambda y: isinstance(y, float)) | names
@@ -50,9 +48,7 @@ def features(draw: st.DrawFn) -> Any:
     if width == "l":
         x["v"] = draw(st.lists(numbers, min_size=len(found), max_size=len(found)))
     elif width != "-":
-        values = draw(
-            st.lists(float32s | st.sampled_from([0.0, -0.0]), min_size=len(found), max_size=len(found))
-        )
+        values = draw(st.lists(float32s | st.sampled_from([0.0, -0.0]), min_size=len(found), max_size=len(found)))
         x["v"] = struct.pack(f"<{len(found)}{width}", *values)
     return x
 

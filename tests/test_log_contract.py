@@ -344,9 +344,7 @@ def test_groups_commit_apart(open_log: Opener, log: Log, source: TopicPartition)
 def test_unknown_target_leaves_nothing(log: Log, source: TopicPartition, wrong: str) -> None:
     """A transaction that names a topic or partition that is not there writes none of its parts."""
     log.commit([out(source, b"before")], {source: 1})
-    nowhere = (
-        TopicPartition(source.topic + "-missing", 0) if "topic" in wrong else source._replace(partition=9)
-    )
+    nowhere = TopicPartition(source.topic + "-missing", 0) if "topic" in wrong else source._replace(partition=9)
     outputs = numbered(source, 3)
     offsets: Mapping[TopicPartition, int] = {source: 4}
     if wrong.startswith("offset"):

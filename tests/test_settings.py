@@ -245,9 +245,7 @@ def test_wrong_addition(tmp_path: Path, added: str, message: str) -> None:
 def test_wrong_classes(tmp_path: Path, classes: str, got: str) -> None:
     """A model has exactly two different classes of one kind."""
     text = SMALLEST.replace("[ham, spam]", classes)
-    assert _problems(tmp_path, text) == [
-        f"worker.yaml:7:14: models.spam.classes: expected {CLASSES}, got {got}"
-    ]
+    assert _problems(tmp_path, text) == [f"worker.yaml:7:14: models.spam.classes: expected {CLASSES}, got {got}"]
 
 
 def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -256,8 +254,7 @@ def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert _problems(tmp_path, text) == [
         "worker.yaml:5:11: models.spam.kind: expected 'split', got 'splits' (did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
-        "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' "
-        "(did you mean 'json'?)",
+        "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",
     ]
 
 
@@ -356,8 +353,7 @@ WRONG_VARIABLES = [
     (
         "TRANSACTION__RECORD",
         "1",
-        "transaction.record: expected one of bytes, interval_ms, records, got 'record' "
-        "(did you mean 'records'?)",
+        "transaction.record: expected one of bytes, interval_ms, records, got 'record' (did you mean 'records'?)",
     ),
     ("GRUOP", "x", f"gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)"),
     ("BOUNDS", "{rows: 0}", "bounds.rows: expected 1 or more, got 0"),
@@ -366,8 +362,7 @@ WRONG_VARIABLES = [
     (
         "LOG__EMBEDDED__PATH",
         "x",
-        "log.embedded.path: expected the name of a setting, "
-        "got one inside of something that is not a mapping",
+        "log.embedded.path: expected the name of a setting, got one inside of something that is not a mapping",
     ),
     ("MODELS__NEW__KIND", "split", "models.new.input: expected a value, got nothing"),
 ]
@@ -438,9 +433,7 @@ def test_class_types_tell_in_the_fingerprint(tmp_path: Path) -> None:
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.text(st.characters(codec="utf-8")),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4),
     max_leaves=20,
 )
 

@@ -1,4 +1,4 @@
-"""Two logs side by side: are the results the same, byte for byte?"""
+"""Two logs side by side: whether their results are the same, byte for byte."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def first_difference(expected: EmbeddedLog, got: EmbeddedLog, topics: Iterable[s
                     if wanted is None:
                         break
                     continue
-                return f"{topic}/{number}, record {position}:\n  expected {_shown(wanted)}\n  got      {_shown(came)}"
+                return (
+                    f"{topic}/{number}, record {position}:\n  expected {_shown(wanted)}\n  got      {_shown(came)}"
+                )
     return None
 
 
@@ -39,9 +41,7 @@ def _padded(log: EmbeddedLog, source: TopicPartition) -> Iterator[_Row | None]:
     start, high = log.watermarks(source)
     while start < high:
         records: Records = log.read(source, start, _CHUNK)
-        yield from zip(
-            records.keys, records.values, records.headers, records.timestamps.tolist(), strict=True
-        )
+        yield from zip(records.keys, records.values, records.headers, records.timestamps.tolist(), strict=True)
         start = records.next_offset
     while True:
         yield None

@@ -10,8 +10,7 @@ import msgpack
 
 from worker.data import sms_spam
 from worker.log.port import OutRecord
-from worker.settings import EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
-from worker.settings import Cadence
+from worker.settings import Cadence, EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
 
 TOPIC = "sms"
 KEY = b"everyone"
@@ -25,8 +24,8 @@ _QUESTIONS = (
 
 
 def settings(log: Path, port: int | None) -> Settings:
-    """Return the demo's settings: two models that read the same messages with different criteria."""
-    emit = EmitSettings(splits=Cadence("change"), snapshots=Cadence("every", 1_000))
+    """Return the demo's settings: one model that learns which word tells spam from ham."""
+    emit = EmitSettings(splits=Cadence("change"), snapshots=Cadence("every", 50))
     model = SplitSettings(
         kind="split",
         input=TOPIC,
@@ -37,7 +36,7 @@ def settings(log: Path, port: int | None) -> Settings:
     )
     return Settings(
         log=LogSettings(embedded=log),
-        models={"entropy": model, "gini": model.model_copy(update={"criterion": "gini"})},
+        models={"spam": model},
         metrics=MetricsSettings(port=port),
     )
 

@@ -164,9 +164,7 @@ class Server:
                 "set metrics.host and metrics.port (0 for any free port, null for none)"
             ) from error
         # A daemon, so that a worker that dies of an error is not kept half alive by its status page.
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever, args=(0.1,), name="http", daemon=True
-        )
+        self._thread = threading.Thread(target=self._listener.serve_forever, args=(0.1,), name="http", daemon=True)
         self._thread.start()
 
     @property

@@ -123,7 +123,7 @@ class Worker:
         if partitions is None:
             readers = [name for name, model in self._settings.models.items() if model.input == topic]
             raise LogError(
-                f"expected the topic {topic!r}, the input of model {', '.join(readers)}; there is none in the log; "
+                f"expected the topic {topic!r}, the input of model {', '.join(readers)}; there is none; "
                 "publish events to it first, or correct the model's input"
             )
         return partitions

@@ -66,9 +66,7 @@ class Pipeline:
         outcomes = [(model.name, model.apply(records, events)) for model in self.models]
         updated = self._clock()
         outputs = [*self._results(records, outcomes), *self._dead_letters(records, faults, outcomes)]
-        return Processed(
-            outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated
-        )
+        return Processed(outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated)
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
         results = [result for _, outcome in outcomes for result in outcome.results]
@@ -82,9 +80,10 @@ class Pipeline:
     ) -> Iterator[OutRecord]:
         """Yield one dead letter for each record and each party that refused something of it."""
         refused: list[tuple[int, str, Sequence[RecordFault | Refusal]]] = []
-        for name, complaints in [("", faults), *((name, outcome.refusals) for name, outcome in outcomes)]:
-            grouped = groupby(complaints, key=attrgetter("record"))
-            refused += [(record, name, list(of_record)) for record, of_record in grouped]
+        parties: list[tuple[str, Sequence[RecordFault | Refusal]]] = [("", faults)]
+        parties += [(name, outcome.refusals) for name, outcome in outcomes]
+        for name, complaints in parties:
+            refused += [(record, name, list(of_record)) for record, of_record in groupby(complaints, _record)]
         for record, name, complaints in sorted(refused, key=lambda entry: entry[:2]):
             letter = dead_letter(
                 Source(
@@ -113,3 +112,7 @@ class Pipeline:
         self.models = self._new_models()
         for model, arrays in zip(self.models, saved, strict=True):
             model.restore(arrays)
+
+
+def _record(complaint: RecordFault | Refusal) -> int:
+    return complaint.record

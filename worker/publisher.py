@@ -23,7 +23,7 @@ from worker.sources import BadLine, Entry, Example
 from worker.sources.example import Label
 
 CHUNK_EVENTS = 10_000
-CHUNK_CHARACTERS = 8 << 20  # of the file; a chunk is held in memory several times over
+CHUNK_BYTES = 8 << 20  # of the file; a chunk is held in memory several times over
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def finish(entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: bool) -> Iterator[Entry]:
     """Rename labels and number examples: ids are 0, 1, 2, ..., bad lines counted, so that they stay put."""
     for number, entry in enumerate(entries):
-        if isinstance(entry, BadLine):
+        if isinstance(entry, BadLine) or not (labels or number_ids):
             yield entry
             continue
         fields: dict[str, Any] = {"id": number} if number_ids else {}
@@ -76,12 +76,12 @@ def finish(entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: 
 
 
 def chunks(entries: Iterable[Entry], size: Callable[[], int]) -> Iterator[list[Entry]]:
-    """Cut a file into chunks of bounded memory; `size` tells how many characters were read so far."""
+    """Cut a file into chunks of bounded memory; `size` tells how many bytes were read so far."""
     chunk: list[Entry] = []
     start = size()
     for entry in entries:
         chunk.append(entry)
-        if len(chunk) >= CHUNK_EVENTS or size() - start >= CHUNK_CHARACTERS:
+        if len(chunk) >= CHUNK_EVENTS or size() - start >= CHUNK_BYTES:
             yield chunk
             chunk, start = [], size()
     if chunk:
@@ -102,22 +102,25 @@ def make_records(entries: Sequence[Entry], form: Form, now: int) -> Chunk:
     """
     examples = [entry for entry in entries if isinstance(entry, Example)]
     bad = [entry for entry in entries if isinstance(entry, BadLine)]
-    refused = _refused(examples, form, now)
+    judged, refused = _judge(examples, form, now)
     bad = sorted([*bad, *refused.values()], key=lambda each: each.line)
-    examples = [example for index, example in enumerate(examples) if index not in refused]
+    good = [(example, value) for index, (example, value) in enumerate(judged) if index not in refused]
     if form.batch is None:
-        records = [_record([example], form, now) for example in examples]
+        records = [_record([example], value, form, now) for example, value in good]
     else:
-        records = [_record(rows, form, now) for rows in _batches(examples, form, form.batch)]
-    return Chunk(records, len(examples), bad)
+        batches = _batches([example for example, _ in good], form, form.batch)
+        records = [_record(rows, _columns(rows), form, now) for rows in batches]
+    return Chunk(records, len(good), bad)
 
 
-def _refused(examples: Sequence[Example], form: Form, now: int) -> dict[int, BadLine]:
-    """Return what a worker, or the form, would refuse: by index, with the reason."""
+def _judge(
+    examples: Sequence[Example], form: Form, now: int
+) -> tuple[list[tuple[Example, bytes]], dict[int, BadLine]]:
+    """Return each example with its bytes, and by index those that a worker, or the form, would refuse."""
     refused = {}
-    values: list[bytes | None] = []
+    values: list[bytes] = []
     for index, example in enumerate(examples):
-        value = None
+        value = b""
         try:
             value = encode_event(**example.fields, packed=form.packed)
         except ValueError as error:
@@ -127,9 +130,8 @@ def _refused(examples: Sequence[Example], form: Form, now: int) -> dict[int, Bad
     keys = [_key(example, form) for example in examples]
     _, faults = decode_batch(values, timestamps, Bounds(), keys)
     for fault in faults:
-        line = examples[fault.record].line
-        refused.setdefault(fault.record, BadLine(line, fault.detail))
-    return refused
+        refused.setdefault(fault.record, BadLine(examples[fault.record].line, fault.detail))
+    return list(zip(examples, values, strict=True)), refused
 
 
 def _key(example: Example, form: Form) -> bytes:
@@ -162,20 +164,21 @@ def _shape(example: Example) -> tuple[Any, ...]:
     return fields.get("op", "insert"), frozenset(fields) - {"op"}, isinstance(first, str)
 
 
-def _record(examples: Sequence[Example], form: Form, now: int) -> OutRecord:
-    key = _key(examples[0], form)
-    timestamp = max(_timestamp(example, now) for example in examples)
+def _columns(examples: Sequence[Example]) -> bytes:
     fields = examples[0].fields
-    if form.batch is None:
-        value = encode_event(**fields, packed=form.packed)
-    else:
-        columns = {name: [example.fields[name] for example in examples] for name in fields if name != "op"}
-        value = encode_batch(
-            columns.get("x"),
-            columns.get("y"),
-            op=fields.get("op", "insert"),
-            ids=columns.get("id"),
-            ws=columns.get("w"),
-            ts=columns.get("ts"),
-        )
+    columns = {name: [example.fields[name] for example in examples] for name in fields if name != "op"}
+    return encode_batch(
+        columns.get("x"),
+        columns.get("y"),
+        op=fields.get("op", "insert"),
+        ids=columns.get("id"),
+        ws=columns.get("w"),
+        ts=columns.get("ts"),
+    )
+
+
+def _record(examples: Sequence[Example], value: bytes, form: Form, now: int) -> OutRecord:
+    key = _key(examples[0], form)
+    # A time far beyond its record's timestamp would be refused, so the latest is the record's.
+    timestamp = max(_timestamp(example, now) for example in examples)
     return OutRecord(form.topic, partition_of(key, form.partitions), key, value, (), timestamp)

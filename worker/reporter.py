@@ -52,9 +52,7 @@ class Reporter:
 
     def entered(self, state: State) -> None:
         """Tell which state the worker is in now."""
-        self._board.status = Status(
-            self._clock(), state, self._board.status.partitions, self._board.status.models
-        )
+        self._board.status = Status(self._clock(), state, self._board.status.partitions, self._board.status.models)
         self._refresh_at = 0.0
         logger.info(state)
 
@@ -115,7 +113,7 @@ class Reporter:
                 PartitionStatus(*source, position, log.watermarks(source).high)
                 for source, position in positions.items()
             )
-            for (topic, number, position, high) in partitions:
+            for topic, number, position, high in partitions:
                 self._metrics.position(TopicPartition(topic, number), position, high)
             models = _sizes(pipelines)
             for name, keys, slots, examples, size in models:

@@ -68,5 +68,12 @@ def replay(
 def _below(records: Records, end: int) -> Records:
     """Return the records whose offsets are below `end`."""
     wanted = int((records.offsets < end).sum())
-    columns = (records.offsets, records.timestamps, records.keys, records.values, records.headers)
-    return Records(records.source, *(column[:wanted] for column in columns), next_offset=end)
+    return Records(
+        source=records.source,
+        offsets=records.offsets[:wanted],
+        timestamps=records.timestamps[:wanted],
+        keys=records.keys[:wanted],
+        values=records.values[:wanted],
+        headers=records.headers[:wanted],
+        next_offset=end,
+    )

@@ -39,9 +39,7 @@ class Transaction:
 
     def is_due(self, now: float) -> bool:
         """Return whether it should be committed now."""
-        return self.records > 0 and (
-            now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes
-        )
+        return self.records > 0 and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
 
     def commit(self, log: Log) -> None:
         """Write outputs and offsets; on an error neither is written, and the transaction may be tried again."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from algorithms import slots
-from algorithms.arrays import Int32s, Int64s
+from algorithms.arrays import Int32s, Int64s, int64
 from algorithms.criteria import UNIT
 from algorithms.jit import jit
 from algorithms.slots import C0, N0, NONE, Slots
@@ -28,7 +28,7 @@ _BATCH = 1_000  # examples in one call of a kernel
 @jit
 def _count_only(counts: Int64s, batch: Batch) -> None:
     for event in range(batch.index.size):
-        label = np.int64(batch.label[event])
+        label = int64(batch.label[event])
         for at in range(batch.pointer[event], batch.pointer[event + 1]):
             counts[batch.feature[at], label] += 1
 
@@ -36,16 +36,16 @@ def _count_only(counts: Int64s, batch: Batch) -> None:
 @jit
 def _count_hash(storage: Slots, batch: Batch, found: Int32s) -> None:
     for event in range(batch.index.size):
-        label = np.int64(batch.label[event])
+        label = int64(batch.label[event])
         start = batch.pointer[event]
         ones = batch.pointer[event + 1] - start
         storage.heads[0, N0 + label] += UNIT
         for at in range(ones):
-            feature = np.int64(batch.feature[start + at])
+            feature = int64(batch.feature[start + at])
             slot = slots.lookup(storage, 0, feature)
             found[at] = slots.create(storage, 0, feature) if slot == NONE else slot
         for at in range(ones):
-            storage.rows[np.int64(found[at]), C0 + label] += UNIT
+            storage.rows[int64(found[at]), C0 + label] += UNIT
 
 
 def _batches(stream: Stream) -> list[Batch]:
@@ -142,8 +142,8 @@ def bench_splits(
             taken, pools[finder] = _run_finder(finder, criteria[finder], batches)
             seconds[finder].append(taken)
     examples, ones = len(stream.label), int(stream.pointer[-1])
-    for name, taken in seconds.items():
-        median = statistics.median(taken)
+    for name, runs in seconds.items():
+        median = statistics.median(runs)
         line: dict[str, Any] = {
             "bench": "splits",
             "data": stream.name,
@@ -154,8 +154,8 @@ def bench_splits(
             "seconds": round(median, 6),
             "us_per_example": round(median / examples * 1e6, 4),
             "ns_per_one": round(median / max(ones, 1) * 1e9, 3),
-            "to_count_only": round(_ratio(taken, seconds["count-only"]), 3),
-            "to_count_hash": round(_ratio(taken, seconds["count-hash"]), 3),
+            "to_count_only": round(_ratio(runs, seconds["count-only"]), 3),
+            "to_count_hash": round(_ratio(runs, seconds["count-hash"]), 3),
             "repeats": repeats,
             "machine": f"{platform.machine()} {platform.system()} Python {platform.python_version()}",
         }

@@ -57,10 +57,7 @@ def load(data: str, limit: int | None = None) -> Stream:
     ValueError
         With what was expected.
     """
-    if data.startswith("sparse:"):
-        stream = _generated(data)
-    else:
-        stream = _recorded(Path(data))
+    stream = _generated(data) if data.startswith("sparse:") else _recorded(Path(data))
     if limit is None or limit >= len(stream.label):
         return stream
     ones = int(stream.pointer[limit])
@@ -89,6 +86,6 @@ def _recorded(path: Path) -> Stream:
             )
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
-            f"expected sparse:n,d1,d2,q or an .npz file with indptr, indices, labels and shape, got {str(path)!r}: "
-            f"{error}"
+            f"expected sparse:n,d1,d2,q or an .npz file with indptr, indices, labels, shape, got {str(path)!r}; "
+            f"it says: {error}"
         ) from error

@@ -98,9 +98,7 @@ def read_plain(values: Sequence[bytes | None], timestamps: Int64s, bounds: Bound
 
 def _whole_records(sizes: Int64s, timestamps: Int64s) -> Pieces:
     n = sizes.size
-    return _pieces(
-        sizes, np.arange(n, dtype=np.int32), np.zeros(n, np.int32), timestamps, np.zeros(n, np.bool_)
-    )
+    return _pieces(sizes, np.arange(n, dtype=np.int32), np.zeros(n, np.int32), timestamps, np.zeros(n, np.bool_))
 
 
 def _key_faults(keys: Sequence[bytes | None], bounds: Bounds) -> list[RecordFault]:
@@ -112,9 +110,7 @@ def _key_faults(keys: Sequence[bytes | None], bounds: Bounds) -> list[RecordFaul
 
 
 def _sizes(values: Sequence[bytes | None]) -> Int64s:
-    return np.fromiter(
-        (TOMBSTONE if value is None else len(value) for value in values), np.int64, len(values)
-    )
+    return np.fromiter((TOMBSTONE if value is None else len(value) for value in values), np.int64, len(values))
 
 
 def _judge(

@@ -1,6 +1,6 @@
 """Results to record bytes: the formats of the output topic. They are a contract: add fields, never rename.
 
-A value is a msgpack map whose fields come in the order in which the dataclass declares them; `source`
+A value is a msgpack map whose fields come in the order in which the class declares them; `source`
 is a map of its own. The headers are `type` (split, tree, prediction or dead-letter) and `out_id`.
 All numbers must be Python's own, so that one result has one encoding.
 """
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
 
@@ -23,8 +21,7 @@ Feature: TypeAlias = int | str
 Class: TypeAlias = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a result comes from.
 
     Parameters
@@ -44,8 +41,7 @@ class Source:
     time: int
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """The split that a model holds best.
 
     Parameters
@@ -91,8 +87,7 @@ class Split:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """A whole tree. Nodes are columns of equal length; node 0 is the root.
 
     Parameters
@@ -129,8 +124,7 @@ class Tree:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(NamedTuple):
     """The answer to a predict.
 
     Parameters
@@ -160,8 +154,7 @@ class Prediction:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(NamedTuple):
     """A record, or rows of one, that was refused. Made by `dead_letter`, which cuts what does not fit.
 
     Parameters
@@ -200,9 +193,7 @@ class DeadLetter:
 
 Output: TypeAlias = Split | Tree | Prediction | DeadLetter
 
-LISTED_ROWS = (
-    100  # of a dead letter; with dead_letter_bytes of value it stays below the usual 1 MiB of a broker
-)
+LISTED_ROWS = 100  # of a dead letter; with dead_letter_bytes of value it stays below the usual 1 MiB of a broker
 
 _TYPES: dict[type[Output], str] = {
     Split: "split",
@@ -211,8 +202,6 @@ _TYPES: dict[type[Output], str] = {
     DeadLetter: "dead-letter",
 }
 _CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}
-_FIELDS = {kind: tuple(kind.__dataclass_fields__) for kind in (*_TYPES, Source)}
-_READERS = {kind: (fields, attrgetter(*fields)) for kind, fields in _FIELDS.items()}
 
 
 def dead_letter(
@@ -275,10 +264,8 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
 
 def encode(output: Output) -> bytes:
     """Return the value of a result's record."""
-    names, values_of = _READERS[type(output)]
-    fields = dict(zip(names, values_of(output), strict=True))
-    names, values_of = _READERS[Source]
-    fields["source"] = dict(zip(names, values_of(output.source), strict=True))
+    fields = output._asdict()
+    fields["source"] = output.source._asdict()
     packed: bytes = msgpack.packb(fields)
     return packed
 
@@ -307,13 +294,11 @@ def decode_output(value: bytes, headers: Headers) -> Output:
     kind = _CLASSES.get(name) if name is not None else None
     if kind is None:
         expected = ", ".join(_TYPES.values())
-        raise ValueError(
-            f"expected the header type to be one of {expected}, found {name!r}; read an output topic"
-        )
+        raise ValueError(f"expected the header type to be one of {expected}, found {name!r}; read an output topic")
     try:
         fields: dict[str, Any] = msgpack.unpackb(value)
-        known = {field: fields[field] for field in _FIELDS[kind]}
-        known["source"] = Source(**{field: fields["source"][field] for field in _FIELDS[Source]})
+        known = {field: fields[field] for field in kind._fields}
+        known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
         if kind is DeadLetter:
             known["reason"] = Reason(known["reason"])
             known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import msgpack
 import numpy as np
-import numpy.typing as npt
 
 Features: TypeAlias = Iterable[int] | Iterable[str] | Mapping[Any, Any]
 Label: TypeAlias = int | float | str
@@ -117,9 +116,7 @@ def encode_batch(
     --------
     >>> value = encode_batch([[3, 17], [3], []], [1, 0, 0], ids=[100, 101, 102])
     """
-    columns = [
-        column for column in (xs, ys, ids, ws, ts) if column is not None and not isinstance(column, int)
-    ]
+    columns = [column for column in (xs, ys, ids, ws, ts) if column is not None and not isinstance(column, int)]
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
         raise ValueError(
@@ -135,7 +132,7 @@ def encode_batch(
     if ids is not None:
         fields["ids"] = list(ids)
     if ws is not None:
-        fields["w"] = np.asarray(ws, "<f8").tobytes()
+        fields["w"] = _pack_numbers(ws)
     if ts is not None:
         fields["ts"] = ts if isinstance(ts, int) else np.asarray(ts, "<i8").tobytes()
     return _bytes(fields)
@@ -161,14 +158,18 @@ def _parts(x: Features) -> tuple[list[Any], list[Any] | None]:
 
 
 def _list(column: Any) -> list[Any]:
-    # Elements of an array are of numpy's types, which msgpack does not know.
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if isinstance(column, np.ndarray):
+        listed: list[Any] = column.tolist()  # msgpack does not know numpy's own numbers
+        return listed
+    if isinstance(column, Iterable) and not isinstance(column, str | bytes):
+        return list(column)
+    raise ValueError(f"expected a list of features or of numbers, got {column!r:.60}; send a list")
 
 
 def _plain(x: Features) -> Any:
     if not isinstance(x, Mapping):
         # What can be no features (text, a number) goes through as it is, for the reader to refuse.
-        return _list(x) if isinstance(x, Iterable) and not isinstance(x, str | bytes) else x
+        return x if isinstance(x, str | bytes) or not isinstance(x, Iterable) else _list(x)
     if x and isinstance(next(iter(x)), int):
         return {"i": list(x), "v": list(x.values())}
     return x
@@ -178,17 +179,24 @@ def _packed(x: Features) -> dict[str, bytes]:
     features, values = _parts(x)
     fields = {"i": _pack_ids(features)}
     if values is not None:
-        fields["v"] = np.asarray(values, "<f8").tobytes()
+        fields["v"] = _pack_numbers(values)
     return fields
 
 
 def _pack_ids(features: list[Any]) -> bytes:
-    ids: npt.NDArray[Any] = np.array(features) if features else np.empty(0, np.int64)
-    if ids.dtype.kind not in "iu" or (ids.size and not 0 <= ids.min() <= ids.max() < 1 << 32):
+    # Numpy would turn True into 1, and 2^32 into 0.
+    if not all(type(feature) is int and 0 <= feature < 1 << 32 for feature in features):
         raise ValueError(
             "expected feature ids from 0 to 4294967295, got other features; send names in the plain form"
         )
-    return ids.astype("<u4").tobytes()
+    return np.array(features, "<u4").tobytes()
+
+
+def _pack_numbers(numbers: Sequence[Any]) -> bytes:
+    column = _list(numbers)
+    if not all(type(number) in (int, float) for number in column):
+        raise ValueError("expected numbers to be packed, got other values; send ints and floats")
+    return np.array(column, "<f8").tobytes()
 
 
 def _features_in_columns(rows: list[tuple[list[Any], list[Any] | None]]) -> dict[str, Any]:
@@ -201,7 +209,7 @@ def _features_in_columns(rows: list[tuple[list[Any], list[Any] | None]]) -> dict
     fields: dict[str, Any] = {"ptr": pointer.astype("<u4").tobytes(), "i": column}
     if any(values is not None for _, values in rows):
         numbers = [number for row, values in rows for number in (values or [1.0] * len(row))]
-        fields["v"] = np.asarray(numbers, "<f8").tobytes()
+        fields["v"] = _pack_numbers(numbers)
     return fields
 
 
@@ -210,5 +218,5 @@ def _label_column(labels: Sequence[Label]) -> bytes | list[Label]:
     if all(type(label) is int and 0 <= label < 256 for label in column):
         return bytes(column)
     if all(type(label) is float for label in column):
-        return np.asarray(column, "<f8").tobytes()
+        return _pack_numbers(column)
     return column

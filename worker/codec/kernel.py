@@ -162,9 +162,7 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
         if kind != STR:
             return LEFT
         name = _fold(b, p, size)
-        op = (
-            INSERT if name == _OPS[0] else DELETE if name == _OPS[1] else PREDICT if name == _OPS[2] else DROP
-        )
+        op = INSERT if name == _OPS[0] else DELETE if name == _OPS[1] else PREDICT if name == _OPS[2] else DROP
         if op == DROP:
             return LEFT
     if op == PREDICT and (at[Y] >= 0 or at[W] >= 0):
@@ -351,9 +349,7 @@ def _id(b: UInt8s, p: Int, stop: Int, limits: Limits, out: Events, event: Int) -
         after += number
     elif kind == INT:
         out.id_kind[event] = INT_ID
-        out.id_high[event], out.id_low[event] = _absorb(
-            np.uint64(INT_ID), np.uint64(INT_ID), np.uint64(number)
-        )
+        out.id_high[event], out.id_low[event] = _absorb(np.uint64(INT_ID), np.uint64(INT_ID), np.uint64(number))
     else:
         return -1
     out.id_start[event] = p
@@ -541,9 +537,7 @@ def _distinct(hashes: UInt64s, table: Int32s, count: Int) -> Any:
 # Digests
 
 # Odd 64-bit constants whose bits look random: the fractions of the golden ratio and of sqrt 2, 3, 5.
-_PRIMES = np.array(
-    [0x9E3779B97F4A7C15, 0x6A09E667F3BCC909, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B], np.uint64
-)
+_PRIMES = np.array([0x9E3779B97F4A7C15, 0x6A09E667F3BCC909, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B], np.uint64)
 
 
 @jit

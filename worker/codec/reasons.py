@@ -13,9 +13,7 @@ class Reason(StrEnum):
 
     # The bytes
     TOO_LARGE = "too-large"  # the record is larger than bounds.record_bytes
-    MALFORMED = (
-        "malformed"  # not one whole msgpack value: truncated, trailing bytes, a reserved code, bad UTF-8
-    )
+    MALFORMED = "malformed"  # not one whole msgpack value: truncated, trailing bytes, a reserved code, bad UTF-8
     TOO_DEEP = "too-deep"  # nested deeper than any event needs
     TOO_MANY_ELEMENTS = "too-many-elements"  # more features, rows or map entries than bounds allow
     UNSUPPORTED_TYPE = "unsupported-type"  # an extension or timestamp type somewhere inside

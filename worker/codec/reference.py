@@ -75,9 +75,7 @@ class Fault:
 def check_key(key: bytes | None, bounds: Bounds) -> Fault | None:
     """Return what is wrong with a record's key, None where it can name a model."""
     if key is None:
-        return Fault(
-            None, Reason.NO_KEY, "expected a record key that names the model, found none; set the key"
-        )
+        return Fault(None, Reason.NO_KEY, "expected a record key that names the model, found none; set the key")
     if len(key) > bounds.key_bytes:
         detail = (
             f"expected a key of at most {bounds.key_bytes} bytes, it has {len(key)}; "
@@ -126,12 +124,8 @@ def _fields(value: bytes, bounds: Bounds) -> Fields:
     # Maps come as tuples of pairs, lists as lists: so duplicate keys are seen, and no key is hashed.
     event = msgpack.unpackb(value, raw=False, strict_map_key=False, object_pairs_hook=tuple)
     if not isinstance(event, tuple):
-        raise RefusedError(
-            Reason.NOT_A_MAP, f"expected a map of fields, found {brief(event)}; send a msgpack map"
-        )
-    allowed = (
-        BATCH_FIELDS if any(isinstance(name, str) and name == "n" for name, _ in event) else SINGLE_FIELDS
-    )
+        raise RefusedError(Reason.NOT_A_MAP, f"expected a map of fields, found {brief(event)}; send a msgpack map")
+    allowed = BATCH_FIELDS if any(isinstance(name, str) and name == "n" for name, _ in event) else SINGLE_FIELDS
     fields: dict[str, Any] = {}
     for name, content in event:
         if not isinstance(name, str):
@@ -209,9 +203,7 @@ def _parts(x: object) -> Parts:
         )
     names = [name for name, _ in x]
     content = [value for _, value in x]
-    if names not in (["i"], ["i", "v"], ["v", "i"]) or not isinstance(
-        content[names.index("i")], list | bytes
-    ):
+    if names not in (["i"], ["i", "v"], ["v", "i"]) or not isinstance(content[names.index("i")], list | bytes):
         return names, content
     features = _unpack_ids(content[names.index("i")])
     if len(names) == 1:
@@ -403,9 +395,7 @@ def _rows_of_x(fields: Fields, n: int, bounds: Bounds) -> Sequence[Parts]:
             "send smaller records or raise bounds.elements",
         )
     if pointer[0] != 0 or pointer[-1] != len(features) or any(a > b for a, b in pairwise(pointer)):
-        raise _bad_batch(
-            f"ptr to rise from 0 to the number of features, {len(features)}, found other numbers"
-        )
+        raise _bad_batch(f"ptr to rise from 0 to the number of features, {len(features)}, found other numbers")
     spans = [slice(start, stop) for start, stop in pairwise(pointer)]
     if "v" not in fields:
         return [(features[span], None) for span in spans]

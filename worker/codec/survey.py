@@ -90,8 +90,7 @@ def survey(data: bytes, bounds: Bounds) -> None:
         if containers > CONTAINERS:
             raise RefusedError(
                 Reason.TOO_MANY_ELEMENTS,
-                f"expected at most {CONTAINERS} lists and maps, found another at byte {at - 1}; "
-                "flatten the event",
+                f"expected at most {CONTAINERS} lists and maps, found another at byte {at - 1}; flatten the event",
             )
         if elements > most:
             raise RefusedError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from worker.commands.bench import bench
+from worker.commands.compile import compile_kernels
 from worker.commands.demo import demo
 from worker.commands.publish import publish
 from worker.commands.replay import replay
@@ -19,5 +20,5 @@ def main() -> None:
     """Decision-tree splits that learn from, and forget, sparse event streams."""
 
 
-for command in (demo, run, publish, show, replay, validate, bench):
+for command in (demo, run, publish, show, replay, validate, bench, compile_kernels):
     main.add_command(command)

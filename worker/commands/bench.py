@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from worker.bench.splits import bench_splits
 from worker.bench.streams import load
 
 
-class _Listed(click.ParamType):
+class _Listed(click.ParamType[list[str]]):
     """Comma-separated values, each one of a few."""
 
     name = "list"
@@ -41,7 +42,7 @@ class _Listed(click.ParamType):
 @click.group()
 def bench() -> None:
     """Measure; every command prints JSON lines, with both sides of a comparison from one run."""
-    logs.configure("warning", "auto", click.get_text_stream("stderr"))
+    logs.configure("warning", "auto", sys.stderr)
 
 
 @bench.command()

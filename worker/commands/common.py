@@ -71,9 +71,7 @@ def worker_on(
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
     board = StatusBoard(Status(time.monotonic()))
-    worker = Worker(
-        log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed
-    )
+    worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:

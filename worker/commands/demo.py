@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,12 +25,14 @@ _STEP = 100  # records in a transaction: small, so that there is something to wa
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65_535), default=9464, show_default=True, help="Of the metrics page.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=9464, show_default=True, help="Of the metrics page."
+)
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the log in this folder.")
 @click.option("--serve", is_flag=True, help="Stay afterwards, so that the metrics page can be looked at.")
 def demo(port: int, keep: Path | None, serve: bool) -> None:
     """Learn from 5,574 text messages, forget some, and show what came of it."""
-    logs.configure("warning", "auto", click.get_text_stream("stderr"))
+    logs.configure("warning", "auto", sys.stderr)
     console = Console()
     with tempfile.TemporaryDirectory() as scratch, clear_errors():
         folder = keep or Path(scratch)
@@ -58,7 +61,7 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 new = [decode_output(record.value or b"", record.headers) for record in transaction.outputs]
                 outputs.extend(new)
                 for split in new:
-                    if isinstance(split, Split) and split.model == "entropy":
+                    if isinstance(split, Split):
                         bar.console.print(split_line(split))
                 bar.advance(task, transaction.records)
 
@@ -81,10 +84,12 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
         console.print(f"[bold]{model}[/] after {tree.version} events")
         console.print(draw(tree))
     for answer in outputs:
-        if isinstance(answer, Prediction) and answer.model == "entropy":
+        if isinstance(answer, Prediction):
             console.print(f"asked: {answer.id!r} -> [bold]{answer.label}[/], weights {list(answer.weights)}")
     letters = Table("dead letter", "why", title="Refused, and kept in the dead-letter topic", title_justify="left")
     for letter in outputs:
         if isinstance(letter, DeadLetter):
-            letters.add_row(f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}", letter.detail)
+            letters.add_row(
+                f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}", letter.detail
+            )
     console.print(letters)

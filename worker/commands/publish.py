@@ -42,9 +42,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: str | No
     return None if value is None else tuple(name.strip() for name in value.split(","))
 
 
-def _labels(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[Label, Label]:
+def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[Label, Label]:
     labels: dict[Label, Label] = {}
     for pair in ",".join(values).split(",") if values else ():
         old, equals, new = pair.rpartition("=")
@@ -220,17 +218,15 @@ def _check_usage(
     if packed and batch is not None:
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
     if packed and format_name not in ("svmlight", "jsonl"):
-        raise click.UsageError(
-            f"expected integer features for --packed, {format_name} gives names; leave it out"
-        )
+        raise click.UsageError(f"expected integer features for --packed, {format_name} gives names; leave it out")
 
 
 def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], int | None]:
     """Return the file as bytes, and its size where that is known."""
     if file == "-":
-        return click.get_binary_stream("stdin"), None
+        return sys.stdin.buffer, None
     try:
-        stream: IO[bytes] = stack.enter_context(Path(file).open("rb"))
+        stream: IO[bytes] = stack.enter_context(open(file, "rb"))  # noqa: SIM115  # the stack closes it
         return stream, os.fstat(stream.fileno()).st_size
     except OSError as error:
         raise SourceError(
@@ -295,7 +291,7 @@ def _print_end(lines: Lines, done: _Done, form: Form, log_path: Path) -> None:
     partitions = _count(form.partitions, "partition")
     click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {log_path}")
     click.echo(
-        f"next: run a worker with a model whose input is {form.topic} (anabranch run), then\n"
+        f"next: anabranch run SETTINGS, with a model whose input is {form.topic}; then\n"
         f"      anabranch show {shlex.quote(str(log_path))} --topic {form.topic}.out"
     )
 

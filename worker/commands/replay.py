@@ -30,8 +30,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @settings_argument
 @click.argument("recording", type=_FILE)
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--expect", "golden", type=_FILE, help="Compare with this recording of results; exit 1 where they differ.")
-@click.option("--batch", type=click.IntRange(1), help="Records in a poll and transaction; results do not depend on it.")
+@click.option(
+    "--expect", "golden", type=_FILE, help="Compare with this recording of results; exit 1 where they differ."
+)
+@click.option(
+    "--batch", type=click.IntRange(1), help="Records in a poll and transaction; results do not depend on it."
+)
 @click.option(
     "--restore-every",
     type=click.IntRange(1),

@@ -1,4 +1,4 @@
-"""`anabranch validate`: is the settings file right?"""
+"""`anabranch validate`: whether a settings file is right."""
 
 from __future__ import annotations
 

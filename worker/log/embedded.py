@@ -55,9 +55,7 @@ class EmbeddedLog:
     ) -> None:
         own = Path(path)
         if source is not None and own.exists() and own.samefile(source):
-            raise LogError(
-                f"{own}: is the recording itself, which is only read; give the results another file"
-            )
+            raise LogError(f"{own}: is the recording itself, which is only read; give the results another file")
         recordings = [] if source is None else [LogFile(Path(source), "ro")]
         try:
             self._own = LogFile(own, "rwc" if create else "rw")

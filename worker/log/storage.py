@@ -94,9 +94,7 @@ class LogFile:
                 check_same_thread=False,
             )
         except sqlite3.Error as error:
-            raise LogError(
-                f"{path}: cannot be opened ({error}); check the path and its permissions"
-            ) from error
+            raise LogError(f"{path}: cannot be opened ({error}); check the path and its permissions") from error
         try:
             self.query("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
             if mode == "rwc" and self._is_blank():
@@ -181,9 +179,7 @@ class LogFile:
 
     def partition(self, source: TopicPartition) -> Partition | None:
         """Return a partition as it is now, None where there is none."""
-        rows = self.query(
-            "SELECT id, low, high FROM partitions WHERE topic = ? AND number = ?", tuple(source)
-        )
+        rows = self.query("SELECT id, low, high FROM partitions WHERE topic = ? AND number = ?", tuple(source))
         return Partition(self, source, *rows[0]) if rows else None
 
     def read(self, partition: Partition, start: int, limit: int) -> Records:
@@ -193,8 +189,7 @@ class LogFile:
         """
         first = partition.id << OFFSET_BITS
         found = self._connection.execute(
-            "SELECT id, timestamp, key, value, headers FROM records"
-            " WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+            "SELECT id, timestamp, key, value, headers FROM records WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
             (first + start, first + partition.high, limit),
         )
         rows: list[Row] = []
@@ -242,9 +237,7 @@ class LogFile:
 
     def insert(self, rows: Iterable[Row]) -> None:
         """Write rows of `records`, inside `writing`; the caller keeps the watermarks."""
-        self.query_many(
-            "INSERT INTO records (id, timestamp, key, value, headers) VALUES (?, ?, ?, ?, ?)", rows
-        )
+        self.query_many("INSERT INTO records (id, timestamp, key, value, headers) VALUES (?, ?, ?, ?, ?)", rows)
 
     def unknown(self, source: TopicPartition) -> str:
         """Return what to tell a person who named a partition that is not there."""

@@ -80,9 +80,7 @@ class UnreadableError(Exception):
     """A line is not what it should be; the message says what was expected and what came."""
 
 
-def each_line(
-    lines: Lines, parse: Callable[[str], tuple[str | None, dict[str, Any]] | None]
-) -> Iterator[Entry]:
+def each_line(lines: Lines, parse: Callable[[str], tuple[str | None, dict[str, Any]] | None]) -> Iterator[Entry]:
     """Yield what `parse` makes of each line: key and fields, None for a line that holds nothing."""
     for line in lines:
         try:
@@ -100,9 +98,7 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UnreadableError(
-            f"expected UTF-8 text, got the byte 0x{ord(text[error.start]) & 0xFF:02x}"
-        ) from None
+        raise UnreadableError(f"expected UTF-8 text, got the byte 0x{ord(text[error.start]) & 0xFF:02x}") from None
 
 
 def words(text: str) -> list[str]:

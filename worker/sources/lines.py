@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
 from collections.abc import Iterator
 from typing import IO, cast
 
-LONGEST = 16 << 20  # characters of a line; a file without line ends must not fill the memory
+LONGEST = 16 << 20  # bytes of a line; a file without line ends must not fill the memory
 
 
 class SourceError(Exception):
@@ -18,7 +19,8 @@ class SourceError(Exception):
 class Lines:
     """Iterates over the lines of a stream, with their ends, as UTF-8 text.
 
-    Bytes that are not UTF-8 become lone surrogates, for the reader to refuse with the line.
+    Only a line feed ends a line: a carriage return may be part of a message. Bytes that are not UTF-8
+    become lone surrogates, for the reader to refuse with the line.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class Lines:
     number
         The number of the last line read, from 1.
     size
-        How many characters were read.
+        How many bytes were read, unzipped.
     notes
         What a reader found worth telling, once each, with the place of the first time.
 
@@ -47,11 +49,10 @@ class Lines:
         self.number = 0
         self.size = 0
         self.notes: dict[str, str] = {}
-        peekable = io.BufferedReader(cast(io.RawIOBase, stream))
-        zipped = peekable.peek(2)[:2] == b"\x1f\x8b"
-        binary = cast(IO[bytes], gzip.GzipFile(fileobj=peekable)) if zipped else peekable
-        # Line ends stay, and only \n is one: a carriage return may be part of a message.
-        self._text = io.TextIOWrapper(binary, "utf-8-sig", errors="surrogateescape", newline="\n")
+        # A buffered reader of its own would close the stream when it goes, and standard input is not ours.
+        owned = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
+        zipped = owned.peek(2)[:2] == b"\x1f\x8b"
+        self._bytes = gzip.GzipFile(fileobj=owned) if zipped else owned
 
     def note(self, what: str) -> None:
         """Keep something that a person should know, once."""
@@ -62,7 +63,7 @@ class Lines:
 
     def __next__(self) -> str:
         try:
-            line = self._text.readline(LONGEST)
+            data = self._bytes.readline(LONGEST)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise SourceError(
                 f"{self.name}:{self.number + 1}: expected whole gzip data, got damaged data ({error}); "
@@ -70,13 +71,15 @@ class Lines:
             ) from error
         except OSError as error:
             raise SourceError(f"{self.name}: cannot be read ({error}); check the path") from error
-        if not line:
+        if not data:
             raise StopIteration
         self.number += 1
-        self.size += len(line)
-        if len(line) == LONGEST and not line.endswith("\n"):
+        self.size += len(data)
+        if len(data) == LONGEST and not data.endswith(b"\n"):
             raise SourceError(
-                f"{self.name}:{self.number}: expected lines of at most {LONGEST} characters, got more; "
+                f"{self.name}:{self.number}: expected lines of at most {LONGEST} bytes, got a longer one; "
                 "check that the file is text"
             )
-        return line
+        if self.number == 1:
+            data = data.removeprefix(codecs.BOM_UTF8)
+        return data.decode("utf-8", "surrogateescape")

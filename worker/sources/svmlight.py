@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from worker.sources.example import Columns, Entry, UnreadableError, brief, each_line, label, number
 from worker.sources.lines import Lines
+
+_ID = re.compile("[0-9]{1,10}")
 
 
 def read(lines: Lines, _: Columns) -> Iterator[Entry]:
@@ -30,7 +33,7 @@ def _features(cells: list[str]) -> list[int] | dict[str, list[Any]]:
     ids, values = [], []
     for cell in cells:
         feature, colon, value = cell.partition(":")
-        if not colon or not feature.isascii() or not feature.isdigit() or not int(feature[:11]) < 1 << 32:
+        if not colon or not _ID.fullmatch(feature) or int(feature) >= 1 << 32:
             raise UnreadableError(f"expected id:value with an id from 0 to 4294967295, got {brief(cell)}")
         ids.append(int(feature))
         values.append(1.0 if value == "1" else number(value))

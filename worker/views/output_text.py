@@ -10,6 +10,7 @@ from rich.text import Text
 
 from worker.codec import DeadLetter, Prediction, Split, Tree
 from worker.codec.bounds import Bounds
+from worker.codec.encode import Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
 from worker.views.split_text import split_line
@@ -71,11 +72,8 @@ def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) ->
 
 def tree_heading(key: bytes | None, tree: Tree) -> Text:
     """Return what to write above the drawing of a tree."""
-    nodes = len(tree.feature)
     line = Text(f"{tree.model}: tree of {key_word(key)}", "bold")
-    return line.append(
-        f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}", "not bold dim"
-    )
+    return line.append(_size_words(tree), "not bold dim")
 
 
 def dead_letter_text(letter: DeadLetter) -> Text:
@@ -91,10 +89,10 @@ def dead_letter_text(letter: DeadLetter) -> Text:
     if letter.refused > 3:
         text.append(f"\n  {letter.refused:,} rows in all", "default not bold")
     if len(letter.rows) <= 1:
-        row = f"row {letter.rows[0][0]}: " if letter.refused and letter.source.row else ""
-        text.append(f"\n  {row}{printable(letter.detail, 400)}", "default not bold")
+        place = f"row {source.row}: " if source.row else ""
+        text.append(f"\n  {place}{printable(letter.detail, 400)}", "default not bold")
     if letter.value is not None:
-        seen = letter.value[:_TEXT].decode("utf-8", "replace")
+        seen = letter.value[:_TEXT].decode("utf-8", "replace").replace("\ufffd", "·")
         text.append(f"\n  hex   {letter.value[:_HEX].hex(' ')}", "dim not bold")
         text.append("\n  text  " + "".join(c if c.isprintable() else "·" for c in seen), "dim not bold")
         text.append(f"\n  size  {letter.size or 0:,} bytes", "dim not bold")
@@ -102,13 +100,13 @@ def dead_letter_text(letter: DeadLetter) -> Text:
 
 
 def output_line(key: bytes | None, output: Split | Tree | Prediction | DeadLetter) -> Text:
-    """Return a result as one line."""
+    """Return a result as one line; print it without wrapping, the end may be cut."""
     line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
     match output:
         case Split():
             return line.append(f"{output.model}  ", "default").append_text(split_line(output))
         case Tree():
-            return line.append_text(tree_heading(None, output))
+            return line.append(f"{output.model}  tree", "default").append(_size_words(output), "dim default")
         case Prediction():
             what = f"{output.model}  {_id_word(output.id)} is "
             line.append(what, "default").append(_label_word(output), "bold default")
@@ -119,7 +117,7 @@ def output_line(key: bytes | None, output: Split | Tree | Prediction | DeadLette
 
 
 def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
-    """Return an input record as one line: its event, or how many it has in columns, or what is wrong with it."""
+    """Return an input record as one line: its event, how many it has in columns, or what is wrong with it."""
     line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
     rows = decode(value, timestamp, Bounds())
     if len(rows) > 1:
@@ -136,18 +134,22 @@ def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
         line.append(f"  {printable(str(first.label), 24)}", "green")
     if first.weight != WEIGHT_UNIT:
         line.append(f"  w {weight_word(first.weight / WEIGHT_UNIT)}", "default")
+    features: Sequence[Feature] = first.features[:_FEATURES]
     shown = [
         feature_word(feature) if number == 1 else f"{feature_word(feature)}={number:g}"
-        for feature, number in zip(first.features[:_FEATURES], first.values[:_FEATURES], strict=True)
+        for feature, number in zip(features, first.values, strict=False)
     ]
     more = len(first.features) - len(shown)
     return line.append("  " + " ".join(shown) + (f" and {more:,} more" if more else ""), "default")
 
 
 def _table(title: str) -> Table:
-    return Table(
-        title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    return Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _size_words(tree: Tree) -> str:
+    nodes = len(tree.feature)
+    return f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}"
 
 
 def _weights(weights: Sequence[float]) -> str:

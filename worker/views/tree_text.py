@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -15,6 +16,7 @@ from worker.views.words import class_word, feature_word, weight_word
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
 _BAR = 12  # cells of a bar
+_BAR_FROM = 60  # columns of the terminal
 _COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 _LAST, _MIDDLE, _THROUGH, _GAP = "└─", "├─", "│ ", "  "
 _SHADES = "█░▓▒"  # told apart without colours too
@@ -54,21 +56,25 @@ class _Drawing:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         tree = self._tree
         room = max(8, options.max_width // 4)  # for stems
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_column(no_wrap=True, min_width=_BAR)
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        drawn = 0
-        for node in _walk(tree):
-            if drawn == self._most:
-                break
+        lines: list[tuple[Text, ...]] = []
+        for node in islice(_walk(tree), self._most):
             weights = tree.counts[node.number]
-            cells = (_label(tree, node, room), _bar(weights), _classes(tree, weights))
-            grid.add_row(*(_in_ascii(cell) if options.ascii_only else cell for cell in cells))
-            drawn += 1
+            line = (_label(tree, node, room), _bar(weights), _classes(tree, weights))
+            lines.append(tuple(map(_in_ascii, line)) if options.ascii_only else line)
+        grid = Table.grid(padding=(0, 1))
+        # Where space is short, what a node tests matters most, and the bar least.
+        longest = max(cells[0].cell_len for cells in lines)
+        grid.add_column(no_wrap=True, overflow="ellipsis", min_width=min(longest, options.max_width * 2 // 3))
+        if options.max_width >= _BAR_FROM:
+            grid.add_column(no_wrap=True, min_width=_BAR)
+        else:
+            lines = [(label, classes) for label, _, classes in lines]
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        for cells in lines:
+            grid.add_row(*cells)
         yield grid
-        if drawn < len(tree.feature):
-            yield Text(f"... and {len(tree.feature) - drawn:,} more nodes", "dim")
+        if len(lines) < len(tree.feature):
+            yield Text(f"... and {len(tree.feature) - len(lines):,} more nodes", "dim")
 
 
 def _walk(tree: Tree) -> Iterator[_Node]:
@@ -105,7 +111,7 @@ def _label(tree: Tree, node: _Node, room: int) -> Text:
 
 
 def _bar(weights: Sequence[float]) -> Text:
-    """Return the shares of the classes as cells; a class that has any weight gets one, while there are enough."""
+    """Return the shares of the classes as cells; a class with any weight gets one, while there are enough."""
     whole = sum(weights)
     bar = Text()
     if not whole:

@@ -1,0 +1,40 @@
+# Two commands set everything up on a machine with Python 3.11+ and make: `make demo` and `make test`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:  ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The environment follows pyproject.toml; kernels are compiled once here, not while somebody waits for a result.
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: kernels
+kernels: .venv/ready
+	@echo "compiling kernels (about a minute, once for a version of the sources)"
+	@$(BIN)/anabranch compile
+
+.PHONY: demo
+demo: kernels  ## Run the main job on real input
+	@$(BIN)/anabranch demo
+
+.PHONY: check
+check: .venv/ready  ## Lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: test
+test: check kernels  ## Check and run all tests
+	$(BIN)/pytest
+
+.PHONY: format
+format: .venv/ready  ## Format the sources
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .

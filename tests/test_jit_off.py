@@ -1,0 +1,24 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+FILES = ["criteria", "hashing", "ledger", "names", "splits", "splits_stateful"]
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the compiler is off already")
+def test_kernels_do_the_same_as_plain_python() -> None:
+    """With the compiler off the same tests pass, so nothing relies on silent overflow or its typing."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        + [f"tests/test_{name}.py" for name in FILES],
+        cwd=Path(__file__).parent.parent,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]

@@ -1,0 +1,466 @@
+import io
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console, RenderableType
+
+from worker.codec import Bounds, Output, Prediction, Reason, Source, Split, Tree, dead_letter, to_record
+from worker.codec.event import encode_batch, encode_event
+from worker.commands.show import show
+from worker.log import browse
+from worker.log.browse import Filter, scan
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord, Records, TopicPartition
+from worker.views.split_text import split_line
+from worker.views.tree_text import draw
+from worker.views.words import feature_word, key_word, printable, weight_word
+
+NOW = 1_700_000_000_000
+CLASSES = ("ham", "spam")
+
+
+def _source(offset: int) -> Source:
+    return Source("sms", 0, offset, 0, NOW + offset)
+
+
+def _split(offset: int, feature: int | str | None = "call", model: str = "spam", gain: float = 0.0889) -> Split:
+    return Split(
+        model=model,
+        node=0,
+        feature=feature,
+        threshold=None,
+        criterion="entropy",
+        score=0.4,
+        gain=gain,
+        runner_up=None if feature is None else "txt",
+        runner_up_gain=None if feature is None else 0.0882,
+        n=3267,
+        counts=((2702, 259), (127, 179)),
+        classes=CLASSES,
+        source=_source(offset),
+    )
+
+
+TREE = Tree(
+    model="spam",
+    version=5574,
+    feature=[0, 1, None, 2, None, None, None],
+    absent=[1, 3, -1, 5, -1, -1, -1],
+    present=[2, 4, -1, 6, -1, -1, -1],
+    counts=[(4827, 747), (4800, 600), (27, 147), (4700, 100), (100, 500), (4700, 50.5), (0, 49.5)],
+    classes=CLASSES,
+    names=["call", "free", "www com"],
+    parameters={},
+    source=_source(9),
+)
+
+
+def _render(renderable: RenderableType, width: int = 80, *, encoding: str = "utf-8") -> str:
+    """Return what a terminal of this width would show, without colours or spaces at line ends."""
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding)
+    Console(file=file, width=width, color_system=None, highlight=False).print(renderable)
+    file.flush()
+    return "\n".join(line.rstrip() for line in raw.getvalue().decode(encoding).splitlines())
+
+
+def _log(folder: Path) -> Path:
+    """Write a log with an input topic, results and dead letters."""
+    path = folder / "events.db"
+    events = [
+        encode_event(["free", "win"], "spam", id=7),
+        encode_event({"price": 3.5}, "ham", w=2.5),
+        encode_event(op="delete", id=7),
+        encode_batch([[1], [2]], [0, 1]),
+        b"\xc1",
+    ]
+    outputs: list[tuple[bytes, Output]] = [
+        (b"nz", _split(0, "free")),
+        (b"au", _split(1, None)),
+        (b"nz", _split(2)),
+        (b"nz", TREE),
+        (b"nz", Prediction("spam", "q\x1b[2J", "ham", (90, 10.5), 1, True, _source(4))),
+        (b"au", Prediction("spam", None, None, (0, 0), 0, False, _source(5))),
+        (b"nz", _split(6, model="other")),
+    ]
+    letter = dead_letter(
+        _source(4),
+        [(None, Reason.MALFORMED, "expected one msgpack value, found a reserved code")],
+        b"nz",
+        b"\xc1 caf\xc3\xa9 \x1b[31m",
+        Bounds(),
+    )
+    rows = dead_letter(
+        _source(3),
+        [(row, Reason.UNKNOWN_CLASS, f"row {row} has no class") for row in (1, 4, 6, 8)],
+        b"nz",
+        events[3],
+        Bounds(),
+        model="spam",
+    )
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms", 2)
+        log.create_topic("sms.out", 2)
+        log.create_topic("sms.dead", 1)
+        records = [OutRecord("sms", 0, b"nz", value, (), NOW) for value in events]
+        records.append(OutRecord("sms", 0, b"nz", None, (), NOW))
+        records += [to_record(output, "sms.out", key) for key, output in outputs]
+        records += [to_record(each, "sms.dead", each.key) for each in (rows, letter)]
+        log.commit(records, {TopicPartition("sms", 0): 4})
+    return path
+
+
+def _show(*arguments: object) -> Result:
+    return CliRunner().invoke(show, [str(argument) for argument in arguments], env={"COLUMNS": "80"})
+
+
+def _shown(*arguments: object) -> str:
+    result = _show(*arguments)
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.output.splitlines()).strip("\n")
+
+
+def _objects(*arguments: object) -> list[dict[str, object]]:
+    return [json.loads(line) for line in _shown(*arguments, "--json").splitlines()]
+
+
+# --- drawings
+
+
+def test_draw_a_tree() -> None:
+    """A tree is drawn with its tests, branches, and the weight of each class at every node."""
+    expected = """\
+call ?                       ██████████░░ ham 4,827  spam 747
+├─ absent free ?             ███████████░ ham 4,800  spam 600
+│ ├─ absent 'www com' ?      ███████████░ ham 4,700  spam 100
+│ │ ├─ absent → ham          ███████████░ ham 4,700  spam 50.5
+│ │ └─ present → spam        ░░░░░░░░░░░░ ham 0  spam 49.5
+│ └─ present → spam          ██░░░░░░░░░░ ham 100  spam 500
+└─ present → spam            ██░░░░░░░░░░ ham 27  spam 147"""
+    drawn = _render(draw(TREE))
+    assert [line.split() for line in drawn.splitlines()] == [line.split() for line in expected.splitlines()]
+    assert len({line.index("ham", 30) for line in drawn.splitlines()}) == 1
+    assert max(map(len, drawn.splitlines())) <= 80
+
+
+def test_draw_in_ascii() -> None:
+    """Where the terminal has only ASCII, so has the drawing."""
+    drawn = _render(draw(TREE), encoding="ascii")
+    assert drawn.splitlines()[3].split() == [
+        "|",
+        "|",
+        "|-",
+        "absent",
+        ">",
+        "ham",
+        "###########.",
+        "ham",
+        "4,700",
+        "spam",
+        "50.5",
+    ]
+
+
+def test_draw_a_leaf() -> None:
+    """A tree without a split is one line: the class, or that there is nothing yet."""
+    leaf = _leaf((3, 1))
+    assert _render(draw(leaf)) == "ham █████████░░░ ham 3  spam 1"
+    assert _render(draw(_leaf((0, 0)))).split() == ["nothing", "ham", "0", "spam", "0"]
+
+
+def _leaf(weights: tuple[float, float]) -> Tree:
+    return Tree("m", 0, [None], [-1], [-1], [weights], CLASSES, None, {}, _source(0))
+
+
+def _chain(depth: int) -> Tree:
+    """Return a tree whose absent branches go down and down."""
+    features: list[int | None] = []
+    absent, present, counts = [], [], []
+    for level in range(depth):
+        features += [level, None]
+        absent += [2 * level + 2, -1]
+        present += [2 * level + 1, -1]
+        counts += [(depth - level, 1), (1, 0)]
+    return Tree(
+        "m",
+        0,
+        [*features, None],
+        [*absent, -1],
+        [*present, -1],
+        [*counts, (0, 1)],
+        CLASSES,
+        None,
+        {},
+        _source(0),
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_draw_a_deep_tree(width: int) -> None:
+    """However deep a tree is, its lines stay within the terminal, and what is left out is counted."""
+    lines = _render(draw(_chain(3_000), most=100), width).splitlines()
+    assert len(lines) == 101
+    assert max(map(len, lines)) <= width
+    assert lines[60].startswith("…60 ")
+    assert "#60 ?" in lines[60]
+    assert lines[-1] == "... and 5,901 more nodes"
+
+
+def test_split_line() -> None:
+    """A split is one line, the important first."""
+    assert split_line(_split(0)).plain == (
+        "call  with: 58% spam, without: 91% ham  gain 0.0889  next txt 0.0882  n 3,267"
+    )
+    assert split_line(_split(0, None)).plain == "no split  n 3,267"
+
+
+def test_words() -> None:
+    """Names cannot steer the terminal or be taken for ids, and numbers are short."""
+    assert [feature_word(each) for each in (17, "free", "a b", "#17", "", "it's", "\x1b[2J", None)] == [
+        "#17",
+        "free",
+        "'a b'",
+        "'#17'",
+        "''",
+        '"it\'s"',
+        "\\x1b[2J",
+        "-",
+    ]
+    assert printable("x" * 100, 10) == "x" * 9 + "…"
+    assert [key_word(key) for key in (None, b"a\xff\n")] == ["(none)", "a\\xff\\n"]
+    assert [weight_word(weight) for weight in (0, 1234, 0.5, 1 / 3, 100)] == [
+        "0",
+        "1,234",
+        "0.5",
+        "0.333",
+        "100",
+    ]
+
+
+# --- the command
+
+
+def test_overview(tmp_path: Path) -> None:
+    """Without a topic every partition is listed with its watermarks and what the group has read."""
+    lines = [line.split() for line in _shown(_log(tmp_path)).splitlines()]
+    assert lines[0] == ["topic", "partition", "records", "low", "high", "read", "by", "anabranch"]
+    assert lines[2:] == [
+        ["sms", "0", "6", "0", "6", "4"],
+        ["1", "0", "0", "0", "-"],
+        ["sms.dead", "0", "2", "0", "2", "-"],
+        ["sms.out", "0", "7", "0", "7", "-"],
+        ["1", "0", "0", "0", "-"],
+    ]
+    assert _objects(tmp_path / "events.db", "--group", "g")[0] == {
+        "topic": "sms",
+        "partition": 0,
+        "records": 6,
+        "low": 0,
+        "high": 6,
+        "committed": None,
+    }
+
+
+def test_results(tmp_path: Path) -> None:
+    """Of results it shows the latest split and tree of each key, and the last predictions."""
+    assert (
+        _shown(_log(tmp_path), "--topic", "sms.out", "--model", "spam")
+        == """\
+spam: the latest split of each key
+
+                                                  absent    present
+ key   feature     gain   runner-up        n    ham/spam   ham/spam
+ ──────────────────────────────────────────────────────────────────
+ au    -         0.0889   -            3,267   2,702/259    127/179
+ nz    call      0.0889   txt 0.0882   3,267   2,702/259    127/179
+
+spam: tree of nz  version 5,574, 7 nodes
+call ?                  ██████████░░ ham 4,827  spam 747
+├─ absent free ?        ███████████░ ham 4,800  spam 600
+│ ├─ absent 'www com' ? ███████████░ ham 4,700  spam 100
+│ │ ├─ absent → ham     ███████████░ ham 4,700  spam 50.5
+│ │ └─ present → spam   ░░░░░░░░░░░░ ham 0  spam 49.5
+│ └─ present → spam     ██░░░░░░░░░░ ham 100  spam 500
+└─ present → spam       ██░░░░░░░░░░ ham 27  spam 147
+
+predictions
+
+ key   model   id         label     weights   leaf   offset
+ ──────────────────────────────────────────────────────────
+ nz    spam    q\\x1b[2J   ham       90/10.5      1      0/4
+ au    spam    -          unknown   0/0          0      0/5"""
+    )
+
+
+def test_last_and_key(tmp_path: Path) -> None:
+    """Only the last of each kind, or those of a key, can be shown."""
+    log = _log(tmp_path)
+    last = _shown(log, "--topic", "sms.out", "--model", "spam", "--last", 1)
+    assert "... and 1 more keys (--last N shows more)" in last
+    assert "unknown" in last
+    assert "x1b" not in last
+    assert "unknown" not in _shown(log, "--topic", "sms.out", "--key", "nz")
+    assert _shown(log, "--topic", "sms.out", "--key", "nobody") == "no such records in sms.out"
+
+
+def test_dead_letters(tmp_path: Path) -> None:
+    """A dead letter shows its reason, place, detail, and the first bytes as hex and as text."""
+    assert (
+        _shown(_log(tmp_path), "--topic", "sms.dead")
+        == """\
+unknown-class  sms/0 offset 3  key nz  refused by spam
+  row 1: unknown-class: row 1 has no class
+  row 4: unknown-class: row 4 has no class
+  row 6: unknown-class: row 6 has no class
+  4 rows in all
+  hex   84 a1 6e 02 a3 70 74 72 c4 0c 00 00 00 00 01 00 00 00 02 00 00 00 a1 69
+  text  ··n··ptr···············i···········y····
+  size  40 bytes
+
+malformed  sms/0 offset 4  key nz
+  expected one msgpack value, found a reserved code
+  hex   c1 20 63 61 66 c3 a9 20 1b 5b 33 31 6d
+  text  · café ·[31m
+  size  13 bytes"""
+    )
+
+
+def test_events(tmp_path: Path) -> None:
+    """Of an input topic it shows the last events, readable or not."""
+    assert _shown(_log(tmp_path), "--topic", "sms").splitlines() == [
+        "nz  insert 7  spam  free win",
+        "nz  insert  ham  w 2.5  price=3.5",
+        "nz  delete 7",
+        "nz  2 events  insert  0  #1",
+        "nz  malformed  expected msgpack, found the reserved code 0xc1 at byte 0; send msgpack maps",
+        "nz  drop the model",
+    ]
+
+
+def test_json(tmp_path: Path) -> None:
+    """As JSON every record is an object on a line, with the fields of its contents."""
+    log = _log(tmp_path)
+    first, *_, last = _objects(log, "--topic", "sms.out")
+    assert {name: first[name] for name in ("topic", "partition", "offset", "timestamp", "key", "type")} == {
+        "topic": "sms.out",
+        "partition": 0,
+        "offset": 0,
+        "timestamp": NOW,
+        "key": "nz",
+        "type": "split",
+    }
+    assert (first["feature"], first["counts"]) == ("free", [[2702, 259], [127, 179]])
+    assert first["source"] == {"topic": "sms", "partition": 0, "offset": 0, "row": 0, "time": NOW}
+    assert (last["model"], last["offset"]) == ("other", 6)
+    assert len(_objects(log, "--topic", "sms.out", "--last", 2)) == 2
+    letter = _objects(log, "--topic", "sms.dead", "--last", 1)[0]
+    assert (letter["reason"], letter["value"]) == ("malformed", "c120636166c3a9201b5b33316d")
+    events = _objects(log, "--topic", "sms")
+    assert [event["type"] for event in events] == ["event"] * 6
+    assert events[0]["events"] == [
+        {
+            "op": "insert",
+            "time": NOW,
+            "weight": 1 << 20,
+            "id": 7,
+            "label": "spam",
+            "features": ["free", "win"],
+            "values": [1.0, 1.0],
+        }
+    ]
+
+
+def test_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Following shows the last records, then those that come, until it is interrupted."""
+    path = _log(tmp_path)
+    polled = EmbeddedLog.poll
+
+    def poll(log: EmbeddedLog, limit: int, timeout: float) -> list[Records]:
+        assert timeout > 0
+        if not (records := polled(log, limit, 0)):
+            raise KeyboardInterrupt
+        return records
+
+    def assign(log: EmbeddedLog, positions: dict[object, int]) -> None:
+        assigned(log, positions)  # type: ignore[arg-type]
+        # Another process writes while the last records are being shown.
+        with EmbeddedLog(path) as other:
+            other.append([to_record(_split(8, "prize"), "sms.out", b"nz"), to_record(TREE, "sms.out", b"nz")])
+
+    assigned = EmbeddedLog.assign
+    monkeypatch.setattr(EmbeddedLog, "poll", poll)
+    monkeypatch.setattr(EmbeddedLog, "assign", assign)
+    lines = _shown(path, "--topic", "sms.out", "--follow", "--last", 2).splitlines()
+    assert lines[:4] == [
+        "au  spam  - is unknown  0/0",
+        "nz  other  call  with: 58% spam, without: 91% ham  gain 0.0889  next txt 0.0882  n 3,267",
+        "nz  spam  prize  with: 58% spam, without: 91% ham  gain 0.0889  next txt 0.0882  n 3,267",
+        "nz  spam  tree  version 5,574, 7 nodes",
+    ]
+    assert lines[4].startswith("call ?")
+
+
+def test_partitions_are_merged(tmp_path: Path) -> None:
+    """The records of several partitions come in the order of their timestamps."""
+    path = tmp_path / "events.db"
+    value = encode_event([1], 1)
+    with EmbeddedLog(path) as log:
+        log.create_topic("t", 3)
+        log.append(OutRecord("t", n % 3, b"%d" % n, value, (), n + 1) for n in range(30))
+    assert [each["key"] for each in _objects(path, "--topic", "t", "--last", 7)] == [str(n) for n in range(23, 30)]
+
+
+def test_reading_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic longer than one read is shown to its end, and no further than where it ended at the start."""
+    monkeypatch.setattr(browse, "READ_RECORDS", 3)
+    path = tmp_path / "events.db"
+    record = OutRecord("t", 0, b"k", encode_event([1], 1), (), NOW)
+    with EmbeddedLog(path) as log:
+        log.create_topic("t", 1)
+        log.append([record] * 10)
+
+        def each() -> Iterator[int]:
+            for found in scan(log, {TopicPartition("t", 0): 10}, Filter(None, None)):
+                log.append([record])
+                yield found.offset
+
+        assert list(islice(each(), 20)) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--topic", "sns"], 1, "expected a topic of the log (sms, sms.dead, sms.out), got 'sns'"),
+        (["--follow"], 2, "expected --topic with --key, --model, --last and --follow"),
+    ],
+)
+def test_usage(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    """What cannot be shown is told with what can."""
+    result = _show(_log(tmp_path), *arguments)
+    assert result.exit_code == code
+    assert message in " ".join(result.stderr.split())
+
+
+def test_no_log(tmp_path: Path) -> None:
+    """A wrong path is told, and no log is made there; an empty log says how to fill it."""
+    result = _show(tmp_path / "none.db")
+    assert result.exit_code == 1
+    assert "expected an existing log file, found none" in result.stderr
+    assert not (tmp_path / "none.db").exists()
+    EmbeddedLog(tmp_path / "empty.db").close()
+    assert _shown(tmp_path / "empty.db") == "no topics; publish events first (anabranch publish)"
+
+
+def test_records_of_others(tmp_path: Path) -> None:
+    """A record with a type that is not known here is told with its place."""
+    path = tmp_path / "events.db"
+    with EmbeddedLog(path) as log:
+        log.create_topic("t", 1)
+        log.append([OutRecord("t", 0, b"k", b"x", (("type", b"poem"),), NOW)])
+    result = _show(path, "--topic", "t")
+    assert result.exit_code == 1
+    assert "t/0 offset 0: expected the header type to be one of split, tree" in result.stderr

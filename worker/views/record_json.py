@@ -1,0 +1,52 @@
+"""Records as JSON objects, for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from worker.codec import Bounds, DeadLetter, Output, decode_output
+from worker.codec.reference import Event, decode
+from worker.log.browse import Record
+
+_OPS = ("insert", "delete", "predict", "drop")  # in the order of their numbers in `worker.codec.events`
+
+
+def result_of(record: Record) -> Output:
+    """Return the result that a record holds; a ValueError names the record."""
+    try:
+        return decode_output(record.value or b"", record.headers)
+    except ValueError as error:
+        topic, partition = record.source
+        raise ValueError(f"{topic}/{partition} offset {record.offset}: {error}") from error
+
+
+def as_object(record: Record) -> dict[str, Any]:
+    """Return a record with its contents; bytes are given as hex."""
+    fields: dict[str, Any] = {
+        "topic": record.source.topic,
+        "partition": record.source.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": None if record.key is None else record.key.decode("utf-8", "backslashreplace"),
+        "type": record.type or "event",
+    }
+    if record.type:
+        output = result_of(record)
+        contents = output._asdict() | {"source": output.source._asdict()}
+        if isinstance(output, DeadLetter):
+            contents["dead_key"] = contents.pop("key")
+        return fields | {name: _plain(value) for name, value in contents.items()}
+    rows = decode(record.value, record.timestamp, Bounds())
+    return fields | {
+        "events": [_event(row) if isinstance(row, Event) else dataclasses.asdict(row) for row in rows]
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _event(event: Event) -> dict[str, Any]:
+    fields = dataclasses.asdict(event)
+    return fields | {"op": _OPS[event.op]}

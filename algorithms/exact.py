@@ -539,7 +539,7 @@ def _find_anew(
     _note_others(finder, criterion, index, n0, n1, others, slack)
     if finder.state[index, HOLD] > 0:
         finder.state[index, HOLD] -= 1
-    elif rare <= n0 + n1 and _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + allowance:
+    elif rare <= (n0 + n1) >> 1 and _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + allowance:
         # Only where twice as much would do: a margin, so that the threshold does not flutter.
         finder.state[index, RARE] = 2 * rare
     return best

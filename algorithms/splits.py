@@ -779,6 +779,9 @@ class SplitPool:
 
     def best(self, index: int = 0) -> Split:
         """Return the best split of an index now."""
+        if index < 0:
+            raise ValueError(f"expected an index of at least 0, got {index}")
+        self._reserve(index + 1)
         heads, rows = self._pool.slots.heads, self._pool.slots.rows
         while (best := _best(self._pool, index)) == SHORT:
             self._enlarge(_BOXES, 0)

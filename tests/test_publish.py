@@ -199,6 +199,15 @@ def test_batches_keep_the_order_of_a_key(tmp_path: Path) -> None:
     ]
 
 
+def test_batches_are_bounded() -> None:
+    """However many events a record may have, it stays below what brokers take."""
+    entries: list[Entry] = [Example(None, {"x": list(range(100)), "y": 1}, line) for line in range(1, 9_001)]
+    chunk = make_records(entries, Form("t", 1, "k", batch=65_536), NOW)
+    assert chunk.events == 9_000
+    assert [len(record.value or b"") < 1 << 20 for record in chunk.records] == [True] * len(chunk.records)
+    assert 4 <= len(chunk.records) <= 5
+
+
 def test_encode_event_golden() -> None:
     """The bytes of the forms are pinned."""
     assert encode_event([3, 17], 1).hex() == "82a178920311a17901"

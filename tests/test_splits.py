@@ -122,6 +122,15 @@ def test_a_tie_survives_among_many_features(kind: Kind, more: int) -> None:
         pair.check()
 
 
+def test_an_index_that_saw_nothing_has_no_split(kind: Kind) -> None:
+    """Asking about an index that no event was for is no error, and a negative one is refused."""
+    pool = of(kind).pool()
+    assert (pool.best(5).feature, pool.best(5).totals) == (None, (0, 0))
+    assert pool.alive == 0
+    with pytest.raises(ValueError, match="at least 0"):
+        pool.best(-1)
+
+
 # --- long streams
 
 
@@ -228,6 +237,15 @@ def test_totals_up_to_the_bound_are_searched_without_overflow(kind: Kind) -> Non
         statuses(pair.feed([insert(50), insert(weight=1 << 62), insert(weight=(1 << 63) - 1)]))
         == [Status.COUNT_OVERFLOW] * 3
     )
+    pair.check()
+
+
+def test_a_best_feature_of_half_the_largest_total_is_searched_without_overflow(kind: Kind) -> None:
+    """The threshold of the waiting features may double only as far as int64 allows."""
+    pair = Pair(of(kind))
+    half = [insert(1, *range(100 + 20 * k, 115 + 20 * k), weight=MAX_TOTAL // 4) for k in range(2)]
+    pair.feed([*half, insert(*range(200, 210), label=1, weight=MAX_TOTAL // 4)])
+    pair.feed([insert(300, label=1) for _ in range(5)])
     pair.check()
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
-from worker.data import sms_spam
+from worker.codec.event import encode_event
+from worker.data import sms_spam, words_of
 from worker.log.port import OutRecord
 from worker.settings import Cadence, EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
 
@@ -46,18 +45,18 @@ def records() -> Iterator[OutRecord]:
     time = _START
     messages = list(sms_spam())
 
-    def record(**event: Any) -> OutRecord:
+    def record(*event: Any, **fields: Any) -> OutRecord:
         nonlocal time
         time += _MINUTE
-        return OutRecord(TOPIC, 0, KEY, msgpack.packb(event), (), time)
+        return OutRecord(TOPIC, 0, KEY, encode_event(*event, **fields), (), time)
 
     for number, (label, words) in enumerate(messages):
-        yield record(id=number, x=words, y=label)
+        yield record(words, label, id=number)
     for number in range(0, len(messages), len(messages) // _FORGOTTEN):
         yield record(op="delete", id=number)
-    yield record(id=1, x=messages[1][1], y="spam")  # a corrected label: replaces the first
-    yield record(id=1, x=messages[1][1], y="ham")
-    yield record(x=["free", "prize"], y="unsure")  # no class of the model
+    yield record(messages[1][1], "spam", id=1)  # a corrected label: replaces the first
+    yield record(messages[1][1], "ham", id=1)
+    yield record(["free", "prize"], "unsure")  # no class of the model
     yield record(op="delete", id="nobody")
     for question in _QUESTIONS:
-        yield record(op="predict", x=question.lower().replace("!", "").replace(",", "").split(), id=question)
+        yield record(words_of(question), op="predict", id=question)

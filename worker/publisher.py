@@ -24,6 +24,7 @@ from worker.sources.example import Label
 
 CHUNK_EVENTS = 10_000
 CHUNK_BYTES = 8 << 20  # of the file; a chunk is held in memory several times over
+BATCH_BYTES = 256 << 10  # of events one by one; ids grow fourfold in columns, and brokers take 1 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Form:
     packed
         Whether features are packed.
     batch
-        How many events of a key share a columnar record; None: every event is a record.
+        How many events of a key share a columnar record, fewer where they are large; None: every event
+        is a record.
     """
 
     topic: str
@@ -108,7 +110,7 @@ def make_records(entries: Sequence[Entry], form: Form, now: int) -> Chunk:
     if form.batch is None:
         records = [_record([example], value, form, now) for example, value in good]
     else:
-        batches = _batches([example for example, _ in good], form, form.batch)
+        batches = _batches(good, form, form.batch)
         records = [_record(rows, _columns(rows), form, now) for rows in batches]
     return Chunk(records, len(good), bad)
 
@@ -143,16 +145,22 @@ def _timestamp(example: Example, now: int) -> int:
     return ts if isinstance(ts, int) and 0 < ts <= LATEST else now
 
 
-def _batches(examples: Sequence[Example], form: Form, limit: int) -> Iterator[list[Example]]:
+def _batches(judged: Sequence[tuple[Example, bytes]], form: Form, limit: int) -> Iterator[list[Example]]:
     """Yield runs of examples that can share a record, each key's in their order."""
-    keys: dict[bytes, list[Example]] = {}
-    for example in examples:
-        keys.setdefault(_key(example, form), []).append(example)
+    keys: dict[bytes, list[tuple[Example, bytes]]] = {}
+    for example, value in judged:
+        keys.setdefault(_key(example, form), []).append((example, value))
     for of_key in keys.values():
-        for _, alike in groupby(of_key, _shape):
-            run = list(alike)
-            for start in range(0, len(run), limit):
-                yield run[start : start + limit]
+        for _, alike in groupby(of_key, lambda each: _shape(each[0])):
+            run: list[Example] = []
+            size = 0
+            for example, value in alike:
+                if run and (len(run) == limit or size + len(value) > BATCH_BYTES):
+                    yield run
+                    run, size = [], 0
+                run.append(example)
+                size += len(value)
+            yield run
 
 
 def _shape(example: Example) -> tuple[Any, ...]:

@@ -62,7 +62,7 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 outputs.extend(new)
                 for split in new:
                     if isinstance(split, Split):
-                        bar.console.print(split_line(split))
+                        bar.console.print(split_line(split), no_wrap=True, overflow="ellipsis")
                 bar.advance(task, transaction.records)
 
             with worker_on(log, settings, committed) as (worker, url):

@@ -104,7 +104,7 @@ Examples:
     help="Rename labels.",
 )
 @click.option("--packed", is_flag=True, help="Pack integer features: quicker to read.")
-@click.option("--batch", type=click.IntRange(1, 65_536), help="Columnar records of so many events.")
+@click.option("--batch", type=click.IntRange(1, 65_536), help="Columnar records of up to so many events.")
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N events.")
 @click.option(
     "--timestamp", metavar="MS", type=click.IntRange(1), help="For events without a time, instead of now."

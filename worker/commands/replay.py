@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from worker import logs
 from worker.commands.common import (
     clear_errors,
     fail,
@@ -54,6 +56,7 @@ def replay(
     RECORDING is not changed. The same settings and recording give the same results, byte for byte.
     """
     settings = _for_replay(read_settings(settings_file), batch)
+    logs.configure("warning", "auto", sys.stderr)
     if output.exists():
         fail(f"expected {output} not to exist, it would mix old results with new ones; remove it or name another")
     with clear_errors(), EmbeddedLog(output, group=settings.group, source=recording) as log:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from worker.codec.event import encode_event
-from worker.data import sms_spam, words_of
+from worker.data import sms_spam
 from worker.log.port import OutRecord
 from worker.settings import Cadence, EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
+from worker.sources.example import words
 
 TOPIC = "sms"
 KEY = b"everyone"
@@ -50,8 +51,8 @@ def records() -> Iterator[OutRecord]:
         time += _MINUTE
         return OutRecord(TOPIC, 0, KEY, encode_event(*event, **fields), (), time)
 
-    for number, (label, words) in enumerate(messages):
-        yield record(words, label, id=number)
+    for number, (label, text) in enumerate(messages):
+        yield record(text, label, id=number)
     for number in range(0, len(messages), len(messages) // _FORGOTTEN):
         yield record(op="delete", id=number)
     yield record(messages[1][1], "spam", id=1)  # a corrected label: replaces the first
@@ -59,4 +60,4 @@ def records() -> Iterator[OutRecord]:
     yield record(["free", "prize"], "unsure")  # no class of the model
     yield record(op="delete", id="nobody")
     for question in _QUESTIONS:
-        yield record(words_of(question), op="predict", id=question)
+        yield record(words(question), op="predict", id=question)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import click
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -67,10 +68,12 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
 
             with worker_on(log, settings, committed) as (worker, url):
                 bar.console.print(f"{total} events in [bold]{path}[/]; metrics on [bold]{url}[/]")
-                bar.console.print("(the first run compiles its kernels, which takes up to a minute)")
+                bar.console.print("The split after each event that changes it (kernels not compiled yet take a minute):")
                 started = time.perf_counter()
                 worker.run(stop, until_end=True)
-                _report(console, outputs, total, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                bar.stop()
+                _report(console, outputs, total, seconds)
                 if serve:
                     console.print(f"Metrics stay on [bold]{url}[/] until Ctrl-C.")
                 while serve and not stop():
@@ -85,8 +88,10 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
         console.print(draw(tree))
     for answer in outputs:
         if isinstance(answer, Prediction):
-            console.print(f"asked: {answer.id!r} -> [bold]{answer.label}[/], weights {list(answer.weights)}")
-    letters = Table("dead letter", "why", title="Refused, and kept in the dead-letter topic", title_justify="left")
+            ham, spam = answer.weights
+            console.print(f"\nasked {answer.id!r}: [bold]{answer.label}[/] (ham {ham:,.0f}, spam {spam:,.0f})")
+    console.print("\nrefused, and kept in the dead-letter topic:")
+    letters = Table("where", "why", box=box.SIMPLE)
     for letter in outputs:
         if isinstance(letter, DeadLetter):
             letters.add_row(

@@ -1,0 +1,57 @@
+"""The README's examples, run as a newcomer would paste them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from worker.commands import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def _run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings, an event by hand, a published file, run, show and replay work as the README says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
+    (settings,) = _blocks("yaml")
+    by_hand, library = _blocks("python")
+    Path("worker.yaml").write_text(settings)
+    Path("messages.tsv").write_text("ham\tsee you soon\nspam\twin a prize\n")
+    assert "good" in _run("validate", "worker.yaml")
+    exec(compile(by_hand, "README.md", "exec"), {})
+    publish = next(line for line in README.splitlines() if line.startswith("anabranch publish"))
+    _run(*publish.split()[1:])
+    _run("run", "worker.yaml", "--until-end")
+    shown = _run("show", "events.db", "--topic", "sms.out")
+    assert "everyone" in shown
+    _run("replay", "worker.yaml", "events.db", "out.db")
+    assert "the results equal" in _run("replay", "worker.yaml", "events.db", "again.db", "--expect", "out.db")
+    exec(compile(library, "README.md", "exec"), {})
+
+
+def test_settings_in_deploy() -> None:
+    """The settings file that explains every setting is right."""
+    assert "good" in _run("validate", str(ROOT / "deploy" / "worker.yaml"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"])
+def test_links(page: str) -> None:
+    """Every relative link of a page leads somewhere."""
+    text = (ROOT / page).read_text("utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
+    assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []

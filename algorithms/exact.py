@@ -6,7 +6,7 @@ of the diagonal b / a = c1 / c0 monotone in both coordinates, so over a box [a1,
 
     min F = min(F(a1, b2), F(a2, b1))
 
-and branch and bound over a quadtree of boxes finds the minimum (README.md has the proof). Three ideas
+and branch and bound over a quadtree of boxes finds the minimum (README.md has the proof). Four ideas
 keep an update cheap:
 
 * *Quantised cells.* Both axes are cut into four buckets an octave. A feature moves to another cell only
@@ -66,7 +66,9 @@ NEXT, PREVIOUS = 0, 1
 # Columns of `Exact.state`.
 ROOT = 0  # the box that covers everything, or NONE
 RARE = 1  # features lighter than this may be in no cell; a power of two
-HOLD = 2  # queries to wait before RARE may rise again
+HOLD = 2  # searches to wait before RARE may rise again
+STREAK = 3  # queries answered since the last search
+PATIENCE = 4  # how many the next search shall provide for
 
 # Rows of `Exact.counts`.
 USED, HIGH, FREE = 0, 1, 2  # boxes in use, ever used, first of the free list (linked through PARENT)
@@ -76,8 +78,11 @@ SHORT = -2  # `find` ran out of boxes: enlarge and ask again
 _LEVELS = 8  # quantised coordinates are below 2^8
 _SMALL = 24  # an index of so few features is scanned: no boxes, and no slower
 _ALL_RARE = 1 << 62
-_PATIENCE = 32.0  # about how many inserts a search shall last for
+_MOST_PATIENCE = 63
 _HOLD_SHARE = 6  # waking costs O(features); it is paid back over features >> 6 queries
+
+
+_EMPTY = (NONE, _ALL_RARE, 0, 0, 0)  # a row of `Exact.state`
 
 
 class Exact(NamedTuple):
@@ -85,7 +90,7 @@ class Exact(NamedTuple):
 
     boxes: Int32s  # int32[capacity, 8]
     lists: Int32s  # int32[slots, 2]
-    state: Int64s  # int64[indexes, 3]
+    state: Int64s  # int64[indexes, 5]
     others: Float64s  # float64[indexes], a lower bound on every score but the best one's; -inf: not known
     edges: Int64s  # int64[2^8 + 1], the lowest count of each bucket
     stack: Int32s  # int32[64], scratch of the search
@@ -250,6 +255,8 @@ def start(finder: Exact, index: int) -> None:
     finder.state[index, ROOT] = NONE
     finder.state[index, RARE] = _ALL_RARE
     finder.state[index, HOLD] = 0
+    finder.state[index, STREAK] = 0
+    finder.state[index, PATIENCE] = 0
     finder.others[index] = -np.inf
 
 
@@ -483,6 +490,7 @@ def find(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, 
         if a + b < n0 + n1:
             best_value = score(criterion, a, b, n0, n1)
             if excluded == NONE and best_value < finder.others[index]:
+                finder.state[index, STREAK] += 1
                 return best
         else:
             best = NONE
@@ -515,12 +523,14 @@ def _find_anew(
         if excluded == NONE:
             _note_others(finder, criterion, index, n0, n1, others, slack)
         return best
+    if excluded == NONE:
+        _adapt_patience(finder, index)
     while True:
         others = np.inf
         allowance = slack
         if excluded == NONE and best != NONE:
-            # About what `_PATIENCE` inserts of the usual weight add to the best score.
-            allowance += _PATIENCE * best_value * (grain / (n0 + n1))
+            # About what so many inserts of the usual weight add to the best score.
+            allowance += finder.state[index, PATIENCE] * best_value * (grain / (n0 + n1))
         if finder.state[index, ROOT] != NONE:
             best, best_value, others = _search(
                 finder, slots, names, criterion, index, excluded, best, best_value, allowance
@@ -543,6 +553,20 @@ def _find_anew(
         # Only where twice as much would do: a margin, so that the threshold does not flutter.
         finder.state[index, RARE] = 2 * rare
     return best
+
+
+@inlined
+def _adapt_patience(finder: Exact, index: int) -> None:
+    """Provide for more queries where the last search lasted as long as it should, for fewer where it did not.
+
+    Among near ties no bound lasts, and a wide search is wasted; behind a clear winner it is paid once.
+    """
+    patience = finder.state[index, PATIENCE]
+    if finder.state[index, STREAK] >= patience:
+        finder.state[index, PATIENCE] = min(2 * patience + 1, _MOST_PATIENCE)
+    else:
+        finder.state[index, PATIENCE] = patience >> 1
+    finder.state[index, STREAK] = 0
 
 
 @inlined
@@ -600,14 +624,14 @@ def make(indexes: int, capacity: int) -> Exact:
     finder = Exact(
         boxes=np.zeros((16, 8), np.int32),
         lists=np.zeros((capacity, 2), np.int32),
-        state=np.zeros((indexes, 3), np.int64),
+        state=np.zeros((indexes, 5), np.int64),
         others=np.full(indexes, -np.inf),
         edges=_edges(),
         stack=np.zeros(64, np.int32),
         bounds=np.zeros(64, np.float64),
         counts=np.array([0, 0, NONE], np.int64),
     )
-    finder.state[:] = (NONE, _ALL_RARE, 0)
+    finder.state[:] = _EMPTY
     return finder
 
 
@@ -619,7 +643,7 @@ def grown(finder: Exact, indexes: int, capacity: int) -> Exact:
         state=extended(finder.state, max(indexes, before)),
         others=extended(finder.others, max(indexes, before)),
     )
-    more.state[before:] = (NONE, _ALL_RARE, 0)
+    more.state[before:] = _EMPTY
     more.others[before:] = -np.inf
     return more
 
@@ -635,9 +659,10 @@ def check(finder: Exact, slots: Slots) -> None:
     reached: list[int] = []
     placed: list[int] = []
     for index in range(len(finder.state)):
-        root, rare, hold = (int(x) for x in finder.state[index])
+        root, rare, hold, _, patience = (int(x) for x in finder.state[index])
         assert rare & (rare - 1) == 0
         assert hold >= 0
+        assert 0 <= patience <= _MOST_PATIENCE
         todo = [root] if root != NONE else []
         if todo:
             assert boxes[root].tolist()[PARENT:] == [NONE, _LEVELS, 0, 0]

@@ -279,15 +279,6 @@ def shelve(ledger: Ledger, row: int, limit: int) -> None:
         remove(ledger, ledger.heads[index, FIRST_DROPPED])
 
 
-@jit
-def drop(ledger: Ledger, index: int) -> None:
-    """Strike out all rows of an index."""
-    while ledger.heads[index, OLDEST] != NONE:
-        remove(ledger, ledger.heads[index, OLDEST])
-    while ledger.heads[index, FIRST_DROPPED] != NONE:
-        remove(ledger, ledger.heads[index, FIRST_DROPPED])
-
-
 def live(ledger: Ledger, index: int) -> list[tuple[npt.NDArray[np.uint32], int, int]]:
     """Return (features, label, weight) of the live examples of an index, oldest first."""
     examples = []

@@ -249,10 +249,12 @@ def _subtract(
         for at in range(ones):
             if rows[int64(found[at]), C0 + label] < weight:
                 return False
+    grain = pool.slots.heads[index, GRAIN]
     finders.taking(pool.finder, pool.slots, pool.criterion, index, label, weight)
     _add(pool, index, label, -weight, found, ones)
     if not trusted and finders.overfull(pool.finder, pool.slots, index):
         _add(pool, index, label, weight, found, ones)
+        pool.slots.heads[index, GRAIN] = grain
         return False
     _remove_empty(pool, index, found, ones)
     return True
@@ -275,6 +277,32 @@ def _forget_row(pool: _Pool, index: int, row: int, found: Int32s, trusted: bool)
         found,
         trusted,
     )
+
+
+@jit
+def _enter_row(pool: _Pool, owner: int, high: int, low: int, batch: Batch, event: int) -> None:
+    """Enter an inserted example in the ledger, which holds on to the names of its features."""
+    start = batch.pointer[event]
+    stop = batch.pointer[event + 1]
+    label = int64(batch.label[event])
+    ledger.add(pool.ledger, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
+    for at in range(start, stop):
+        refer(pool.names, int64(batch.feature[at]))
+
+
+@jit
+def _release_names(pool: _Pool, row: int) -> None:
+    """Let go of the names that a ledger row holds on to, before the row is struck out or loses its features."""
+    start = pool.ledger.rows[row, ledger.START]
+    for at in range(start, start + pool.ledger.rows[row, ledger.LENGTH]):
+        release(pool.names, int64(pool.ledger.features[at]))
+
+
+@jit
+def _strike_row(pool: _Pool, row: int) -> None:
+    """Strike out a ledger row, live or dropped."""
+    _release_names(pool, row)
+    ledger.remove(pool.ledger, row)
 
 
 # --- operations
@@ -304,12 +332,12 @@ def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
                 return _DUPLICATE_ID
             if not _forget_row(pool, index, row, found, rules.tracked):
                 return _ABSENT_EXAMPLE
-            ledger.remove(pool.ledger, row)
+            _strike_row(pool, row)
         else:
             if pool.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
                 return _TOO_MANY_LIVE_IDS
             if row != NONE:
-                ledger.remove(pool.ledger, row)
+                _strike_row(pool, row)
     elif rules.tracked:
         high, low = content_key(batch.feature, start, stop, label, weight)
     if pool.heads[index, ALIVE] == 0:
@@ -318,10 +346,11 @@ def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
     _gather_or_create(pool, index, batch.feature, start, stop, found)
     _add(pool, index, label, weight, found, stop - start)
     if named or rules.tracked:
-        ledger.add(pool.ledger, owner, high, low, label, weight, batch.feature, start, stop)
+        _enter_row(pool, owner, high, low, batch, event)
     if rules.window > 0 and pool.ledger.heads[index, ledger.LIVES] > rules.window:
         oldest = pool.ledger.heads[index, ledger.OLDEST]
         _forget_row(pool, index, oldest, found, True)
+        _release_names(pool, oldest)
         ledger.shelve(pool.ledger, oldest, rules.window)
     return _APPLIED
 
@@ -350,7 +379,7 @@ def _delete(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
         return _APPLIED if gone else _ABSENT_EXAMPLE
     if not _forget_row(pool, index, row, found, rules.tracked):
         return _ABSENT_EXAMPLE
-    ledger.remove(pool.ledger, row)
+    _strike_row(pool, row)
     return _APPLIED
 
 
@@ -362,7 +391,11 @@ def _drop(pool: _Pool, index: int) -> None:
         _remove_slot(pool, index, slot)
         slot = pool.slots.heads[index, CHAIN]
     finders.dropping(pool.finder, pool.slots, index)
-    ledger.drop(pool.ledger, index)
+    heads = pool.ledger.heads
+    while heads[index, ledger.OLDEST] != NONE:
+        _strike_row(pool, heads[index, ledger.OLDEST])
+    while heads[index, ledger.FIRST_DROPPED] != NONE:
+        _strike_row(pool, heads[index, ledger.FIRST_DROPPED])
     slots.reset(pool.slots, index)
     pool.alive[0] -= pool.heads[index, ALIVE]
     pool.heads[index, EVENTS] = 0
@@ -626,6 +659,10 @@ class SplitPool:
         max_indexes: int = 1 << 30,
         max_live_ids: int = 1 << 30,
     ) -> None:
+        _check_choice("finder", finder, finders.FINDERS)
+        _check_choice("criterion", criterion, CRITERIA)
+        if min(splits.argument, trees.argument) < 1:
+            raise ValueError("expected n or ms of at least 1 for what is emitted every so often")
         only = finders.FINDERS[finder].criterion
         if only not in (None, criterion):
             raise ValueError(f"finder {finder!r} serves the criterion {only!r} only, not {criterion!r}")
@@ -633,8 +670,8 @@ class SplitPool:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         self._module = finders.FINDERS[finder].module
         self._make_criterion: Callable[[int], Any] = CRITERIA[criterion][2]
-        self._criterion_reach = 1024
-        self._seen = 0  # no index can have had more inserts
+        self._reach = 1024  # weights that the criterion's memo covers
+        self._covered = self._reach  # inserts of weight 1 until an index could have outgrown it
         self.rules = Rules(
             window=window or 0,
             tracked=verify_deletes or window is not None,
@@ -650,7 +687,7 @@ class SplitPool:
         self._pool = _Pool(
             slots=slots.make(1, 16),
             finder=self._module.make(1, 16),
-            criterion=self._make_criterion(1024),
+            criterion=self._make_criterion(self._reach),
             names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=ledger.make(1),
             heads=np.array([_HEAD], np.int64),
@@ -664,9 +701,7 @@ class SplitPool:
         n = len(batch.index)
         if n:
             self._reserve(int(batch.index.max()) + 1)
-        self._seen += n
-        if self._seen > self._criterion_reach:
-            self._widen_criterion()
+        self._provide_memo(n)
         longest = int(np.diff(batch.pointer).max(initial=0))
         out = _Out(
             status=np.zeros(n, np.int8),
@@ -718,14 +753,17 @@ class SplitPool:
         else:
             self._pool = pool._replace(ledger=ledger.with_features(pool.ledger, ones))
 
-    def _widen_criterion(self) -> None:
+    def _provide_memo(self, inserts: int) -> None:
         """Make the memo of the criterion long enough for the largest index."""
+        self._covered -= inserts
+        if self._covered >= 0:
+            return
         heads = self._pool.slots.heads
-        largest = int((heads[:, N0] + heads[:, N1]).max()) // UNIT
-        self._seen = largest + (self._seen - self._criterion_reach)
-        while self._criterion_reach < self._seen:
-            self._criterion_reach *= 2
-        self._pool = self._pool._replace(criterion=self._make_criterion(self._criterion_reach))
+        largest = int((heads[:, N0] + heads[:, N1]).max()) // UNIT + inserts
+        if 2 * largest > self._reach:  # with room, or a sliding window would come here all the time
+            self._reach = 2 * largest
+            self._pool = self._pool._replace(criterion=self._make_criterion(self._reach))
+        self._covered = self._reach - largest
 
     # --- one event at a time, for library users
 
@@ -744,6 +782,8 @@ class SplitPool:
     def _one(
         self, op: Op, features: Sequence[int | bytes], label: int, weight: float, index: int, time: int
     ) -> Status:
+        if index < 0:
+            raise ValueError(f"expected an index of at least 0, got {index}")
         units = round(weight * UNIT)
         if units <= 0:
             raise ValueError(f"expected a weight above 0, got {weight}")
@@ -783,6 +823,8 @@ class SplitPool:
             raise ValueError(f"expected an index of at least 0, got {index}")
         self._reserve(index + 1)
         heads, rows = self._pool.slots.heads, self._pool.slots.rows
+        if self.names is not None:
+            self._pool = self._pool._replace(names=self.names.arrays)
         while (best := _best(self._pool, index)) == SHORT:
             self._enlarge(_BOXES, 0)
         runner_up = NONE
@@ -873,7 +915,7 @@ class SplitPool:
             alive=arrays["alive"],
         )
         self._longest_live = int(self._pool.ledger.rows[:, ledger.LENGTH].max())
-        self._widen_criterion()
+        self._covered = 0
         return self
 
     def check(self) -> None:
@@ -892,10 +934,17 @@ class SplitPool:
             self.names.check()
             high = len(self.names.arrays.references)
             keys = pool.slots.rows[: pool.slots.counts[slots.HIGH], slots.KEY]
-            seen = np.bincount(keys[keys >= 0] & 0xFFFFFFFF, minlength=high)
+            kept = [row for index in range(len(pool.heads)) for row, _, _ in ledger.live(pool.ledger, index)]
+            held = np.concatenate([keys[keys >= 0] & 0xFFFFFFFF, *kept]).astype(np.int64)
+            seen = np.bincount(held, minlength=high)
             in_use = self.names.arrays.size >= 0
             assert np.array_equal(seen[in_use], self.names.arrays.references[in_use])
             assert not seen[~in_use].any()
+
+
+def _check_choice(what: str, name: str, choices: Mapping[str, Any]) -> None:
+    if name not in choices:
+        raise ValueError(f"expected a {what} of {', '.join(choices)}, got {name!r}")
 
 
 @jit

@@ -381,6 +381,8 @@ def test_poll_passes_a_gap_at_the_end(log: EmbeddedLog) -> None:
     log.assign({SOURCE: 0})
     assert [batch.next_offset for batch in log.poll(10, 0.0)] == [5]
     log.assign({SOURCE: 2})
+    (rest,) = log.poll(10, 0.0)
+    assert (rest.keys, rest.next_offset) == ((), 5)
     assert log.poll(10, 0.0) == []
 
 

@@ -23,7 +23,7 @@ def _replay(settings: Path, recording: Path, output: Path, *options: str) -> Res
 
 @pytest.fixture(scope="module")
 def sms(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """Settings, the recording of the demo's events, and what a replay of it in large batches gives."""
+    """Return settings, the recording of the demo's events, and what a replay of it in large batches gives."""
     folder = tmp_path_factory.mktemp("sms")
     settings, recording, output = folder / "sms.yaml", folder / "sms.db", folder / "expected.db"
     settings.write_text(
@@ -60,7 +60,7 @@ def test_sms_replay_is_the_same(sms: tuple[Path, Path, Path], tmp_path: Path, op
     ids=" ".join,
 )
 def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str]) -> None:
-    """A recording of everything that may come gives the results that are kept in golden/, however it is batched."""
+    """A recording of everything that may come gives the results kept in golden/, however it is batched."""
     output = tmp_path / "out.db"
     expect = ["--expect", str(GOLDEN / "mixed.out.db")]
     result = _replay(GOLDEN / "mixed.yaml", GOLDEN / "mixed.db", output, *expect, *options)

@@ -58,7 +58,7 @@ class Worker:
 
         What was polled is committed before it returns.
         """
-        self.restore()
+        self.restore(stop)
         ends = {source: self._log.watermarks(source).high for source in self.pipelines}
         self._reporter.entered("running")
         while not stop():
@@ -75,9 +75,11 @@ class Worker:
         if batches:
             self._reporter.polled(self._clock() - started)
         for records in batches:
+            self.positions[records.source] = records.next_offset
+            if not records.keys:
+                continue
             processed = self.pipelines[records.source].process(records)
             self._transaction.add(records, processed.outputs, self._clock())
-            self.positions[records.source] = records.next_offset
             self._reporter.processed(records, processed)
         if self._transaction.is_due(self._clock()):
             self.commit()
@@ -98,8 +100,8 @@ class Worker:
         interval = self._settings.transaction.interval_ms / 1000
         return max(0.0, min(interval, self._transaction.due_at - now))
 
-    def restore(self) -> None:
-        """Find the partitions, make the output topics, and rebuild the models.
+    def restore(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Find the partitions, make the output topics, and rebuild the models, unless `stop` says so before.
 
         Raises
         ------
@@ -115,7 +117,7 @@ class Worker:
                 source = TopicPartition(topic, number)
                 self.pipelines[source] = Pipeline(source, self._settings, self._clock)
         self.positions = starting_offsets(self._log, self.pipelines)
-        replay(self._log, self.pipelines, self.positions, self._reporter.restored)
+        replay(self._log, self.pipelines, self.positions, self._reporter.restored, stop)
         self._log.assign(self.positions)
 
     def _partitions_of(self, topic: str) -> int:

@@ -20,12 +20,18 @@ def starting_offsets(log: Log, sources: Iterable[TopicPartition]) -> dict[TopicP
     Raises
     ------
     LogError
-        Where records below a committed offset are gone, so that the models cannot be rebuilt.
+        Where records below a committed offset are gone, or never were, so that the models cannot be rebuilt.
     """
     offsets = {}
     for source in sources:
-        low = log.watermarks(source).low
+        low, high = log.watermarks(source)
         committed = log.committed(source)
+        if committed is not None and committed > high:
+            raise LogError(
+                f"{source.topic}/{source.partition}: expected the committed offset to be at most {high}, where the "
+                f"topic ends, got {committed}: this is not the topic that was read before; commit under another "
+                "group to start anew, or bring the topic back"
+            )
         if committed is not None and low > 0:
             raise LogError(
                 f"{source.topic}/{source.partition}: expected the records from offset 0 on, to rebuild the models "
@@ -41,6 +47,7 @@ def replay(
     pipelines: Mapping[TopicPartition, Pipeline],
     offsets: Mapping[TopicPartition, int],
     progress: Callable[[TopicPartition, int], None],
+    stop: Callable[[], bool],
 ) -> None:
     """Apply the records below `offsets` without writing or counting anything.
 
@@ -54,10 +61,12 @@ def replay(
         Where to stop, by partition.
     progress : callable
         Called with a partition and how many offsets remain, after each batch.
+    stop : callable
+        Says whether to give up, which leaves the pipelines half rebuilt.
     """
     remaining = {source: end for source, end in offsets.items() if end > log.watermarks(source).low}
     log.assign(dict.fromkeys(remaining, 0))
-    while any(remaining.values()):
+    while any(remaining.values()) and not stop():
         for records in log.poll(_BATCH, 1.0):
             end = offsets[records.source]
             pipelines[records.source].process(_below(records, end))

@@ -68,7 +68,9 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
 
             with worker_on(log, settings, committed) as (worker, url):
                 bar.console.print(f"{total} events in [bold]{path}[/]; metrics on [bold]{url}[/]")
-                bar.console.print("The split after each event that changes it (kernels not compiled yet take a minute):")
+                bar.console.print(
+                    "The split after each event that changes it (kernels not compiled yet take a minute):"
+                )
                 started = time.perf_counter()
                 worker.run(stop, until_end=True)
                 seconds = time.perf_counter() - started

@@ -158,7 +158,7 @@ class EmbeddedLog:
         for records in taken:
             del self._positions[records.source]
             self._positions[records.source] = records.next_offset
-        return [records for records in taken if records.keys]  # a gap at the end of a recording has none
+        return taken
 
     def _behind(self, partition: Partition) -> bool:
         position = self._positions[partition.source]

@@ -34,7 +34,10 @@ class Watermarks(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Consecutive records of one partition, in columns of equal length, ascending by offset."""
+    """Consecutive records of one partition, in columns of equal length, ascending by offset.
+
+    There may be none: then the reader has passed over offsets that hold none, at the end of the partition.
+    """
 
     source: TopicPartition
     offsets: Int64s  # int64[n]; gaps are possible (compaction, control records)

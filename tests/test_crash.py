@@ -1,0 +1,353 @@
+"""A worker that dies at any step and is started again leaves the bytes that an undisturbed one leaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+import worker.pipeline
+from tests.model_contents import Instance, model_contents
+from tests.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from worker import demo
+from worker.codec.event import encode_event
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import LogError, OutRecord, Records, TopicPartition
+from worker.log.storage import LogFile
+from worker.loop import Worker
+from worker.metrics import Metrics
+from worker.models.split import SplitModel
+from worker.pipeline import Pipeline
+from worker.reporter import Reporter
+from worker.settings import Settings, load
+from worker.status import Status, StatusBoard
+
+SMS_SETTINGS = """
+log: {embedded: sms.db}
+models:
+  spam:
+    kind: split
+    input: sms
+    classes: [ham, spam]
+    features: names
+    on_duplicate: replace
+    emit: {splits: change, snapshots: {every: 50}}
+"""
+
+
+class Died(BaseException):
+    """The end of a worker's life. No handler of errors may keep it alive."""
+
+
+class Work(NamedTuple):
+    """Something to do: settings, input, and what an undisturbed worker makes of it."""
+
+    settings: Path
+    recording: Path
+    outputs: dict[TopicPartition, list[Any]]
+    contents: list[dict[bytes, Instance]]
+
+
+def _worker(log: EmbeddedLog, settings: Settings, records: int) -> Worker:
+    settings = settings.model_copy(
+        update={"transaction": settings.transaction.model_copy(update={"records": records})}
+    )
+    reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
+    return Worker(log, settings, reporter)
+
+
+def _live(settings: Path, recording: Path, log: Path, records: int) -> list[dict[bytes, Instance]]:
+    """Run a worker to the end of the recording and return what its models hold then."""
+    told = load(settings, {})
+    with EmbeddedLog(log, group=told.group, source=recording) as opened:
+        running = _worker(opened, told, records)
+        running.run(lambda: False, until_end=True)
+        models = [model for _, pipeline in sorted(running.pipelines.items()) for model in pipeline.models]
+        for model in models:
+            model.check()
+        return [model_contents(model) for model in models]
+
+
+def _outputs(settings: Path, log: Path) -> dict[TopicPartition, list[Any]]:
+    """Return every byte of the results and dead letters."""
+    found: dict[TopicPartition, list[Any]] = {}
+    with EmbeddedLog(log) as opened:
+        for route in load(settings, {}).routes.values():
+            for topic in route:
+                for number in range(opened.partitions(topic) or 0):
+                    source = TopicPartition(topic, number)
+                    records = opened.read(source, 0, 100_000)
+                    columns = (records.keys, records.values, records.headers, records.timestamps.tolist())
+                    found[source] = list(zip(*columns, strict=True))
+    return found
+
+
+def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[str, int]) -> Work:
+    settings, recording = folder / "settings.yaml", folder / "recording.db"
+    settings.write_text(text)
+    write(recording, records, topics)
+    contents = _live(settings, recording, folder / "undisturbed.db", 5_000)
+    return Work(settings, recording, _outputs(settings, folder / "undisturbed.db"), contents)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """Two topics of two partitions, four models, events of all kinds."""
+    return _work(tmp_path_factory.mktemp("mixed"), SETTINGS, mixed(400), {WORDS: PARTITIONS, CLICKS: PARTITIONS})
+
+
+@pytest.fixture(scope="module")
+def sms(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """The first messages of the demo, and the end of it: deletes, corrections, mistakes, questions."""
+    records = list(demo.records())
+    some = iter([*records[:500], *records[-520:]])
+    return _work(tmp_path_factory.mktemp("sms"), SMS_SETTINGS, some, {demo.TOPIC: 1})
+
+
+def test_undisturbed_work_is_worth_comparing(everything: Work, sms: Work) -> None:
+    """The work that is disturbed below has results, dead letters and models in every partition."""
+    for work in (everything, sms):
+        assert all(len(records) > 5 for records in work.outputs.values() if records)
+        assert sum(map(len, work.outputs.values())) > 100
+        assert all(work.contents)
+
+
+STEPS: dict[str, tuple[Any, str, bool]] = {  # where, what, whether it is done before the worker dies
+    "before polling": (EmbeddedLog, "poll", False),
+    "after polling": (EmbeddedLog, "poll", True),
+    "after decoding": (worker.pipeline, "decode_batch", True),
+    "after one model has applied": (SplitModel, "apply", True),
+    "after processing": (Pipeline, "process", True),
+    "before the commit": (EmbeddedLog, "commit", False),
+    "inside the commit": (LogFile, "append", True),
+    "after the commit": (EmbeddedLog, "commit", True),
+}
+
+
+def _deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
+    """Return the step such that its `count`-th call ends the worker."""
+    left = count
+
+    def dying(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0 and not done:
+            raise Died
+        result = step(*arguments, **named)
+        if left == 0:
+            raise Died
+        return result
+
+    return dying
+
+
+@pytest.mark.parametrize("name", ["everything", "sms"])
+@pytest.mark.parametrize("step", STEPS)
+def test_death_at_a_step(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, name: str
+) -> None:
+    """Workers that die one after the other, each in other batches, leave the bytes of one that lives."""
+    work: Work = request.getfixturevalue(name)
+    where, what, done = STEPS[step]
+    log = tmp_path / "log.db"
+    deaths = 0
+    for count, records in ((1, 10), (2, 7), (3, 40), (9, 1), (17, 13), (40, 25)):
+        with monkeypatch.context() as patch, suppress(Died):
+            patch.setattr(where, what, _deadly(getattr(where, what), count, done))
+            deaths += 1
+            _live(work.settings, work.recording, log, records)
+            deaths -= 1
+    assert deaths >= 4
+    assert _live(work.settings, work.recording, log, 100) == work.contents
+    assert _outputs(work.settings, log) == work.outputs
+
+
+def die_inside_the_commit(settings: str, recording: str, log: str) -> None:
+    """Run in a process of its own, which ends before the third transaction does; nothing is closed."""
+    count = 0
+    append = LogFile.append
+
+    def dying(self: LogFile, records: Any) -> int:
+        nonlocal count
+        count += 1
+        written = append(self, records)
+        if count == 3:
+            os._exit(9)
+        return written
+
+    LogFile.append = dying  # type: ignore[method-assign]
+    _live(Path(settings), Path(recording), Path(log), 30)
+
+
+def test_a_process_that_ends_inside_a_commit(everything: Work, tmp_path: Path) -> None:
+    """What a dead process had written of a transaction is not seen, and the next worker writes it."""
+    log = tmp_path / "log.db"
+    call = f"die_inside_the_commit({str(everything.settings)!r}, {str(everything.recording)!r}, {str(log)!r})"
+    died = subprocess.run(
+        [sys.executable, "-c", f"from tests.test_crash import die_inside_the_commit; {call}"],
+        cwd=Path(__file__).parent.parent,
+        check=False,
+    )
+    assert died.returncode == 9
+    with EmbeddedLog(log, source=everything.recording) as opened:
+        committed = [
+            opened.committed(TopicPartition(topic, number)) or 0
+            for topic in (WORDS, CLICKS)
+            for number in range(PARTITIONS)
+        ]
+        assert sum(committed) == 60
+    assert _live(everything.settings, everything.recording, log, 50) == everything.contents
+    assert _outputs(everything.settings, log) == everything.outputs
+
+
+def test_kill_9(tmp_path: Path) -> None:
+    """A worker process killed at any moment, and again, leaves the bytes of an undisturbed one."""
+    draw = random.Random(5)
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    work = _work(tmp_path, SETTINGS.replace("mixed.db", "killed.db"), mixed(300), topics)
+    log = tmp_path / "killed.db"
+    write(log, mixed(300), topics)
+    for _ in range(4):
+        options = yaml.safe_load(work.settings.read_text())
+        options |= {"metrics": None, "transaction": {"records": draw.randrange(1, 4)}}
+        told = tmp_path / "now.yaml"
+        told.write_text(yaml.safe_dump(options))
+        with (
+            EmbeddedLog(log, create=False) as opened,
+            subprocess.Popen(
+                [sys.executable, "-m", "worker", "run", str(told)],
+                stderr=subprocess.DEVNULL,
+                cwd=Path(__file__).parent.parent,
+            ) as running,
+        ):
+            target = _committed(opened) + draw.randrange(30, 70)
+            deadline = time.monotonic() + 60
+            while _committed(opened) < target:
+                assert running.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            time.sleep(draw.random() * 0.005)
+            running.send_signal(signal.SIGKILL)
+        assert running.returncode == -signal.SIGKILL
+    assert _live(work.settings, log, tmp_path / "unused.db", 5_000) == work.contents
+    ended = subprocess.run(
+        [sys.executable, "-m", "worker", "run", str(told), "--until-end"],
+        check=True,
+        capture_output=True,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert b"stopped" in ended.stderr
+    assert _outputs(work.settings, log) == work.outputs
+
+
+def _committed(log: EmbeddedLog) -> int:
+    """Return how many records of the mixed recording are committed."""
+    sources = [TopicPartition(topic, number) for topic in (WORDS, CLICKS) for number in range(PARTITIONS)]
+    return sum(log.committed(source) or 0 for source in sources)
+
+
+# --- what a worker refuses to restore
+
+
+def _small(tmp_path: Path, events: int = 5) -> tuple[EmbeddedLog, Worker]:
+    """Return a log with some events and a worker of it that has committed them all."""
+    log = EmbeddedLog(tmp_path / "small.db")
+    log.create_topic(demo.TOPIC, 1)
+    log.append(islice(demo.records(), events))
+    settings = demo.settings(tmp_path / "small.db", None)
+    _worker(log, settings, 5_000).run(lambda: False, until_end=True)
+    return log, _worker(log, settings, 5_000)
+
+
+SOURCE = TopicPartition(demo.TOPIC, 0)
+
+
+def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
+    """A committed offset whose records are partly gone ends the start: the models could not be rebuilt."""
+    log, again = _small(tmp_path)
+    with log:
+        log.truncate(SOURCE, 1)
+        with pytest.raises(
+            LogError, match=r"sms/0: expected the records from offset 0 on.*those below 1 are gone"
+        ):
+            again.run(lambda: False, until_end=True)
+        assert log.committed(SOURCE) == 5
+
+
+def test_an_uncommitted_topic_starts_at_what_is_left(tmp_path: Path) -> None:
+    """Without a committed offset the first record kept is the first one processed."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        log.create_topic(demo.TOPIC, 1)
+        log.append(islice(demo.records(), 5))
+        log.truncate(SOURCE, 2)
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        fresh.run(lambda: False, until_end=True)
+        assert log.committed(SOURCE) == 5
+        assert fresh.pipelines[SOURCE].models[0].status().examples == 3
+
+
+def test_an_offset_beyond_the_end_is_refused(tmp_path: Path) -> None:
+    """A committed offset that the topic never reached means another topic of the same name."""
+    log, again = _small(tmp_path)
+    with log:
+        log.commit([], {SOURCE: 6})
+        with pytest.raises(LogError, match="expected the committed offset to be at most 5.*got 6"):
+            again.run(lambda: False, until_end=True)
+
+
+def test_a_missing_input_is_named(tmp_path: Path) -> None:
+    """A worker whose input topic is not there says so, with the model that wants it."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        with pytest.raises(LogError, match="expected the topic 'sms', the input of model spam; there is none"):
+            fresh.run(lambda: False, until_end=True)
+
+
+@pytest.mark.parametrize("topic", ["sms.out", "sms.dead"])
+def test_an_output_topic_with_other_partitions_is_refused(tmp_path: Path, topic: str) -> None:
+    """Results of input partition n go to output partition n, so there must be as many."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        log.create_topic(demo.TOPIC, 2)
+        log.create_topic(topic, 3)
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        with pytest.raises(LogError, match=f"topic '{topic}' was to have 2 partitions, but it exists with 3"):
+            fresh.run(lambda: False, until_end=True)
+
+
+def test_a_stop_ends_a_long_restore(tmp_path: Path) -> None:
+    """A worker that is told to stop while it rebuilds its models does so, and commits nothing."""
+    log, again = _small(tmp_path)
+    with log:
+        log.append(islice(demo.records(), 3))
+        again.run(lambda: True)
+        assert log.committed(SOURCE) == 5
+        assert again.pipelines[SOURCE].models[0].status().examples == 0
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 100])
+def test_a_gap_at_the_end_of_a_recording_is_its_end(tmp_path: Path, records: int) -> None:
+    """Offsets without records, such as those of control records, are passed over, also in a restore."""
+    value = encode_event([1], 1)
+    offsets = np.array([3, 4, 9])
+    kept = Records(TopicPartition("sms", 0), offsets, offsets + 1, [b"k"] * 3, [value] * 3, [()] * 3, 20)
+    with EmbeddedLog(tmp_path / "recording.db") as recording:
+        recording.create_topic("sms", 1)
+        recording.record(kept._replace(offsets=offsets - 3, next_offset=20))
+    settings = demo.settings(tmp_path / "log.db", None)
+    with EmbeddedLog(tmp_path / "log.db", source=tmp_path / "recording.db") as log:
+        for _ in range(2):
+            _worker(log, settings, records).run(lambda: False, until_end=True)
+            assert log.committed(SOURCE) == 20

@@ -141,3 +141,9 @@ def rounding(c0: int, c1: int) -> float:
     """
     n = (c0 + c1) * _PER_UNIT
     return 2.0**-46 * (abs(n * log2(n)) + n + 1.0) if n > 0.0 else 0.0
+
+
+@inlined
+def coarse_rounding(c0: int, c1: int) -> float:
+    """Return a looser bound than `rounding` without a logarithm: totals are below 2^62 units."""
+    return 2.0**-40 * ((c0 + c1) * _PER_UNIT + 1.0)

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
-from algorithms.criteria import impurity, rounding, score
+from algorithms.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
 from algorithms.scan import scan
@@ -66,7 +66,7 @@ NEXT, PREVIOUS = 0, 1
 # Columns of `Exact.state`.
 ROOT = 0  # the box that covers everything, or NONE
 RARE = 1  # features lighter than this may be in no cell; a power of two
-HOLD = 2  # searches to wait before RARE may rise again
+HOLD = 2  # queries to wait before RARE may rise again
 STREAK = 3  # queries answered since the last search
 PATIENCE = 4  # how many the next search shall provide for
 
@@ -306,8 +306,9 @@ def _move(finder: Exact, slots: Slots, index: int, slot: int, cell: int) -> None
 def taking(finder: Exact, slots: Slots, criterion: Any, index: int, label: int, weight: int) -> None:
     """Note that a weight of a label is about to be taken from the totals: scores may fall by so much."""
     others = finder.others[index]
-    fall = impurity(criterion, weight, slots.heads[index, N1 - label])
-    finder.others[index] = others - fall - 2.0**-50 * abs(others)
+    other_total = slots.heads[index, N1 - label]
+    fall = impurity(criterion, weight, other_total) + rounding(weight, other_total)
+    finder.others[index] = others - (fall + 2.0**-50 * abs(others))
 
 
 @jit
@@ -489,7 +490,7 @@ def find(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, 
         b = slots.rows[best, C1]
         if a + b < n0 + n1:
             best_value = score(criterion, a, b, n0, n1)
-            if excluded == NONE and best_value < finder.others[index]:
+            if excluded == NONE and best_value + coarse_rounding(n0, n1) < finder.others[index]:
                 finder.state[index, STREAK] += 1
                 return best
         else:
@@ -524,7 +525,7 @@ def _find_anew(
             _note_others(finder, criterion, index, n0, n1, others, slack)
         return best
     if excluded == NONE:
-        _adapt_patience(finder, index)
+        _adapt(finder, index)
     while True:
         others = np.inf
         allowance = slack
@@ -547,21 +548,24 @@ def _find_anew(
     if excluded != NONE:
         return best
     _note_others(finder, criterion, index, n0, n1, others, slack)
-    if finder.state[index, HOLD] > 0:
-        finder.state[index, HOLD] -= 1
-    elif rare <= (n0 + n1) >> 1 and _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + allowance:
+    if finder.state[index, HOLD] == 0:
         # Only where twice as much would do: a margin, so that the threshold does not flutter.
-        finder.state[index, RARE] = 2 * rare
+        while rare <= (n0 + n1) >> 1 and (
+            _rare_bound(criterion, 4 * rare - grain, n0, n1) > best_value + allowance
+        ):
+            rare *= 2
+        finder.state[index, RARE] = rare
     return best
 
 
 @inlined
-def _adapt_patience(finder: Exact, index: int) -> None:
+def _adapt(finder: Exact, index: int) -> None:
     """Provide for more queries where the last search lasted as long as it should, for fewer where it did not.
 
     Among near ties no bound lasts, and a wide search is wasted; behind a clear winner it is paid once.
     """
     patience = finder.state[index, PATIENCE]
+    finder.state[index, HOLD] = max(0, finder.state[index, HOLD] - finder.state[index, STREAK] - 1)
     if finder.state[index, STREAK] >= patience:
         finder.state[index, PATIENCE] = min(2 * patience + 1, _MOST_PATIENCE)
     else:

@@ -165,6 +165,11 @@ class Interner:
         self.arrays.size[number] = -1
         self._free.append(number)
 
+    def keep(self, numbers: Int32s, wanted: npt.NDArray[np.bool_]) -> None:
+        """Hold on to the numbers that are wanted and forget the others; for names that no kernel refers to."""
+        self.arrays.references[numbers] = wanted
+        self.sweep(numbers)
+
     def sweep(self, interned: npt.NDArray[Any]) -> None:
         """Forget the names without references: of those just interned, and those that kernels released."""
         arrays = self.arrays

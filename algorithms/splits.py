@@ -558,9 +558,10 @@ def _shortage(pool: _Pool, rules: Rules, batch: Batch, event: int) -> int:
         row = ledger.lookup(pool.ledger, index * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row != NONE:
             touched += pool.ledger.rows[row, ledger.LENGTH]
-    oldest = pool.ledger.heads[index, ledger.OLDEST]
-    if rules.window > 0 and oldest != NONE:
-        touched += pool.ledger.rows[oldest, ledger.LENGTH]
+    if rules.window > 0:
+        oldest = pool.ledger.heads[index, ledger.OLDEST]
+        if oldest != NONE:
+            touched += pool.ledger.rows[oldest, ledger.LENGTH]
     # A refused delete goes forth and back, hence twice.
     return _DONE if finders.ready(pool.finder, 2 * touched) else _BOXES
 

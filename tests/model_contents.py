@@ -17,8 +17,7 @@ Feature = int | bytes
 class Example(NamedTuple):
     """A live example, or what is remembered of one that the window dropped."""
 
-    key: tuple[int, int]  # digest of its id or content
-    named: bool
+    id: tuple[int, int] | None  # its digest
     label: int
     weight: int
     features: frozenset[Feature]
@@ -33,7 +32,7 @@ class Instance(NamedTuple):
     last: Feature | None
     periods: tuple[int, int]
     live: list[Example]  # oldest first
-    dropped: list[tuple[int, int]]  # digests of ids
+    dropped: list[tuple[int, int] | None]  # digests of ids
 
 
 def model_contents(model: Model) -> dict[bytes, Instance]:
@@ -66,8 +65,7 @@ def model_contents(model: Model) -> dict[bytes, Instance]:
             start, stop = row[ledger.START], row[ledger.START] + row[ledger.LENGTH]
             found.append(
                 Example(
-                    (row[ledger.HIGH], row[ledger.LOW]),
-                    bool(row[ledger.OWNER] & 1),
+                    (row[ledger.HIGH], row[ledger.LOW]) if row[ledger.OWNER] & 1 else None,
                     row[ledger.LABEL],
                     row[ledger.WEIGHT],
                     frozenset(feature(number) for number in book.features[start:stop].tolist()),
@@ -86,6 +84,6 @@ def model_contents(model: Model) -> dict[bytes, Instance]:
                 last=None if head[LAST] == slots.NONE else feature(head[LAST]),
                 periods=(head[SPLIT_PERIOD], head[TREE_PERIOD]),
                 live=examples(index, ledger.OLDEST),
-                dropped=[example.key for example in examples(index, ledger.FIRST_DROPPED)],
+                dropped=[example.id for example in examples(index, ledger.FIRST_DROPPED)],
             )
     return found

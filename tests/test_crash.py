@@ -105,13 +105,13 @@ def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[st
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    """Two topics of two partitions, four models, events of all kinds."""
+    """Return work on two topics of two partitions, with four models and events of all kinds."""
     return _work(tmp_path_factory.mktemp("mixed"), SETTINGS, mixed(400), {WORDS: PARTITIONS, CLICKS: PARTITIONS})
 
 
 @pytest.fixture(scope="module")
 def sms(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    """The first messages of the demo, and the end of it: deletes, corrections, mistakes, questions."""
+    """Return work on the demo's first messages and on its end: deletes, corrections, mistakes, questions."""
     records = list(demo.records())
     some = iter([*records[:500], *records[-520:]])
     return _work(tmp_path_factory.mktemp("sms"), SMS_SETTINGS, some, {demo.TOPIC: 1})
@@ -304,8 +304,37 @@ def test_an_offset_beyond_the_end_is_refused(tmp_path: Path) -> None:
     log, again = _small(tmp_path)
     with log:
         log.commit([], {SOURCE: 6})
-        with pytest.raises(LogError, match="expected the committed offset to be at most 5.*got 6"):
+        with pytest.raises(LogError, match=r"expected the committed offset to be at most 5.*got 6"):
             again.run(lambda: False, until_end=True)
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    """Results up to the committed offset came from other settings, so the models cannot be rebuilt with these."""
+    log, again = _small(tmp_path)
+    settings = demo.settings(tmp_path / "small.db", None)
+    spam = settings.models["spam"].model_copy(update={"criterion": "gini"})
+    changed = settings.model_copy(update={"models": {"spam": spam}})
+    with log:
+        with pytest.raises(LogError, match=r"expected the settings that the results up to offset 5"):
+            _worker(log, changed, 5_000).run(lambda: False, until_end=True)
+        again.run(lambda: False, until_end=True)
+
+
+def test_a_second_worker_of_the_group_is_stopped(tmp_path: Path) -> None:
+    """Of two workers on one log the one that commits too late ends, and no result is written twice."""
+    log, first = _small(tmp_path, events=10)
+    with log, EmbeddedLog(tmp_path / "small.db") as same:
+        second = _worker(same, demo.settings(tmp_path / "small.db", None), 5_000)
+        first.restore()
+        second.restore()
+        log.append(islice(demo.records(), 10, 20))
+        first.turn()
+        first.commit()
+        written = log.watermarks(TopicPartition("sms.out", 0)).high
+        second.turn()
+        with pytest.raises(LogError, match="another worker of the group"):
+            second.commit()
+        assert log.watermarks(TopicPartition("sms.out", 0)).high == written
 
 
 def test_a_missing_input_is_named(tmp_path: Path) -> None:
@@ -340,14 +369,15 @@ def test_a_stop_ends_a_long_restore(tmp_path: Path) -> None:
 @pytest.mark.parametrize("records", [1, 2, 3, 100])
 def test_a_gap_at_the_end_of_a_recording_is_its_end(tmp_path: Path, records: int) -> None:
     """Offsets without records, such as those of control records, are passed over, also in a restore."""
-    value = encode_event([1], 1)
-    offsets = np.array([3, 4, 9])
-    kept = Records(TopicPartition("sms", 0), offsets, offsets + 1, [b"k"] * 3, [value] * 3, [()] * 3, 20)
+    offsets = np.array([0, 1, 6])
+    values = [encode_event(["a"], "spam")] * 3
     with EmbeddedLog(tmp_path / "recording.db") as recording:
-        recording.create_topic("sms", 1)
-        recording.record(kept._replace(offsets=offsets - 3, next_offset=20))
+        recording.create_topic(demo.TOPIC, 1)
+        recording.record(Records(SOURCE, offsets, offsets + 1, [b"k"] * 3, values, [()] * 3, 20))
     settings = demo.settings(tmp_path / "log.db", None)
     with EmbeddedLog(tmp_path / "log.db", source=tmp_path / "recording.db") as log:
         for _ in range(2):
-            _worker(log, settings, records).run(lambda: False, until_end=True)
-            assert log.committed(SOURCE) == 20
+            running = _worker(log, settings, records)
+            running.run(lambda: False, until_end=True)
+            assert running.positions == {SOURCE: 20}
+            assert running.pipelines[SOURCE].models[0].status().keys == 1

@@ -66,6 +66,7 @@ class Running:
 
     @property
     def model(self) -> Model:
+        """The model, as it is now."""
         return self.worker.pipelines[SOURCE].models[0]
 
     def contents(self) -> dict[bytes, Instance]:

@@ -97,6 +97,7 @@ def test_odd_accept_headers(server: Server, accept: str) -> None:
 
 def test_alive_while_the_loop_ticks(server: Server, clock: Clock, board: StatusBoard) -> None:
     """A worker is alive until its loop has been silent for longer than the limit, and again when it ticks."""
+    board.status = Status(tick=100.0, state="running")
     clock.now = 130.0
     response, body = _get(server, "/livez")
     assert (response.status, json.loads(body)) == (200, {"ok": True, "why": "the loop ticked 30.0 s ago"})
@@ -110,7 +111,14 @@ def test_alive_while_the_loop_ticks(server: Server, clock: Clock, board: StatusB
         "why": "the loop last ticked 30.5 s ago, more than the 30 s of metrics.stall_seconds",
     }
 
-    board.status = Status(tick=130.4)
+    board.status = Status(tick=130.4, state="running")
+    assert _get(server, "/livez")[0].status == 200
+
+
+def test_alive_while_kernels_are_compiled(server: Server, clock: Clock, board: StatusBoard) -> None:
+    """A worker that is starting is alive however long that takes: a restart would begin it all again."""
+    board.status = Status(tick=100.0, state="starting")
+    clock.now = 1_000.0
     assert _get(server, "/livez")[0].status == 200
 
 

@@ -340,6 +340,27 @@ def test_groups_commit_apart(open_log: Opener, log: Log, source: TopicPartition)
     assert (log.committed(source), other.committed(source)) == (3, 5)
 
 
+def test_a_note_is_kept_with_the_offset(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """An offset is committed with a note, which the next commit replaces."""
+    assert log.note(source) == ""
+    log.commit([], {source: 3}, "first")
+    log.commit([], {source: 4}, "größer")
+    assert open_log().note(source) == "größer"
+
+
+def test_of_two_readers_of_a_group_the_one_left_behind_is_told(
+    open_log: Opener, log: Log, source: TopicPartition
+) -> None:
+    """A reader whose group has committed elsewhere meanwhile cannot commit, and writes nothing."""
+    other = open_log()
+    assert log.committed(source) is other.committed(source) is None
+    log.commit([out(source)], {source: 1})
+    with pytest.raises(LogError, match="another worker of the group"):
+        other.commit([out(source)], {source: 1})
+    assert len(read_all(open_log(), source, 1)) == 1
+    log.commit([], {source: 2})
+
+
 @pytest.mark.parametrize("wrong", ["topic", "partition", "offset topic", "offset partition"])
 def test_unknown_target_leaves_nothing(log: Log, source: TopicPartition, wrong: str) -> None:
     """A transaction that names a topic or partition that is not there writes none of its parts."""

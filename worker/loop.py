@@ -15,8 +15,10 @@ from worker.log.port import Log, LogError, TopicPartition
 from worker.pipeline import Pipeline
 from worker.reporter import Reporter
 from worker.restore import replay, starting_offsets
-from worker.settings import Settings
+from worker.settings import Settings, fingerprint
 from worker.transaction import Transaction
+
+_LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
 
 
 class Worker:
@@ -49,6 +51,7 @@ class Worker:
         self._reporter = reporter
         self._clock = clock
         self._committed = committed
+        self._fingerprint = fingerprint(settings)
         self._transaction = Transaction(settings.transaction)
         self.pipelines: dict[TopicPartition, Pipeline] = {}
         self.positions: dict[TopicPartition, int] = {}  # the next offset to be read
@@ -90,15 +93,14 @@ class Worker:
         if not self._transaction.records:
             return
         started = self._clock()
-        self._transaction.commit(self._log)
+        self._transaction.commit(self._log, self._fingerprint)
         self._reporter.committed(self._transaction, self._clock() - started)
         self._committed(self._transaction)
         self._transaction = Transaction(self._settings.transaction)
 
     def _patience(self, now: float) -> float:
         """Return how long a poll may wait for records: at most until the open transaction is due."""
-        interval = self._settings.transaction.interval_ms / 1000
-        return max(0.0, min(interval, self._transaction.due_at - now))
+        return max(0.0, min(_LONGEST_POLL, self._transaction.due_at - now))
 
     def restore(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Find the partitions, make the output topics, and rebuild the models, unless `stop` says so before.
@@ -108,7 +110,7 @@ class Worker:
         LogError
             Where a topic is missing, or the models cannot be rebuilt.
         """
-        self._reporter.entered("restoring")
+        self._reporter.entered("starting")
         for topic, route in self._settings.routes.items():
             partitions = self._partitions_of(topic)
             for output in route:
@@ -116,9 +118,12 @@ class Worker:
             for number in range(partitions):
                 source = TopicPartition(topic, number)
                 self.pipelines[source] = Pipeline(source, self._settings, self._clock)
-        self.positions = starting_offsets(self._log, self.pipelines)
+                self.pipelines[source].warm_up()
+        self._reporter.entered("restoring")
+        self.positions = starting_offsets(self._log, self.pipelines, self._fingerprint)
         replay(self._log, self.pipelines, self.positions, self._reporter.restored, stop)
         self._log.assign(self.positions)
+        self._reporter.assigned(self.positions)
 
     def _partitions_of(self, topic: str) -> int:
         partitions = self._log.partitions(topic)

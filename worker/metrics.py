@@ -116,12 +116,12 @@ class Metrics:
                 registry=registry,
             )
         )
-        # Wall clock at commit minus event time: of each batch and partition the worst, so that it costs
-        # nothing per event. An upper estimate of what readers of the output see.
+        # Wall clock at commit minus record timestamp: of each transaction and topic the worst, so that it
+        # costs nothing per event. An upper estimate of what readers of the output see.
         self._end_to_end = _Children(
             Histogram(
                 "anabranch_end_to_end_latency_seconds",
-                "From event time to committed result, the worst of each batch and partition.",
+                "From record timestamp to committed result, the worst of each transaction.",
                 ("topic",),
                 buckets=END_TO_END_BUCKETS,
                 registry=registry,
@@ -164,9 +164,9 @@ class Metrics:
         self._keys = _Children(Gauge("anabranch_keys", "Model keys.", ("model",), registry=registry))
         # A slot is a feature of a key that at least one live example has.
         self._slots = _Children(Gauge("anabranch_live_slots", "Live slots.", ("model",), registry=registry))
-        # Examples inserted and not deleted since.
+        # Examples kept: those with an id; all where a model has a window or verifies deletes.
         self._examples = _Children(
-            Gauge("anabranch_live_examples", "Live examples.", ("model",), registry=registry)
+            Gauge("anabranch_live_examples", "Live examples kept.", ("model",), registry=registry)
         )
         # Arrays of the models, spare capacity included; the process needs more than that.
         self._state = _Children(

@@ -11,6 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from worker.codec import RecordFault, Source, dead_letter, decode_batch, to_record
@@ -57,6 +58,11 @@ class Pipeline:
             for name, model in sorted(self._settings.models.items())
             if model.input == self.source.topic
         ]
+
+    def warm_up(self) -> None:
+        """Compile the kernels, or load them: before there is a heartbeat to miss."""
+        none = np.zeros(0, np.int64)
+        self.process(Records(self.source, none, none, [], [], [], 0))
 
     def process(self, records: Records) -> Processed:
         """Apply a batch of records; the models change, the log does not."""

@@ -56,6 +56,12 @@ class Reporter:
         self._refresh_at = 0.0
         logger.info(state)
 
+    def assigned(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Tell from where partitions are read; their age counts from now, as if that had been committed now."""
+        for source, offset in positions.items():
+            self._metrics.committed(source, offset, self._wall_clock())
+            self._metrics.restoring(source, 0)
+
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain to be applied again."""
         self._metrics.restoring(source, remaining)

@@ -14,13 +14,23 @@ from worker.pipeline import Pipeline
 _BATCH = 5_000  # records at a time; results do not depend on it
 
 
-def starting_offsets(log: Log, sources: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+def starting_offsets(log: Log, sources: Iterable[TopicPartition], note: str) -> dict[TopicPartition, int]:
     """Return where each partition goes live: at the committed offset, else at the first record kept.
+
+    Parameters
+    ----------
+    log : Log
+        Whose group's offsets are looked up.
+    sources : iterable
+        The partitions.
+    note : str
+        What the offsets must have been committed with: the fingerprint of the settings.
 
     Raises
     ------
     LogError
-        Where records below a committed offset are gone, or never were, so that the models cannot be rebuilt.
+        Where records below a committed offset are gone, or never were, or other settings made the results up
+        to there, so that the models cannot be rebuilt.
     """
     offsets = {}
     for source in sources:
@@ -28,15 +38,21 @@ def starting_offsets(log: Log, sources: Iterable[TopicPartition]) -> dict[TopicP
         committed = log.committed(source)
         if committed is not None and committed > high:
             raise LogError(
-                f"{source.topic}/{source.partition}: expected the committed offset to be at most {high}, where the "
-                f"topic ends, got {committed}: this is not the topic that was read before; commit under another "
-                "group to start anew, or bring the topic back"
+                f"{source.topic}/{source.partition}: expected the committed offset to be at most {high}, where "
+                f"the topic ends, got {committed}: this is not the topic that was read before; commit under "
+                "another group to start anew, or bring the topic back"
             )
         if committed is not None and low > 0:
             raise LogError(
                 f"{source.topic}/{source.partition}: expected the records from offset 0 on, to rebuild the models "
                 f"up to the committed offset {committed}, but those below {low} are gone; commit under another "
                 "group to start anew from what is left, or bring the topic back"
+            )
+        if committed is not None and log.note(source) != note:
+            raise LogError(
+                f"{source.topic}/{source.partition}: expected the settings that the results up to offset "
+                f"{committed} were made with ({log.note(source)[:12]}), got others ({note[:12]}); go back to those, or commit "
+                "under another group to make all results anew with these"
             )
         offsets[source] = low if committed is None else committed
     return offsets
@@ -64,14 +80,14 @@ def replay(
     stop : callable
         Says whether to give up, which leaves the pipelines half rebuilt.
     """
-    remaining = {source: end for source, end in offsets.items() if end > log.watermarks(source).low}
-    log.assign(dict.fromkeys(remaining, 0))
-    while any(remaining.values()) and not stop():
-        for records in log.poll(_BATCH, 1.0):
-            end = offsets[records.source]
-            pipelines[records.source].process(_below(records, end))
-            remaining[records.source] = max(0, end - records.next_offset)
-            progress(records.source, remaining[records.source])
+    for source, end in offsets.items():
+        position = log.watermarks(source).low
+        log.assign({source: position})
+        while position < end and not stop():
+            for records in log.poll(_BATCH, 0.25):
+                pipelines[source].process(_below(records, end))
+                position = records.next_offset
+                progress(source, max(0, end - position))
 
 
 def _below(records: Records, end: int) -> Records:

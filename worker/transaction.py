@@ -41,6 +41,6 @@ class Transaction:
         """Return whether it should be committed now."""
         return self.records > 0 and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
 
-    def commit(self, log: Log) -> None:
+    def commit(self, log: Log, note: str) -> None:
         """Write outputs and offsets; on an error neither is written, and the transaction may be tried again."""
-        log.commit(self.outputs, self.offsets)
+        log.commit(self.outputs, self.offsets, note)

@@ -95,7 +95,7 @@ class Tree(NamedTuple):
     model
         Name of the model in the settings.
     version
-        Counts the changes of the tree, from 0.
+        Rises with every change: how many inserts and deletes the model had applied.
     feature
         What each node tests: an id, or (where `names` is given) an index into it; None at a leaf.
     absent, present
@@ -166,9 +166,10 @@ class DeadLetter(NamedTuple):
     source
         The record; its row is that of the first refused row, 0 where the whole record is refused.
     rows
-        (row, reason, detail) of the first refused rows, empty where the whole record is refused.
+        (row, reason, detail) of the first refused rows, a single event being row 0; empty where the record
+        could not be read at all.
     refused
-        How many rows were refused, which may be more than `rows` lists; 0 for the whole record.
+        How many rows were refused, which may be more than `rows` lists; 0 where it could not be read.
     key
         The record's key, cut to bounds.key_bytes.
     value

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 from prometheus_client import CollectorRegistry
@@ -26,6 +26,8 @@ from worker.settings import Settings, load
 from worker.settings_file import SettingsError
 from worker.status import Status, StatusBoard
 from worker.transaction import Transaction
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 settings_argument = click.argument(
     "settings_file", metavar="SETTINGS", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -86,11 +88,12 @@ def until_signalled() -> Iterator[Callable[[], bool]]:
     came: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        if came:
-            raise KeyboardInterrupt
         came.append(number)
+        # A handler in Python would have to wait for what the first signal waits for, a hanging commit say.
+        for each in _STOPPING:
+            signal.signal(each, signal.SIG_DFL)
 
-    previous: dict[int, Any] = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous = {number: signal.signal(number, note) for number in _STOPPING}
     try:
         yield lambda: bool(came)
     finally:

@@ -65,6 +65,7 @@ class EmbeddedLog:
             raise
         self._files = [self._own, *recordings]  # in the order in which a topic is looked for
         self._group = group
+        self._committed: dict[TopicPartition, int | None] = {}  # as last seen
         self._positions: dict[TopicPartition, int] = {}  # in the order of whose turn it is
 
     def __enter__(self) -> Self:
@@ -110,11 +111,19 @@ class EmbeddedLog:
 
     def committed(self, source: TopicPartition) -> int | None:
         """Return the group's committed offset (the next to be read), None where it has committed none."""
+        offset = self._committed[source] = self._stored(source)[0]
+        return offset
+
+    def note(self, source: TopicPartition) -> str:
+        """Return the note that was committed with the offset, an empty one where there is none."""
+        return self._stored(source)[1]
+
+    def _stored(self, source: TopicPartition) -> tuple[int | None, str]:
         rows = self._own.query(
-            "SELECT next_offset FROM offsets WHERE grp = ? AND topic = ? AND number = ?",
+            "SELECT next_offset, note FROM offsets WHERE grp = ? AND topic = ? AND number = ?",
             (self._group, *source),
         )
-        return rows[0][0] if rows else None
+        return rows[0] if rows else (None, "")
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets from now on, and no others.
@@ -165,21 +174,33 @@ class EmbeddedLog:
         _check_position(partition, position)
         return position < partition.high
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
         Raises
         ------
         LogError
-            Where a topic or partition is unknown, or a timestamp is below 1.
+            Where a topic or partition is unknown, or a timestamp is below 1; where another worker of the group
+            has committed one of the offsets since this one last asked or committed.
         """
         with self._own.writing():
             self._own.append(outputs)
             for source in offsets:
                 self._find(source)
+                self._check_alone(source)
             self._own.query_many(
-                "INSERT OR REPLACE INTO offsets (grp, topic, number, next_offset) VALUES (?, ?, ?, ?)",
-                [(self._group, *source, offset) for source, offset in offsets.items()],
+                "INSERT OR REPLACE INTO offsets (grp, topic, number, next_offset, note) VALUES (?, ?, ?, ?, ?)",
+                [(self._group, *source, offset, note) for source, offset in offsets.items()],
+            )
+        self._committed |= offsets
+
+    def _check_alone(self, source: TopicPartition) -> None:
+        """Refuse to go on where somebody else has: this log has no groups that share partitions out."""
+        expected, found = self._committed.get(source), self._stored(source)[0]
+        if source in self._committed and expected != found:
+            raise LogError(
+                f"{_name(source)}: expected the committed offset of group {self._group!r} to be {expected}, as "
+                f"this worker left it, found {found}: another worker of the group is running; stop one of them"
             )
 
     def append(self, records: Iterable[OutRecord]) -> int:

@@ -78,6 +78,10 @@ class Log(Protocol):
         """Return the group's committed offset (the next to be read), None where it has committed none."""
         ...
 
+    def note(self, source: TopicPartition) -> str:
+        """Return the note that was committed with the offset, an empty one where there is none."""
+        ...
+
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets from now on, and no others."""
         ...
@@ -89,8 +93,12 @@ class Log(Protocol):
         """
         ...
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none."""
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+        """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
+
+        The note is kept with each of the offsets. Where another reader of the group has committed an offset
+        since this one last asked or committed, nothing is written: `LogError`.
+        """
         ...
 
     def close(self) -> None:

@@ -43,6 +43,7 @@ CREATE TABLE offsets (
     topic TEXT NOT NULL,
     number INTEGER NOT NULL,
     next_offset INTEGER NOT NULL,
+    note TEXT NOT NULL,
     PRIMARY KEY (grp, topic, number)
 ) WITHOUT ROWID;
 """

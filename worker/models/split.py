@@ -127,8 +127,7 @@ class SplitModel:
         # Names and keys were interned before it was known whether their events would be accepted.
         self._pool.sweep(batch.feature)
         routed = np.unique(np.array(keys, np.int32))
-        self._keys.arrays.references[routed] = self._pool.are_alive(routed)
-        self._keys.sweep(routed)
+        self._keys.keep(routed, self._pool.are_alive(routed))
         return outcome
 
     def _classes_of(self, events: Events) -> Int8s:
@@ -182,7 +181,7 @@ class SplitModel:
             text = events.buffer[start : start + int(events.label_size[event])].tobytes()
             came = repr(text.decode()[:60])
         else:
-            came = str(start) if kind == INT_LABEL else "a number with a fraction part or exponent"
+            came = str(start) if kind == INT_LABEL else "a floating-point number"
         one, other = self._settings.classes
         return f"expected the label {one!r} or {other!r} (the model's classes), got {came}"
 

@@ -51,7 +51,7 @@ def starting_offsets(log: Log, sources: Iterable[TopicPartition], note: str) -> 
         if committed is not None and log.note(source) != note:
             raise LogError(
                 f"{source.topic}/{source.partition}: expected the settings that the results up to offset "
-                f"{committed} were made with ({log.note(source)[:12]}), got others ({note[:12]}); go back to those, "
+                f"{committed} came from ({log.note(source)[:12]}), got others ({note[:12]}); go back to those "
                 "or commit under another group to make all results anew with these"
             )
         offsets[source] = low if committed is None else committed

@@ -12,6 +12,7 @@ Int32s: TypeAlias = npt.NDArray[np.int32]
 Int8s: TypeAlias = npt.NDArray[np.int8]
 UInt8s: TypeAlias = npt.NDArray[np.uint8]
 UInt32s: TypeAlias = npt.NDArray[np.uint32]
+UInt64s: TypeAlias = npt.NDArray[np.uint64]
 Float64s: TypeAlias = npt.NDArray[np.float64]
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
-from algorithms.scan import scan
+from algorithms.scan import chain_overfull, scan
 from algorithms.slots import (
     BEST,
     C0,
@@ -589,12 +589,7 @@ def overfull(finder: Exact, slots: Slots, index: int) -> bool:
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
     if finder.state[index, ROOT] == NONE or finder.state[index, RARE] > min(n0, n1) + slots.heads[index, GRAIN]:
-        slot = slots.heads[index, CHAIN]
-        while slot != NONE:
-            if slots.rows[slot, C0] > n0 or slots.rows[slot, C1] > n1:
-                return True
-            slot = int64(slots.chain[slot, OLDER])
-        return False
+        return chain_overfull(slots, index)
     finder.stack[0] = finder.state[index, ROOT]
     depth = 1
     while depth > 0:

@@ -98,7 +98,7 @@ def find(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, e
 
 
 @jit
-def overfull(finder: Scan, slots: Slots, index: int) -> bool:
+def chain_overfull(slots: Slots, index: int) -> bool:
     """Return whether some feature now occurs more often than its label. O(features of the index)."""
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
@@ -108,6 +108,12 @@ def overfull(finder: Scan, slots: Slots, index: int) -> bool:
             return True
         slot = int64(slots.chain[slot, OLDER])
     return False
+
+
+@jit
+def overfull(finder: Scan, slots: Slots, index: int) -> bool:
+    """Return whether some feature now occurs more often than its label."""
+    return chain_overfull(slots, index)
 
 
 def make(indexes: int, capacity: int) -> Scan:

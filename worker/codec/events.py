@@ -6,18 +6,11 @@ feature space and weights are checked against the model later.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt8s, UInt32s, UInt64s
 
-Int64s: TypeAlias = npt.NDArray[np.int64]
-Int32s: TypeAlias = npt.NDArray[np.int32]
-Int8s: TypeAlias = npt.NDArray[np.int8]
-UInt8s: TypeAlias = npt.NDArray[np.uint8]
-UInt32s: TypeAlias = npt.NDArray[np.uint32]
-UInt64s: TypeAlias = npt.NDArray[np.uint64]
-Float64s: TypeAlias = npt.NDArray[np.float64]
+__all__ = ["Events", "Float64s", "Int8s", "Int32s", "Int64s", "UInt8s", "UInt32s", "UInt64s"]
 
 # Operations (`Events.op`)
 INSERT, DELETE, PREDICT, DROP = 0, 1, 2, 3  # DROP is a tombstone: the model of the key goes

@@ -41,7 +41,7 @@ def entry_hash(entry: int) -> int:
     return entry >> 31
 
 
-@jit
+@inlined
 def put(table: Int64s, hashed: int, row: int) -> None:
     """Add a row under its hash. The table must not be full."""
     mask = table.size - 1

@@ -126,7 +126,7 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
         at = (at + 1) & mask
 
 
-@jit
+@inlined
 def create(slots: Slots, index: int, feature: int) -> int:
     """Return a new slot with counts 0 for an (index, feature) that has none; there must be room."""
     counts = slots.counts

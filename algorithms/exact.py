@@ -311,7 +311,7 @@ def taking(finder: Exact, slots: Slots, criterion: Any, index: int, label: int, 
     finder.others[index] = others - (fall + 2.0**-50 * abs(others))
 
 
-@jit
+@inlined
 def removing(finder: Exact, slots: Slots, index: int, slot: int) -> None:
     """Take a slot that is about to be given back out of its cell."""
     cell = slots.rows[slot, MARK]

@@ -81,7 +81,7 @@ def taking(finder: Scan, slots: Slots, criterion: Any, index: int, label: int, w
     """Nothing depends on the totals."""
 
 
-@jit
+@inlined
 def removing(finder: Scan, slots: Slots, index: int, slot: int) -> None:
     """Nothing refers to a slot."""
 

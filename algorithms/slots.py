@@ -152,7 +152,7 @@ def create(slots: Slots, index: int, feature: int) -> int:
     return slot
 
 
-@jit
+@inlined
 def remove(slots: Slots, index: int, slot: int) -> None:
     """Give back a slot."""
     hashing.take(slots.table, hashing.mix(index, feature_of(slots, slot)), slot)

@@ -207,7 +207,7 @@ def _add(pool: _Pool, index: int, label: int, weight: int, found: Int32s, ones: 
         finders.touched(pool.finder, pool.slots, index, slot, label, weight)
 
 
-@jit
+@inlined
 def _remove_slot(pool: _Pool, index: int, slot: int) -> None:
     feature = feature_of(pool.slots, slot)
     finders.removing(pool.finder, pool.slots, index, slot)

@@ -330,6 +330,12 @@ def dropping(finder: Exact, slots: Slots, index: int) -> None:
     start(finder, index)
 
 
+@inlined
+def settle(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int) -> bool:
+    """Nothing is left to do after an event."""
+    return True
+
+
 # --- the search
 
 

@@ -10,6 +10,7 @@ compile a version of themselves for each):
 ``taking``     a weight of a label is about to be taken from the totals
 ``removing``   a slot is about to be given back
 ``dropping``   the slots of an index are gone, the index goes too
+``settle``     an event is over; False: enlarge and ask again
 ``find``       the best slot but one that is excluded; NONE, or SHORT: enlarge and ask again
 ``overfull``   does some feature occur more often than its label?
 =============  ====================================================================================
@@ -23,7 +24,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from algorithms import exact, scan
+from algorithms import bins, exact, scan, updent, updgini
 from algorithms.jit import dispatch
 
 
@@ -33,10 +34,19 @@ class Finder(NamedTuple):
     kind: type  # of its state
     module: ModuleType
     criterion: str | None  # the only criterion that it serves, None: any
+    approximate: Callable[[int, int, float], Any] | None = None  # makes it where it takes an alpha
+
+    def make(self, indexes: int, capacity: int, alpha: float) -> Any:
+        """Make the finder for so many indexes and slots, and scores of at most (1 + alpha) times the best."""
+        if self.approximate is None:
+            return self.module.make(indexes, capacity)
+        return self.approximate(indexes, capacity, alpha)
 
 
 FINDERS: dict[str, Finder] = {
     "exact": Finder(exact.Exact, exact, None),
+    "updent": Finder(bins.Bins, bins, "entropy", updent.make),
+    "updgini": Finder(bins.Bins, bins, "gini", updgini.make),
     "baseent": Finder(scan.Scan, scan, "entropy"),
     "basegini": Finder(scan.Scan, scan, "gini"),
 }
@@ -52,5 +62,6 @@ touched = _hook("touched", "Tell the finder that a weight has been added to a sl
 taking = _hook("taking", "Tell the finder that a weight of a label is about to be taken from the totals.")
 removing = _hook("removing", "Tell the finder that a slot is about to be given back.")
 dropping = _hook("dropping", "Tell the finder that an index whose slots are gone goes too.")
+settle = _hook("settle", "Tell the finder that an event is over; False: enlarge it and tell it again.")
 find = _hook("find", "Return the best slot but one that is excluded, NONE, or SHORT.")
 overfull = _hook("overfull", "Return whether some feature occurs more often than its label.")

@@ -91,6 +91,12 @@ def dropping(finder: Scan, slots: Slots, index: int) -> None:
     """Nothing refers to an index."""
 
 
+@inlined
+def settle(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int) -> bool:
+    """Nothing is left to do after an event."""
+    return True
+
+
 @jit
 def find(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
     """Return the best slot but `excluded`, by looking at every feature."""

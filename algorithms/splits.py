@@ -436,7 +436,9 @@ def _period(when: int, argument: int, time: int, period: int) -> int:
 
 @inlined
 def _decide(pool: _Pool, rules: Rules, index: int, event: int, time: int, out: _Out) -> bool:
-    """Write a decision where one is due; False, and nothing changed, where the finder ran short."""
+    """Settle the finder and write a decision where one is due; False, and none is lost, where it ran short."""
+    if not finders.settle(pool.finder, pool.slots, pool.names, pool.criterion, index):
+        return False
     heads = pool.heads
     events = heads[index, EVENTS]
     split_due = _is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
@@ -631,6 +633,9 @@ class SplitPool:
         A name in `FINDERS`.
     criterion : str
         A name in `CRITERIA`.
+    alpha : float
+        For the finders updent and updgini, from 0.001 to 100: their answers score at most (1 + alpha) times
+        the best. The others ignore it.
     window : int, optional
         Keep only the last so many examples of each index.
     verify_deletes : bool
@@ -651,6 +656,7 @@ class SplitPool:
         *,
         finder: str = "exact",
         criterion: str = "entropy",
+        alpha: float = 0.1,
         window: int | None = None,
         verify_deletes: bool = False,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
@@ -667,6 +673,8 @@ class SplitPool:
         only = finders.FINDERS[finder].criterion
         if only not in (None, criterion):
             raise ValueError(f"finder {finder!r} serves the criterion {only!r} only, not {criterion!r}")
+        if not 0.001 <= alpha <= 100.0:
+            raise ValueError(f"expected an alpha from 0.001 to 100, got {alpha}")
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         self._module = finders.FINDERS[finder].module
@@ -687,7 +695,7 @@ class SplitPool:
         self.names = Interner() if names else None
         self._pool = _Pool(
             slots=slots.make(1, 16),
-            finder=self._module.make(1, 16),
+            finder=finders.FINDERS[finder].make(1, 16, alpha),
             criterion=self._make_criterion(self._reach),
             names=self.names.arrays if self.names is not None else NO_NAMES,
             ledger=ledger.make(1),

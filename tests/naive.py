@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from algorithms.criteria import CRITERIA, UNIT, score
+from algorithms.reference import UpdEnt, UpdGini
 from algorithms.splits import (
     MAX_TOTAL,
     SPLIT_DUE,
@@ -30,6 +31,7 @@ from algorithms.splits import (
 
 Feature: TypeAlias = int | bytes
 Features: TypeAlias = tuple[Feature, ...]
+Change: TypeAlias = tuple[Features, int, int]  # features, label, units
 
 ON_CHANGE, NEVER = Emit(When.CHANGE), Emit()
 
@@ -49,6 +51,7 @@ class Settings:
     verify_deletes: bool = False
     on_duplicate: OnDuplicate = OnDuplicate.REJECT
     names: bool = False
+    alpha: float = 0.1
     splits: Emit = ON_CHANGE
     trees: Emit = NEVER
     max_indexes: int = 1 << 30
@@ -125,8 +128,11 @@ class _Index:
     events: int = 0
     last: Feature | None = None
     periods: dict[str, int] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)  # that the reference has not been told of
+    reference: UpdEnt | UpdGini | None = None
 
     def add(self, example: Event, sign: int) -> None:
+        self.changes.append((example.features, example.label, sign * example.weight))
         self.totals[example.label] += sign * example.weight
         for feature in example.features:
             self.counts.setdefault(feature, [0, 0])[example.label] += sign * example.weight
@@ -297,6 +303,25 @@ class NaiveSplits:
         )
 
 
+REFERENCES: dict[str, type[UpdEnt] | type[UpdGini]] = {"updent": UpdEnt, "updgini": UpdGini}
+
+
+class ReferenceSplits(NaiveSplits):
+    """The same, but what is best is for the reference of an approximate finder to say."""
+
+    def best(self, index: int) -> Best:
+        """Return what the reference says after the events so far."""
+        state = self.indexes.get(index, _Index())
+        reference = state.reference or REFERENCES[self.settings.finder](self.settings.alpha)
+        state.reference = reference
+        if state.changes:
+            reference.process(state.changes)
+            state.changes = []
+        split = reference.best()
+        impurity = self._score(0, 0, *state.totals)
+        return Best(split.feature, split.runner_up, split.present, split.score, split.runner_up_score, impurity)
+
+
 def _content(example: Event) -> tuple[frozenset[Feature], int, int]:
     return frozenset(example.features), example.label, example.weight
 
@@ -368,7 +393,7 @@ class Pair:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.pool = settings.pool()
-        self.twin = NaiveSplits(settings)
+        self.twin = (ReferenceSplits if settings.finder in REFERENCES else NaiveSplits)(settings)
 
     def feed(self, events: Iterable[Event]) -> list[Outcome]:
         """Apply events as one batch; raise AssertionError where pool and oracle differ."""
@@ -403,6 +428,9 @@ class Pair:
         assert self.pool.alive == len(states)
         assert self.pool.slots == sum(len(state.counts) for state in states)
         assert self.pool.live_examples == sum(len(state.live) for state in states)
+        for state in states:
+            if state.reference is not None:
+                state.reference.check()
         if self.twin.tracked:
             for state in states:
                 again = _Index()

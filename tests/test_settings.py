@@ -103,6 +103,17 @@ def test_yes_and_no_are_text(tmp_path: Path) -> None:
     assert _load(tmp_path, text).models["spam"].classes == ("no", "yes")
 
 
+def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
+    """It is 0.1 unless told otherwise, whole numbers are welcome, and other finders have none."""
+    plain = _load(tmp_path, SMALLEST + "    finder: updent\n")
+    told = _load(tmp_path, SMALLEST + "    finder: updgini\n    alpha: 2\n")
+    assert [each.models["spam"].alpha for each in (plain, told, _load(tmp_path, SMALLEST))] == [0.1, 2.0, None]
+    assert told.models["spam"].criterion == "gini"
+    spelt_out = _load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.1\n")
+    assert fingerprint(plain) == fingerprint(spelt_out)
+    assert fingerprint(plain) != fingerprint(_load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.2\n"))
+
+
 def test_settings_are_frozen(tmp_path: Path) -> None:
     """Settings cannot be changed once they are loaded."""
     settings = _load(tmp_path, SMALLEST)
@@ -110,7 +121,9 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
         settings.group = "other"
 
 
-MODEL_NAMES = "classes, criterion, emit, features, finder, input, kind, on_duplicate, verify_deletes, window"
+MODEL_NAMES = (
+    "alpha, classes, criterion, emit, features, finder, input, kind, on_duplicate, verify_deletes, window"
+)
 SECTIONS = "bounds, group, log, logging, metrics, models, topics, transaction"
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "two different classes, both integers or both strings"
@@ -123,8 +136,8 @@ ADDED = [
     ),
     (
         "    finder: exacct",
-        "9:13: models.spam.finder: expected 'exact', 'baseent' or 'basegini', got 'exacct' "
-        "(did you mean 'exact'?)",
+        "9:13: models.spam.finder: expected 'exact', 'updent', 'updgini', 'baseent' or 'basegini', "
+        "got 'exacct' (did you mean 'exact'?)",
     ),
     (
         "    finder: baseent\n    criterion: gini",
@@ -138,6 +151,22 @@ ADDED = [
         "    fidner: exact",
         f"9:5: models.spam.fidner: expected one of {MODEL_NAMES}, got 'fidner' (did you mean 'finder'?)",
     ),
+    (
+        "    finder: updgini\n    criterion: entropy",
+        "10:16: models.spam.criterion: expected 'gini', which the finder 'updgini' implies, got 'entropy'",
+    ),
+    (
+        "    alpha: 0.1",
+        "9:12: models.spam.alpha: expected no alpha, which the finder 'exact' has no use for "
+        "(updent and updgini have), got 0.1",
+    ),
+    ("    finder: updent\n    alpha: 0", "10:12: models.spam.alpha: expected 0.001 or more, got 0"),
+    ("    finder: updent\n    alpha: 101", "10:12: models.spam.alpha: expected 100.0 or less, got 101"),
+    (
+        "    finder: updent\n    alpha: null",
+        "10:12: models.spam.alpha: expected a number from 0.001 to 100, got null",
+    ),
+    ('    finder: updent\n    alpha: "1"', "10:12: models.spam.alpha: expected a number, got '1'"),
     ("    window: 0", "9:13: models.spam.window: expected 1 or more, got 0"),
     ("    window: 2.0", "9:13: models.spam.window: expected an integer, got 2.0"),
     ('    window: "2"', "9:13: models.spam.window: expected an integer, got '2'"),
@@ -400,6 +429,7 @@ def test_kubernetes_service_variables_are_no_settings(tmp_path: Path) -> None:
         ("topics: {sms: {output: elsewhere}}", True),
         ("    criterion: entropy", True),  # the default, spelt out
         ("    finder: baseent", False),
+        ("    finder: updent", False),
         ("    criterion: gini", False),
         ("    window: 10", False),
         ("    emit: {splits: {every: 2}}", False),

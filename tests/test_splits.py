@@ -31,7 +31,14 @@ from tests.naive import (
     words,
 )
 
-KINDS = [("exact", "entropy"), ("exact", "gini"), ("baseent", "entropy"), ("basegini", "gini")]
+KINDS = [
+    ("exact", "entropy"),
+    ("exact", "gini"),
+    ("updent", "entropy"),
+    ("updgini", "gini"),
+    ("baseent", "entropy"),
+    ("basegini", "gini"),
+]
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids="-".join)

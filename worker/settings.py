@@ -72,7 +72,8 @@ When: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_
 
 ClassName: TypeAlias = int | str
 Criterion: TypeAlias = Literal["entropy", "gini"]
-_IMPLIED: dict[str, Criterion] = {"baseent": "entropy", "basegini": "gini"}
+_IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
+_APPROXIMATE = ("updent", "updgini")
 
 
 class _Section(BaseModel):
@@ -109,8 +110,10 @@ class SplitSettings(_Section):
 
     kind: Literal["split"]
     input: TopicName
-    finder: Literal["exact", "baseent", "basegini"] = "exact"
-    criterion: Criterion = "entropy"  # baseent implies entropy, basegini gini
+    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
+    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
+    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
+    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
     classes: tuple[ClassName, ClassName]  # label 0, label 1
     features: Literal["ids", "names"]
     window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
@@ -120,10 +123,13 @@ class SplitSettings(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _imply_criterion(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "criterion" not in data and isinstance(data.get("finder"), str):
-            return {**data, "criterion": _IMPLIED.get(data["finder"], "entropy")}
-        return data
+    def _follow_the_finder(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
+            return data
+        implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
+        if data["finder"] in _APPROXIMATE:
+            implied["alpha"] = 0.1
+        return {**implied, **data}
 
     @field_validator("criterion")
     @classmethod
@@ -133,6 +139,16 @@ class SplitSettings(_Section):
         if criterion != implied:
             raise expected(f"'{implied}', which the finder '{finder}' implies")
         return criterion
+
+    @field_validator("alpha")
+    @classmethod
+    def _only_where_it_is_used(cls, alpha: float | None, info: ValidationInfo) -> float | None:
+        finder = info.data.get("finder", _APPROXIMATE[0])
+        if finder in _APPROXIMATE and alpha is None:
+            raise expected("a number from 0.001 to 100")
+        if finder not in _APPROXIMATE and alpha is not None:
+            raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
+        return alpha
 
     @field_validator("classes", mode="before")
     @classmethod
@@ -290,5 +306,8 @@ def fingerprint(settings: Settings) -> str:
     logging.
     """
     relevant = settings.model_dump(mode="json", include={"models", "bounds"})
+    for model in relevant["models"].values():
+        if model["alpha"] is None:
+            del model["alpha"]  # what a model does not use changes no fingerprint, so that older ones hold
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

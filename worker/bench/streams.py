@@ -33,10 +33,11 @@ def sparse(n: int, d1: int, d2: int, q: float, seed: int = 0) -> Stream:
     for row in informative:
         noise = random.choice(d2, random.binomial(d2, q), replace=False) + d1
         rows.append(np.concatenate([np.flatnonzero(row), np.sort(noise)]))
-    return _stream(f"sparse:{n},{d1},{d2},{q}", rows, label, d1 + d2)
+    return stream_of(f"sparse:{n},{d1},{d2},{q}", rows, label, d1 + d2)
 
 
-def _stream(name: str, rows: list[npt.NDArray[np.int64]], label: npt.NDArray[np.int64], features: int) -> Stream:
+def stream_of(name: str, rows: list[npt.NDArray[np.int64]], label: npt.NDArray[np.int64], features: int) -> Stream:
+    """Return a stream of the features that each example has, in order."""
     pointer = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=pointer[1:])
     return Stream(name, pointer, np.concatenate(rows).astype(np.uint32), label.astype(np.int8), features)
@@ -58,12 +59,13 @@ def load(data: str, limit: int | None = None) -> Stream:
         With what was expected.
     """
     stream = _generated(data) if data.startswith("sparse:") else _recorded(Path(data))
-    if limit is None or limit >= len(stream.label):
-        return stream
-    ones = int(stream.pointer[limit])
-    return stream._replace(
-        pointer=stream.pointer[: limit + 1], feature=stream.feature[:ones], label=stream.label[:limit]
-    )
+    return stream if limit is None else first(stream, limit)
+
+
+def first(stream: Stream, n: int) -> Stream:
+    """Return the first n examples of a stream, all of them where there are fewer."""
+    pointer = stream.pointer[: n + 1]
+    return stream._replace(pointer=pointer, feature=stream.feature[: pointer[-1]], label=stream.label[:n])
 
 
 def _generated(data: str) -> Stream:

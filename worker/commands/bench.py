@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,9 +16,17 @@ from rich.console import Console
 from algorithms.criteria import CRITERIA
 from algorithms.finders import FINDERS
 from worker import logs
+from worker.bench.cases import Progress, Row
 from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
+from worker.bench.updates import EXPECTED, workload
+from worker.commands.common import fail
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, path_type=Path)
+_PATIENCE = 20.0  # s; a side of a comparison that has taken longer in all is not run again
 
 
 class _Listed(click.ParamType[list[str]]):
@@ -39,6 +49,11 @@ class _Listed(click.ParamType[list[str]]):
         return parts
 
 
+_repeats = click.option(
+    "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Figures are medians."
+)
+
+
 @click.group()
 def bench() -> None:
     """Measure; every command prints JSON lines, with both sides of a comparison from one run."""
@@ -50,35 +65,93 @@ def bench() -> None:
 @click.option("--finders", type=_Listed(list(FINDERS)), default=",".join(FINDERS), show_default=True)
 @click.option("--criterion", type=click.Choice(list(CRITERIA)), default="entropy", show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Take only so many examples.")
-@click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, help="Figures are medians.")
-def splits(data: str, finders: list[str], criterion: str, limit: int | None, repeats: int) -> None:
-    """Insert every example and ask for the best split after each, beside what counting alone costs."""
-    try:
+@click.option("--updates", default="incremental", show_default=True, help=f"What is deleted: {EXPECTED}.")
+@_repeats
+def splits(data: str, finders: list[str], criterion: str, limit: int | None, updates: str, repeats: int) -> None:
+    """Insert and delete examples and ask for the best split after each, beside what counting alone costs."""
+    with _naming("--data"):
         stream = load(data, limit)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--data") from error
-    _print(lambda progress: bench_splits(stream, finders, criterion, repeats, progress))
+    with _naming("--updates"):
+        work = workload(stream, updates)
+    _print(lambda progress: bench_splits(work, finders, criterion, repeats, progress))
 
 
 @bench.command()
 @click.option("--forms", type=_Listed(list(FORMS)), default=",".join(FORMS), show_default=True)
 @click.option("--keys", type=_Listed(), default="1,1000,100000", show_default=True, help="Numbers of model keys.")
 @click.option("--events", type=click.IntRange(1), default=200_000, show_default=True, help="Examples in a run.")
-@click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, help="Figures are medians.")
+@_repeats
 def pipeline(forms: list[str], keys: list[str], events: int, repeats: int) -> None:
     """Run the whole path: embedded log, decode, exact split model, results committed."""
     counts = [int(count) for count in keys]
     _print(lambda progress: bench_pipeline(forms, counts, events, repeats, progress))
 
 
-def _print(lines: Callable[[Callable[[str], None]], Iterator[dict[str, Any]]]) -> None:
+@bench.command()
+@click.option(
+    "--out",
+    type=_FILE,
+    default="tests/benchmarks/RESULTS.md",
+    show_default=True,
+    help="The page; plots go beside it.",
+)
+@click.option("--data", type=_FOLDER, help="Folder with the recorded sets as .npz; those that are there are used.")
+@click.option("--anchor", type=_PROGRAM, help="Another program to measure beside, called with: updent FILE 0.1")
+@click.option("--date", help="What the page gives as its date; today unless said.")
+@click.option("--quick", is_flag=True, help="Small sizes, to see that it works.")
+@_repeats
+def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, quick: bool, repeats: int) -> None:
+    """Run every experiment and write a page of tables and plots. About half an hour with all sets."""
+    try:
+        from worker.bench import report as made
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "matplotlib":
+            raise
+        fail("bench report draws with matplotlib, which is not there; pip install 'anabranch[bench]' brings it")
+    from worker.bench.anchor import check
+    from worker.bench.experiments import FULL, QUICK, Scope, recorded
+
+    with _naming("--data"):
+        recorded(data)
+    with _naming("--anchor"):
+        if anchor is not None:
+            if data is None:
+                raise ValueError("expected --data as well: the program runs on recorded sets")
+            check(anchor)
+    rows = []
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        scope = Scope(QUICK if quick else FULL, repeats, _PATIENCE, data, anchor, progress)
+        for row in made.measure(scope):
+            rows.append(row)
+            yield row
+
+    _print(lines)
+    # Without the folders, which are of this machine alone.
+    given = {"--data": data and data.resolve().name, "--anchor": anchor and anchor.name, "--repeats": repeats}
+    said = [f"{option} {value}" for option, value in given.items() if value is not None]
+    command = " ".join(["anabranch bench report", *(["--quick"] if quick else []), *said])
+    made.write(out, rows, made.facts(command, date or datetime.date.today().isoformat()))
+    click.echo(f"wrote {out}", err=True)
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Turn a ValueError into a message about an option."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
+
+
+def _print(lines: Callable[[Progress], Iterator[Row]]) -> None:
     with _progress() as progress:
         for line in lines(progress):
             click.echo(json.dumps(line))
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def _progress() -> Iterator[Progress]:
     """Yield a function that shows what is running, where a person watches."""
     console = Console(stderr=True)
     if not console.is_terminal:

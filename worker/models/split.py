@@ -86,6 +86,7 @@ class SplitModel:
         self._pool = SplitPool(
             finder=settings.finder,
             criterion=settings.criterion,
+            alpha=settings.alpha if settings.alpha is not None else 0.1,
             window=settings.window,
             verify_deletes=settings.verify_deletes,
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
@@ -262,6 +263,7 @@ class SplitModel:
             classes=self._settings.classes,
             names=None if not named else [] if whole else [str(self._name(decision.feature))],
             parameters={
+                **({} if self._settings.alpha is None else {"alpha": self._settings.alpha}),
                 "criterion": self._settings.criterion,
                 "finder": self._settings.finder,
                 "kind": self._settings.kind,

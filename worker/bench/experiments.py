@@ -1,0 +1,239 @@
+"""The experiments of `bench report`: each a function that yields rows ready for JSON."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms import scan
+from algorithms.finders import FINDERS
+from worker.bench import anchor
+from worker.bench.cases import Case, Progress, Row, measured, significant
+from worker.bench.hard import hard
+from worker.bench.sides import FLOORS, criteria_of, finding, floors
+from worker.bench.streams import Stream, first, load, sparse
+from worker.bench.updates import Workload, workload
+
+SETS = ("farm_ads", "victorian_eltec", "imdb", "news20_bigram")
+LARGEST = "news20_bigram"  # whose cost per one is what hard streams are held against
+
+# An O(d) scan is left out where it would look at more features than this: about a minute.
+_FEASIBLE = 2_500_000_000
+
+
+class Sizes(NamedTuple):
+    """How large the experiments are; the first three are paper 000's, section 6."""
+
+    examples: int
+    prefixes: tuple[int, ...]
+    features: tuple[int, ...]
+    alphas: tuple[float, ...]
+    wide: tuple[int, ...]
+    wide_examples: int
+    window: int
+    hard: tuple[int, int]  # events, features
+    limit: int | None  # examples taken of a recorded set
+
+
+FULL = Sizes(
+    examples=10_000,
+    prefixes=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000),
+    features=(500, 1_000, 2_000, 5_000, 10_000),
+    alphas=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+    wide=(1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+    wide_examples=100_000,
+    window=1_000,
+    hard=(20_000, 20_000),
+    limit=None,
+)
+QUICK = Sizes(
+    examples=200,
+    prefixes=(100, 200),
+    features=(100, 200),
+    alphas=(0.1, 1.0),
+    wide=(1_000, 10_000),
+    wide_examples=200,
+    window=50,
+    hard=(200, 100),
+    limit=200,
+)
+
+
+class Scope(NamedTuple):
+    """What an experiment is told."""
+
+    sizes: Sizes
+    repeats: int
+    patience: float  # s, after which a case is not run again
+    data: Path | None  # where the recorded sets are
+    anchor: Path | None  # a foreign program
+    progress: Progress
+
+
+Experiment = Callable[[Scope], Iterator[Row]]
+
+
+def by_alpha(scope: Scope) -> Iterator[Row]:
+    """Time against the guarantee, for the finders that have one; the others have no alpha. Figure 1."""
+    work = workload(_paper(scope.sizes.examples, 10_000))
+    cases = floors(work) + _finders(work, [finder for finder in FINDERS if finder not in _approximate()])
+    for finder in _approximate():
+        for criterion in criteria_of(finder):
+            cases += [finding(work, finder, criterion, alpha=alpha) for alpha in scope.sizes.alphas]
+    yield from _measured(scope, cases)
+
+
+def by_examples(scope: Scope) -> Iterator[Row]:
+    """Time against n. Figure 2."""
+    stream = _paper(max(scope.sizes.prefixes), 10_000)
+    for n in scope.sizes.prefixes:
+        work = workload(first(stream, n))
+        yield from _measured(scope, floors(work) + _finders(work))
+
+
+def by_features(scope: Scope) -> Iterator[Row]:
+    """Time against d, and against density, at the same number of ones. Figure 4."""
+    for d in scope.sizes.features:
+        work = workload(_paper(scope.sizes.examples, d))
+        for row in _measured(scope, floors(work) + _finders(work)):
+            yield row | {"density": significant(work.ones / work.examples / work.features)}
+
+
+def by_width(scope: Scope) -> Iterator[Row]:
+    """Cost of an example against d far beyond the paper's, at 15 ones an example."""
+    for d in scope.sizes.wide:
+        work = workload(_paper(scope.sizes.wide_examples, d))
+        yield from _measured(scope, floors(work) + _finders(work, ["exact", "baseent"], ["entropy"]))
+
+
+def deletes(scope: Scope) -> Iterator[Row]:
+    """Cost of forgetting: explicit deletes, checked against the live examples or not, and a pool's own window."""
+    size = scope.sizes.window
+    stream = _largest(scope)
+    plain, window, random = (
+        workload(stream, updates) for updates in ("incremental", f"window:{size}", "random:0.5")
+    )
+    checked = window._replace(updates=f"{window.updates}, checked")
+    own = plain._replace(updates=f"{window.updates}, the pool's own")
+    cases = [
+        *(floor for work in (plain, window, checked, own, random) for floor in floors(work)),
+        finding(plain, "exact", "entropy"),
+        finding(window, "exact", "entropy"),
+        finding(checked, "exact", "entropy", verify_deletes=True),
+        finding(own, "exact", "entropy", window=size),
+        finding(random, "exact", "entropy"),
+    ]
+    rows = list(_measured(scope, cases))
+    inserts = _cost(rows, "us_per_example", updates="incremental", finder="exact")
+    for row in rows:
+        if row["finder"] == "exact":
+            row["to_inserts"] = significant(row["us_per_example"] / inserts)
+        yield row
+
+
+def by_hardness(scope: Scope) -> Iterator[Row]:
+    """Cost per one on streams made to be hard, beside the largest recorded set."""
+    works = [workload(_largest(scope)), *hard(*scope.sizes.hard)]
+    cases = [
+        case
+        for work in works
+        for case in [*floors(work), *(finding(work, "exact", criterion) for criterion in criteria_of("exact"))]
+    ]
+    rows = list(_measured(scope, cases))
+    for row in rows:
+        base = _cost(rows, "ns_per_one", data=works[0].data, finder=row["finder"], criterion=row["criterion"])
+        yield row | {"to_largest": significant(row["ns_per_one"] / base)}
+
+
+def by_set(scope: Scope) -> Iterator[Row]:
+    """All finders on the recorded sets, and the anchor where there is one. Table 2."""
+    for name in recorded(scope.data):
+        stream = _recorded(scope, name)
+        work = workload(stream)
+        cases = floors(work) + _finders(work)
+        if scope.anchor is None:
+            yield from _measured(scope, cases)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{name}.bin"
+            anchor.write(stream, file)
+            cases.append(anchor.anchored(scope.anchor, work, file))
+            yield from _measured(scope, cases, (*FLOORS, anchor.NAME))
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "alpha": by_alpha,
+    "examples": by_examples,
+    "features": by_features,
+    "width": by_width,
+    "deletes": deletes,
+    "hard": by_hardness,
+    "sets": by_set,
+}
+
+
+def recorded(data: Path | None) -> list[str]:
+    """Return the names of the recorded sets that a folder has.
+
+    Raises
+    ------
+    ValueError
+        It has none of them.
+    """
+    if data is None:
+        return []
+    there = [name for name in SETS if (data / f"{name}.npz").is_file()]
+    if not there:
+        raise ValueError(f"expected a folder with {', '.join(f'{name}.npz' for name in SETS)}; {data} has none")
+    return there
+
+
+def _paper(n: int, d: int) -> Stream:
+    """Return paper 000's sparse(n, 10, d, 10/d): 15 ones an example, whatever d."""
+    return sparse(n, 10, d, 10 / d)
+
+
+def _recorded(scope: Scope, name: str) -> Stream:
+    assert scope.data is not None
+    return load(str(scope.data / f"{name}.npz"), scope.sizes.limit)
+
+
+def _largest(scope: Scope) -> Stream:
+    """Return the largest recorded set, or a generated stream where it is not to be had."""
+    if LARGEST in recorded(scope.data):
+        return _recorded(scope, LARGEST)
+    return _paper(scope.sizes.examples, 10_000)
+
+
+def _approximate() -> list[str]:
+    return [name for name, finder in FINDERS.items() if finder.approximate is not None]
+
+
+def _finders(
+    work: Workload, finders: Sequence[str] = tuple(FINDERS), criteria: Sequence[str] | None = None
+) -> list[Case]:
+    """Return a case for each finder and criterion, scans only where they end in reasonable time."""
+    seen = np.zeros(work.features, bool)
+    for batch in work.batches:
+        seen[batch.feature] = True
+    scans = work.events * int(np.count_nonzero(seen)) <= _FEASIBLE
+    return [
+        finding(work, finder, criterion)
+        for finder in finders
+        for criterion in criteria_of(finder)
+        if (criteria is None or criterion in criteria) and (scans or FINDERS[finder].module is not scan)
+    ]
+
+
+def _measured(scope: Scope, cases: Sequence[Case], bases: Sequence[str] = FLOORS) -> Iterator[Row]:
+    yield from measured(cases, bases, scope.repeats, scope.progress, scope.patience)
+
+
+def _cost(rows: Sequence[Row], figure: str, **of: str | None) -> float:
+    """Return a figure of the one row that has these values."""
+    (found,) = (row for row in rows if all(row[key] == value for key, value in of.items()))
+    return float(found[figure])

@@ -38,7 +38,9 @@ from algorithms.exact import SHORT
 from algorithms.heaps import LEFT, PARENT, RIGHT, added, following, taken
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
+from algorithms.ranking import Ranking
 from algorithms.scan import overfull as overfull
+from algorithms.scan import rank_chain
 from algorithms.slots import C0, C1, FEATURES, KEY, MARK, N0, N1, NO_MARK, NONE, Slots, feature_of
 
 # Columns of `Bins.ladder`. Ranks ascend with rho. From rank MIDDLE on bins are mirrored: they speak of 1 - rho,
@@ -728,6 +730,12 @@ def find(finder: Bins, slots: Slots, names: Names, criterion: Any, index: int, e
             node = following(finder.nodes, node, deeper)
         bin_ = int64(finder.bins[bin_, ABOVE])
     return best_slot
+
+
+@jit
+def rank(finder: Bins, slots: Slots, names: Names, criterion: Any, index: int, ranking: Ranking) -> None:
+    """Offer all features to a ranking, which is exact: a bin knows its first only."""
+    rank_chain(slots, names, criterion, index, ranking, False)
 
 
 # --- the arrays

@@ -5,7 +5,7 @@ score is h of the side where the feature is present plus h of the other side: lo
 the exact index and the naive twin in the tests all call these functions, because ties are decided on
 floats. Weights are int64 in units of 2^-20 (`UNIT`).
 
-A new criterion is a NamedTuple, its equation and one line in `CRITERIA`.
+A new criterion is one file like kearns_mansour.py, which is the shortest, and one line in `CRITERIA`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 
 from algorithms.arrays import Float64s
 from algorithms.jit import dispatch, inlined, jit
+from algorithms.kearns_mansour import KearnsMansour, kearns_mansour, make_kearns_mansour
+from algorithms.units import PER_UNIT, UNIT_BITS
+from algorithms.units import UNIT as UNIT  # for all who import it from here
 
-UNIT_BITS = 20
-UNIT = 1 << UNIT_BITS  # the weight of one unweighted example
-_PER_UNIT = 2.0**-UNIT_BITS
 _TABLE_LIMIT = 1 << 20  # 8 MB; a longer table would miss the cache more often than log2 costs
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -68,7 +68,7 @@ def _xlogx_units(table: Float64s, units: int) -> float:
     whole = units >> UNIT_BITS
     if whole < table.size and whole << UNIT_BITS == units:
         return float(table[whole])
-    return _xlogx(units * _PER_UNIT)
+    return _xlogx(units * PER_UNIT)
 
 
 @inlined
@@ -84,9 +84,9 @@ def gini(criterion: Gini, u: int, v: int) -> float:  # noqa: ARG001  (all criter
     total = u + v
     if total == 0:
         return 0.0
-    x = u * _PER_UNIT
-    y = v * _PER_UNIT
-    return 2.0 * (x * y) / (total * _PER_UNIT)
+    x = u * PER_UNIT
+    y = v * PER_UNIT
+    return 2.0 * (x * y) / (total * PER_UNIT)
 
 
 @jit
@@ -115,6 +115,7 @@ def make_gini(examples: int) -> Gini:  # noqa: ARG001  (all criteria are made al
 CRITERIA: dict[str, tuple[type, Callable[..., float], Callable[[int], Any]]] = {
     "entropy": (Entropy, entropy, make_entropy),
     "gini": (Gini, gini, make_gini),
+    "sqrt": (KearnsMansour, kearns_mansour, make_kearns_mansour),
 }
 
 impurity = dispatch(
@@ -139,11 +140,11 @@ def rounding(c0: int, c1: int) -> float:
     A score adds six terms x log2(x) with |x log2 x| <= n |log2 n| + 1, each good to one unit in the last
     place; 2^-46 leaves a factor of ten. Bounds prune only beyond it, so that ties survive to the tie rule.
     """
-    n = (c0 + c1) * _PER_UNIT
+    n = (c0 + c1) * PER_UNIT
     return 2.0**-46 * (abs(n * log2(n)) + n + 1.0) if n > 0.0 else 0.0
 
 
 @inlined
 def coarse_rounding(c0: int, c1: int) -> float:
     """Return a looser bound than `rounding` without a logarithm: totals are below 2^62 units."""
-    return 2.0**-40 * ((c0 + c1) * _PER_UNIT + 1.0)
+    return 2.0**-40 * ((c0 + c1) * PER_UNIT + 1.0)

@@ -38,7 +38,8 @@ from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
-from algorithms.scan import chain_overfull, scan
+from algorithms.ranking import Ranking, offer
+from algorithms.scan import chain_overfull, rank_chain, scan
 from algorithms.slots import (
     BEST,
     C0,
@@ -584,6 +585,55 @@ def _note_others(finder: Exact, criterion: Any, index: int, n0: int, n1: int, ot
     """Keep a lower bound on all scores but the best: of features seen, and of those that no example had yet."""
     unseen = score(criterion, 0, 0, n0, n1)
     finder.others[index] = min(others, unseen) - 2.0 * slack
+
+
+@jit
+def rank(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, ranking: Ranking) -> None:
+    """Offer to a ranking all features that its limit lets through: `_search` with a limit that falls as it fills.
+
+    Waiting features are looked at where they are, since to wake them for one question would slow all that follows.
+    """
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    grain = slots.heads[index, GRAIN]
+    slack = rounding(n0, n1)
+    boxes = finder.boxes
+    stack = finder.stack
+    bounds = finder.bounds
+    stack[0] = finder.state[index, ROOT]
+    bounds[0] = -np.inf
+    depth = 1 if stack[0] != NONE else 0
+    while depth > 0:
+        depth -= 1
+        box = stack[depth]
+        if bounds[depth] > ranking.limit[0] + slack:
+            continue
+        if boxes[box, LEVEL] > 0:
+            base = depth
+            for quadrant in range(4):
+                child = boxes[box, quadrant]
+                if child == NONE:
+                    continue
+                bound = _box_bound(finder, criterion, child, n0, n1, grain)
+                at = depth
+                while at > base and bounds[at - 1] < bound:  # the most promising child goes on top
+                    stack[at] = stack[at - 1]
+                    bounds[at] = bounds[at - 1]
+                    at -= 1
+                stack[at] = child
+                bounds[at] = bound
+                depth += 1
+            continue
+        slot = int64(boxes[box, FIRST])
+        while slot != NONE:
+            a = slots.rows[slot, C0]
+            b = slots.rows[slot, C1]
+            if a + b < n0 + n1:
+                offer(ranking, slots, names, slot, score(criterion, a, b, n0, n1))
+            slot = int64(finder.lists[slot, NEXT])
+    rare = finder.state[index, RARE]
+    if rare > grain and _rare_bound(criterion, rare - grain, n0, n1) <= ranking.limit[0] + slack:
+        rank_chain(slots, names, criterion, index, ranking, True)
 
 
 @jit

@@ -12,6 +12,7 @@ compile a version of themselves for each):
 ``dropping``   the slots of an index are gone, the index goes too
 ``settle``     an event is over; False: enlarge and ask again
 ``find``       the best slot but one that is excluded; NONE, or SHORT: enlarge and ask again
+``rank``       offer every slot that may be among the best to a ranking; changes nothing else
 ``overfull``   does some feature occur more often than its label?
 =============  ====================================================================================
 
@@ -64,4 +65,5 @@ removing = _hook("removing", "Tell the finder that a slot is about to be given b
 dropping = _hook("dropping", "Tell the finder that an index whose slots are gone goes too.")
 settle = _hook("settle", "Tell the finder that an event is over; False: enlarge it and tell it again.")
 find = _hook("find", "Return the best slot but one that is excluded, NONE, or SHORT.")
+rank = _hook("rank", "Offer every slot that may be among the best to a ranking.")
 overfull = _hook("overfull", "Return whether some feature occurs more often than its label.")

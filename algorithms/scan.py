@@ -10,7 +10,23 @@ from algorithms.arrays import Int64s, int64
 from algorithms.criteria import score
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
-from algorithms.slots import C0, C1, CHAIN, FEATURES, HIGH, KEY, N0, N1, NONE, OLDER, Slots, feature_of
+from algorithms.ranking import Ranking, offer
+from algorithms.slots import (
+    C0,
+    C1,
+    CHAIN,
+    FEATURES,
+    HIGH,
+    KEY,
+    MARK,
+    N0,
+    N1,
+    NO_MARK,
+    NONE,
+    OLDER,
+    Slots,
+    feature_of,
+)
 
 
 class Scan(NamedTuple):
@@ -101,6 +117,26 @@ def settle(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int)
 def find(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, excluded: int) -> int:
     """Return the best slot but `excluded`, by looking at every feature."""
     return scan(slots, names, criterion, index, excluded)[0]
+
+
+@jit
+def rank_chain(slots: Slots, names: Names, criterion: Any, index: int, ranking: Ranking, unmarked: bool) -> None:
+    """Offer all features of an index to a ranking, or only those without a mark. O(features of the index)."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    slot = slots.heads[index, CHAIN]
+    while slot != NONE:
+        a = slots.rows[slot, C0]
+        b = slots.rows[slot, C1]
+        if a + b < n0 + n1 and not (unmarked and slots.rows[slot, MARK] != NO_MARK):
+            offer(ranking, slots, names, slot, score(criterion, a, b, n0, n1))
+        slot = int64(slots.chain[slot, OLDER])
+
+
+@jit
+def rank(finder: Scan, slots: Slots, names: Names, criterion: Any, index: int, ranking: Ranking) -> None:
+    """Offer all features to a ranking."""
+    rank_chain(slots, names, criterion, index, ranking, False)
 
 
 @jit

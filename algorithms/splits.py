@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import finders, ledger, slots
+from algorithms import finders, ledger, ranking, slots
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended, int64
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
 from algorithms.jit import inlined, jit
 from algorithms.ledger import Ledger, content_key
 from algorithms.names import NO_NAMES, Interner, Names, refer, release
+from algorithms.ranking import Ranking
 from algorithms.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
 
 MAX_TOTAL = 1 << 62  # weights of one index sum to less, in units of 2^-20
@@ -97,6 +98,7 @@ class Rules(NamedTuple):
 
     window: int  # 0: no window
     tracked: bool  # every live example is in the ledger
+    keyed: bool  # the caller gives the digests of anonymous examples' contents, see shards.py
     on_duplicate: int
     max_indexes: int
     max_live_ids: int
@@ -116,7 +118,7 @@ class Batch(NamedTuple):
     time: Int64s  # int64[n], event time, ms
     named: Int8s  # int8[n], 1 where the example has an id
     id_high: Int64s  # int64[n], 61 bits of the digest of the id
-    id_low: Int64s  # int64[n]
+    id_low: Int64s  # int64[n], 61 more
     pointer: Int64s  # int64[n + 1]
     feature: UInt32s  # uint32[ones], no repeats in an example
 
@@ -138,6 +140,8 @@ class Decisions(NamedTuple):
     asked: Int64s  # int64[p], the events that were predictions
     leaf: Int64s  # int64[p]: 0 no split yet, 1 feature absent, 2 feature present
     weights: Int64s  # int64[p, 2], weights of the labels in that leaf
+    guide: Int64s  # int64[p], the best feature, by which the leaf was chosen, or NONE
+    guide_score: Float64s  # float64[p]
     changes: int  # how often a best feature became another, as far as was looked
 
 
@@ -149,7 +153,8 @@ class _Out(NamedTuple):
     due: Int8s
     numbers: Int64s  # int64[n, 7]: feature, runner-up, n0, n1, a, b, events
     scores: Float64s  # float64[n, 3]: best, runner-up, node
-    asked: Int64s  # int64[n, 4]: event, leaf, weights
+    asked: Int64s  # int64[n, 5]: event, leaf, weights, the best feature
+    guides: Float64s  # float64[n], the score of that feature
     counts: Int64s  # int64[3]: decisions, predictions, changes of a best feature
     scratch: Int32s  # the slots of one example
 
@@ -338,7 +343,7 @@ def _insert(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
                 return _TOO_MANY_LIVE_IDS
             if row != NONE:
                 _strike_row(pool, row)
-    elif rules.tracked:
+    elif rules.tracked and not rules.keyed:
         high, low = content_key(batch.feature, start, stop, label, weight)
     if pool.heads[index, ALIVE] == 0:
         pool.heads[index, ALIVE] = 1
@@ -363,14 +368,17 @@ def _delete(pool: _Pool, rules: Rules, batch: Batch, event: int, found: Int32s) 
     stop = batch.pointer[event + 1]
     weight = batch.weight[event]
     label = int64(batch.label[event])
+    high = batch.id_high[event]
+    low = batch.id_low[event]
     if named:
-        row = ledger.lookup(pool.ledger, index * 2 + 1, batch.id_high[event], batch.id_low[event])
+        row = ledger.lookup(pool.ledger, index * 2 + 1, high, low)
         if row == NONE:
             return _ABSENT_ID
         if pool.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
             return _ALREADY_DROPPED
     elif rules.tracked:
-        high, low = content_key(batch.feature, start, stop, label, weight)
+        if not rules.keyed:
+            high, low = content_key(batch.feature, start, stop, label, weight)
         row = ledger.lookup(pool.ledger, index * 2, high, low)
         if row == NONE:
             return _ABSENT_EXAMPLE
@@ -518,9 +526,12 @@ def _predict(pool: _Pool, batch: Batch, event: int, out: _Out) -> bool:
     out.asked[at, 1] = 0
     out.asked[at, 2] = pool.slots.heads[index, N0]
     out.asked[at, 3] = pool.slots.heads[index, N1]
+    out.asked[at, 4] = NONE
+    out.guides[at] = _score_of(pool, index, best)
     if best == NONE:
         return True
     feature = feature_of(pool.slots, best)
+    out.asked[at, 4] = feature
     a = pool.slots.rows[best, C0]
     b = pool.slots.rows[best, C1]
     for k in range(batch.pointer[event], batch.pointer[event + 1]):
@@ -624,6 +635,14 @@ class Split(NamedTuple):
     present: tuple[int, int]
 
 
+class Ranked(NamedTuple):
+    """One of the best features of an index."""
+
+    feature: int | bytes
+    score: float  # weight times impurity after the split
+    present: tuple[int, int]  # weights of the labels where the feature is present, in units of 2^-20
+
+
 class SplitPool:
     """Any number of split models in one set of arrays; an index is a small integer.
 
@@ -684,6 +703,7 @@ class SplitPool:
         self.rules = Rules(
             window=window or 0,
             tracked=verify_deletes or window is not None,
+            keyed=False,
             on_duplicate=int(on_duplicate),
             max_indexes=max_indexes,
             max_live_ids=max_live_ids,
@@ -718,7 +738,8 @@ class SplitPool:
             due=np.empty(n, np.int8),
             numbers=np.empty((n, 7), np.int64),
             scores=np.empty((n, 3), np.float64),
-            asked=np.empty((n, 4), np.int64),
+            asked=np.empty((n, 5), np.int64),
+            guides=np.empty(n, np.float64),
             counts=np.zeros(3, np.int64),
             scratch=np.empty(max(longest, self._longest_live), np.int32),
         )
@@ -849,12 +870,43 @@ class SplitPool:
             present=(int(rows[best, C0]), int(rows[best, C1])) if best != NONE else (0, 0),
         )
 
+    def top(self, index: int = 0, k: int = 10, limit: float = np.inf) -> list[Ranked]:
+        """Return the `k` best features of an index now, by score, then by feature.
+
+        Those that score worse than `limit` are left out. A search like that for the best, at worst a look at
+        every feature; it changes no state.
+        """
+        if index < 0:
+            raise ValueError(f"expected an index of at least 0, got {index}")
+        if k < 1:
+            raise ValueError(f"expected k of at least 1, got {k}")
+        self._reserve(index + 1)
+        pool, rows = self._pool, self._pool.slots.rows
+        if self.names is not None:
+            pool = pool._replace(names=self.names.arrays)
+        found = ranking.make(min(k, self.features(index)), limit)
+        _rank(pool, index, found)
+        count = int(found.taken[0])
+        scored = zip(found.score[:count].tolist(), found.slot[:count].tolist(), strict=True)
+        ranked = sorted((score, self._number_or_name(slot), slot) for score, slot in scored)
+        return [
+            Ranked(feature, score, (int(rows[slot, C0]), int(rows[slot, C1]))) for score, feature, slot in ranked
+        ]
+
+    def within(self, index: int = 0, alpha: float = 0.0) -> list[int | bytes]:
+        """Return the features whose score is at most (1 + alpha) times the best, by score, then by feature.
+
+        Where nothing splits the node there are none. No state is changed.
+        """
+        return within(self, index, alpha)
+
     def _second(self, index: int, best: int) -> int:
         return int(_find(self._pool, index, best))
 
     def _feature(self, slot: int) -> int | bytes | None:
-        if slot == NONE:
-            return None
+        return None if slot == NONE else self._number_or_name(slot)
+
+    def _number_or_name(self, slot: int) -> int | bytes:
         number = int(feature_of(self._pool.slots, slot))
         return number if self.names is None else self.names.name(number)
 
@@ -951,6 +1003,22 @@ class SplitPool:
             assert not seen[~in_use].any()
 
 
+class _Ranks(Protocol):
+    def top(self, index: int, k: int, limit: float = ...) -> list[Ranked]: ...
+    def features(self, index: int) -> int: ...
+
+
+def within(pool: _Ranks, index: int, alpha: float) -> list[int | bytes]:
+    """Return the features of a pool's index whose score is at most (1 + alpha) times the best."""
+    if not 0.0 <= alpha < np.inf:
+        raise ValueError(f"expected a finite alpha of at least 0, got {alpha}")
+    return [
+        row.feature
+        for best in pool.top(index, 1)
+        for row in pool.top(index, pool.features(index), (1.0 + alpha) * best.score)
+    ]
+
+
 def _check_choice(what: str, name: str, choices: Mapping[str, Any]) -> None:
     if name not in choices:
         raise ValueError(f"expected a {what} of {', '.join(choices)}, got {name!r}")
@@ -959,6 +1027,13 @@ def _check_choice(what: str, name: str, choices: Mapping[str, Any]) -> None:
 @jit
 def _find(pool: _Pool, index: int, excluded: int) -> int:
     return finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, excluded)
+
+
+@jit
+def _rank(pool: _Pool, index: int, found: Ranking) -> None:
+    heads = pool.slots.heads
+    if heads[index, N0] > 0 and heads[index, N1] > 0:  # a pure node needs no split
+        finders.rank(pool.finder, pool.slots, pool.names, pool.criterion, index, found)
 
 
 def _trimmed(out: _Out) -> Decisions:
@@ -979,5 +1054,7 @@ def _trimmed(out: _Out) -> Decisions:
         asked=asked[:, 0],
         leaf=asked[:, 1],
         weights=asked[:, 2:4],
+        guide=asked[:, 4],
+        guide_score=out.guides[:predictions],
         changes=changes,
     )

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from algorithms.criteria import CRITERIA, UNIT, score
+from algorithms.finders import FINDERS
 from algorithms.reference import UpdEnt, UpdGini
 from algorithms.splits import (
     MAX_TOTAL,
@@ -33,6 +34,8 @@ Feature: TypeAlias = int | bytes
 Features: TypeAlias = tuple[Feature, ...]
 Change: TypeAlias = tuple[Features, int, int]  # features, label, units
 
+# Every finder with every criterion that it serves.
+KINDS = [(name, each) for name, made in FINDERS.items() for each in CRITERIA if made.criterion in (None, each)]
 ON_CHANGE, NEVER = Emit(When.CHANGE), Emit()
 
 
@@ -182,17 +185,28 @@ class NaiveSplits:
 
     def best(self, index: int) -> Best:
         """Return the best split and the second best of an index."""
+        impurity = self._score(0, 0, *self.indexes.get(index, _Index()).totals)
+        none = (impurity, None, (0, 0))
+        first, second, *_ = [*self._ranked(index), none, none]
+        return Best(first[1], second[1], first[2], first[0], second[0], impurity)
+
+    def top(self, index: int, k: int) -> list[tuple[Feature, str, tuple[int, int]]]:
+        """Return the k best features, with their scores as hexadecimal text and their counts."""
+        return [(feature, value.hex(), present) for value, feature, present in self._ranked(index)[:k]]
+
+    def within(self, index: int, alpha: float) -> list[Feature]:
+        """Return the features whose score is at most (1 + alpha) times the best."""
+        ranked = self._ranked(index)
+        return [feature for value, feature, _ in ranked if value <= (1.0 + alpha) * ranked[0][0]]
+
+    def _ranked(self, index: int) -> list[tuple[float, Any, tuple[int, int]]]:
         state = self.indexes.get(index, _Index())
         n0, n1 = state.totals
-        ranked = sorted(
-            (self._score(a, b, n0, n1), feature)
+        return sorted(
+            (self._score(a, b, n0, n1), feature, (a, b))
             for feature, (a, b) in state.counts.items()
             if n0 > 0 and n1 > 0 and a + b < n0 + n1  # else there is nothing to part
         )
-        impurity = self._score(0, 0, n0, n1)
-        first, second, *_ = [*ranked, (impurity, None), (impurity, None)]
-        a, b = state.counts[first[1]] if first[1] is not None else (0, 0)
-        return Best(first[1], second[1], (a, b), first[0], second[0], impurity)
 
     def live_ids(self) -> int:
         """Return how many named examples are live."""
@@ -418,6 +432,10 @@ class Pair:
         assert (split.totals, split.present) == (tuple(state.totals), twin.present)
         assert split.score.hex() == twin.score.hex()
         assert split.runner_up_score.hex() == twin.runner_up_score.hex()
+        assert [(row.feature, row.score.hex(), row.present) for row in self.pool.top(index, 9)] == self.twin.top(
+            index, 9
+        )
+        assert self.pool.within(index, 0.125) == self.twin.within(index, 0.125)
         assert self.pool.features(index) == len(state.counts)
         assert self.pool.are_alive(np.array([index], np.int32)).tolist() == [index in self.twin.indexes]
 

@@ -35,6 +35,8 @@ def h(name: str, u: int, v: int) -> float:
         return 0.0
     if name == "gini":
         return n * (1 - (x / n) ** 2 - (y / n) ** 2)
+    if name == "sqrt":
+        return 2 * n * math.sqrt((x / n) * (y / n))
     return -sum(part * math.log2(part / n) for part in (x, y) if part > 0)
 
 
@@ -65,7 +67,7 @@ def test_log2_does_not_depend_on_the_compiler(x: float) -> None:
 @GIVEN
 @given(st.integers(0, 1 << 45), st.integers(0, 1 << 45))
 def test_impurity_is_the_textbook_formula(name: str, u: int, v: int) -> None:
-    """Entropy and Gini index, times the weight."""
+    """Entropy, Gini index and the square-root impurity, times the weight."""
     expected = h(name, u, v)
     error = criteria.rounding(u, v)
     assert criteria.impurity(make(name), u, v) == pytest.approx(expected, rel=1e-9, abs=8 * error)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numba
 import pytest
 
-FILES = ["criteria", "hashing", "ledger", "names", "reference", "splits", "splits_stateful"]
+FILES = ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"]
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the compiler is off already")

@@ -132,7 +132,7 @@ CLASSES = "two different classes, both integers or both strings"
 ADDED = [
     (
         "    criterion: ginni",
-        "9:16: models.spam.criterion: expected 'entropy' or 'gini', got 'ginni' (did you mean 'gini'?)",
+        "9:16: models.spam.criterion: expected 'entropy', 'gini' or 'sqrt', got 'ginni' (did you mean 'gini'?)",
     ),
     (
         "    finder: exacct",

@@ -17,6 +17,7 @@ from algorithms.criteria import UNIT
 from algorithms.finders import FINDERS
 from algorithms.splits import MAX_TOTAL, SPLIT_DUE, TREE_DUE, Emit, OnDuplicate, Op, SplitPool, Status, When
 from tests.naive import (
+    KINDS,
     Event,
     Feature,
     Mix,
@@ -31,14 +32,6 @@ from tests.naive import (
     words,
 )
 
-KINDS = [
-    ("exact", "entropy"),
-    ("exact", "gini"),
-    ("updent", "entropy"),
-    ("updgini", "gini"),
-    ("baseent", "entropy"),
-    ("basegini", "gini"),
-]
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids="-".join)
@@ -254,6 +247,36 @@ def test_a_best_feature_of_half_the_largest_total_is_searched_without_overflow(k
     pair.feed([*half, insert(*range(200, 210), label=1, weight=MAX_TOTAL // 4)])
     pair.feed([insert(300, label=1) for _ in range(5)])
     pair.check()
+
+
+def test_counts_near_the_bound_are_ranked_exactly(kind: Kind) -> None:
+    """Up to the last unit below 2^62, all ranks are the oracle's, in weights that no double holds."""
+    pair = Pair(of(kind, verify_deletes=True))
+    rng = random.Random(62)
+    heavy = [
+        insert(*rng.sample(range(80), 25), label=k % 2, weight=(MAX_TOTAL >> 6) - rng.randrange(1, 9))
+        for k in range(64)
+    ]
+    pair.feed(heavy)
+    n0, n1 = pair.pool.best().totals
+    pair.feed([insert(7, weight=MAX_TOTAL - 1 - n0 - n1)])
+    assert sum(pair.pool.best().totals) == MAX_TOTAL - 1
+    assert pair.twin.top(0, 100) == [(row.feature, row.score.hex(), row.present) for row in pair.pool.top(0, 100)]
+    assert statuses(pair.feed([insert(8, weight=1)])) == [Status.COUNT_OVERFLOW]
+    for example in heavy[:40]:
+        pair.feed([replace(example, op=Op.DELETE)])
+    pair.check()
+
+
+def test_a_leaf_is_as_large_as_what_it_saw(kind: Kind) -> None:
+    """500 features out of a million take the room of 500, wherever they lie."""
+    rng = random.Random(6)
+    seen = rng.sample(range(1_000_000), 500)
+    pool = of(kind).pool()
+    for at in range(0, 500, 25):
+        pool.insert(seen[at : at + 25], at % 2)
+    assert pool.features(0) == 500
+    assert pool.nbytes < 100 * 1024
 
 
 # --- batches, order, copies
@@ -505,6 +528,66 @@ def test_a_batch_of_nothing_gives_nothing(kind: Kind) -> None:
     answer = pool.apply(batch_of([], pool))
     assert not any(np.size(column) for column in answer[:-1])
     assert answer.changes == 0
+
+
+# --- ranks
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_best_features_are_ranked_as_by_the_oracle(kind: Kind, named: bool) -> None:
+    """The k best and those near the best, for any k and alpha, also while most features wait."""
+    pair = Pair(of(kind, names=named, verify_deletes=True))
+    stream = Stream(31)
+    mix = Mix((words if named else ids)(300), longest=25, weights=(UNIT, UNIT, HALF))
+    for deletes in (0.1, 0.6, 0.2):
+        for events in stream.batches(stream.take(budget(300), replace(mix, deletes=deletes))):
+            pair.feed(events)
+            before = {name: array.copy() for name, array in pair.pool.arrays().items()}
+            for k in (1, 2, 30, 1000):
+                assert [
+                    (row.feature, row.score.hex(), row.present) for row in pair.pool.top(0, k)
+                ] == pair.twin.top(0, k)
+            for alpha in (0.0, 1e-3, 0.05, 1.0):
+                assert pair.pool.within(0, alpha) == pair.twin.within(0, alpha)
+            for name, array in pair.pool.arrays().items():
+                if name not in ("finder.stack", "finder.bounds"):
+                    assert np.array_equal(array, before[name]), "a look at the ranks changed the state"
+    pair.check()
+
+
+def test_ties_rank_by_feature(kind: Kind) -> None:
+    """Where a hundred features tie to the bit, the k lowest are the k best, and all are within nothing."""
+    pool = of(kind).pool()
+    for ten in reversed(range(0, 100, 10)):
+        pool.insert(range(ten + 9, ten - 1, -1), 0)
+    pool.insert([], 1)
+    assert [row.feature for row in pool.top(0, 7)] == list(range(7))
+    assert pool.within() == list(range(100))
+
+
+def test_an_index_without_a_split_ranks_nothing(kind: Kind) -> None:
+    """Nothing is best in a node that is empty or pure, or where all examples have all features."""
+    pool = of(kind).pool()
+    assert (pool.top(3), pool.within(3)) == ([], [])
+    pool.insert([1], 0)
+    assert (pool.top(), pool.within(0, 1.0)) == ([], [])
+    pool.insert([1], 1)
+    assert (pool.top(), pool.within(0, 1.0)) == ([], [])
+    pool.insert([], 1)
+    assert [row.feature for row in pool.top()] == pool.within(0, 1.0) == [1]
+
+
+def test_ranks_name_bad_arguments(kind: Kind) -> None:
+    """No rank below the first, no share below nothing, no negative index."""
+    pool = of(kind).pool()
+    for call, message in (
+        (lambda: pool.top(0, 0), "k of at least 1"),
+        (lambda: pool.top(-1), "index of at least 0"),
+        (lambda: pool.within(0, -0.1), "alpha of at least 0"),
+        (lambda: pool.within(0, float("nan")), "alpha of at least 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 # --- what library users call

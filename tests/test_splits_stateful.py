@@ -12,16 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from algorithms.criteria import UNIT
 from algorithms.splits import Emit, OnDuplicate, Op, When
-from tests.naive import REFERENCES, Event, Feature, Mix, Pair, Settings, Stream, budget, ids, words
+from tests.naive import KINDS, REFERENCES, Event, Feature, Mix, Pair, Settings, Stream, budget, ids, words
 
-KINDS = [
-    ("exact", "entropy"),
-    ("exact", "gini"),
-    ("updent", "entropy"),
-    ("updgini", "gini"),
-    ("baseent", "entropy"),
-    ("basegini", "gini"),
-]
 TENTHS = [round(k / 10 * UNIT) for k in range(1, 11)]  # odd numbers of units among them
 WEIGHTS = st.one_of(st.just(UNIT), st.sampled_from([UNIT // 2, 2 * UNIT, 3 * UNIT, *TENTHS, 1, 3]))
 EMITS = st.one_of(

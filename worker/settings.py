@@ -71,7 +71,7 @@ TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
 When: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]
 
 ClassName: TypeAlias = int | str
-Criterion: TypeAlias = Literal["entropy", "gini"]
+Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
 

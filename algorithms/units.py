@@ -1,0 +1,7 @@
+"""The unit of weight: weights and counts are int64 in multiples of 2^-20."""
+
+from __future__ import annotations
+
+UNIT_BITS = 20
+UNIT = 1 << UNIT_BITS  # the weight of one unweighted example
+PER_UNIT = 2.0**-UNIT_BITS

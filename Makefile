@@ -17,11 +17,13 @@ help:  ## Say what there is
 
 .PHONY: kernels
 kernels: .venv/ready
-	@echo "compiling kernels (about a minute, once for a version of the sources)"
+	@echo "compiling kernels (some minutes, once for a version of the sources)"
 	@$(BIN)/anabranch compile
 
 .PHONY: demo
-demo: kernels  ## Run the main job on real input
+demo: .venv/ready  ## Run the main job on real input
+	@echo "compiling two kernels (about a minute, once for a version of the sources)"
+	@$(BIN)/anabranch compile codec exact-entropy
 	@$(BIN)/anabranch demo
 
 .PHONY: check

@@ -11,21 +11,21 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-_CODEC = ("codec", "")
+_CODEC = "codec"
 
 
 @click.command("compile")
-def compile_kernels() -> None:
-    """Compile every kernel into the cache (XDG_CACHE_HOME, else ~/.cache): about a minute, once for a version.
+@click.argument("kernels", nargs=-1)
+def compile_kernels(kernels: tuple[str, ...]) -> None:
+    """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
-    Without it, a kernel is compiled when it is first used. Images and test machines do it ahead.
+    A kernel is called `codec`, or by its finder and criterion as in `exact-entropy`. Without this command it is
+    compiled when it is first used; images and test machines do it ahead.
     """
-    from algorithms.criteria import CRITERIA
-    from algorithms.finders import FINDERS
-
-    jobs = [_CODEC]
-    for finder, made in FINDERS.items():
-        jobs += [(finder, made.criterion)] if made.criterion else [(finder, criterion) for criterion in CRITERIA]
+    known = _kernels()
+    if unknown := [name for name in kernels if name not in known]:
+        raise click.BadParameter(f"expected some of {', '.join(known)}, got {', '.join(unknown)}")
+    jobs = list(kernels or known)
     columns = (TextColumn("compiling kernels"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with (
@@ -39,15 +39,24 @@ def compile_kernels() -> None:
     click.echo(f"{len(jobs)} kernels are compiled")
 
 
-def _compile(job: tuple[str, str]) -> None:
+def _kernels() -> list[str]:
+    from algorithms.criteria import CRITERIA
+    from algorithms.finders import FINDERS
+
+    served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
+    return [_CODEC, *(f"{name}-{criterion}" for name, criteria in served.items() for criterion in criteria)]
+
+
+def _compile(kernel: str) -> None:
     """Use a kernel once."""
-    if job == _CODEC:
+    if kernel == _CODEC:
         from worker.codec import Bounds, decode_batch
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
         return
     from algorithms.splits import SplitPool
 
-    pool = SplitPool(finder=job[0], criterion=job[1])
+    finder, _, criterion = kernel.partition("-")
+    pool = SplitPool(finder=finder, criterion=criterion)
     pool.insert([1], 0)
     pool.best()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import tempfile
 import time
@@ -22,16 +23,17 @@ from worker.transaction import Transaction
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 
+_PORT = 9464
 _STEP = 100  # records in a transaction: small, so that there is something to watch
 
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), default=9464, show_default=True, help="Of the metrics page."
+    "--port", type=click.IntRange(0, 65_535), help="Of the metrics page. [default: 9464, or any free one]"
 )
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the log in this folder.")
 @click.option("--serve", is_flag=True, help="Stay afterwards, so that the metrics page can be looked at.")
-def demo(port: int, keep: Path | None, serve: bool) -> None:
+def demo(port: int | None, keep: Path | None, serve: bool) -> None:
     """Learn from 5,574 text messages, forget some, and show what came of it."""
     logs.configure("warning", "auto", sys.stderr)
     console = Console()
@@ -40,9 +42,15 @@ def demo(port: int, keep: Path | None, serve: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "demo.db"
         path.unlink(missing_ok=True)
-        _run(console, path, port, serve)
+        _run(console, path, _free_port() if port is None else port, serve)
     if keep:
         console.print(f"\nThe log stays in [bold]{path}[/]. Look inside: anabranch show {path}")
+
+
+def _free_port() -> int:
+    """Return the usual port of the metrics page, or 0 (any) where somebody else listens there."""
+    with socket.socket() as probe:
+        return _PORT if probe.connect_ex(("127.0.0.1", _PORT)) else 0
 
 
 def _run(console: Console, path: Path, port: int, serve: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 
@@ -52,7 +53,7 @@ class Reporter:
 
     def entered(self, state: State) -> None:
         """Tell which state the worker is in now."""
-        self._board.status = Status(self._clock(), state, self._board.status.partitions, self._board.status.models)
+        self._board.status = replace(self._board.status, tick=self._clock(), state=state)
         self._refresh_at = 0.0
         logger.info(state)
 
@@ -65,8 +66,7 @@ class Reporter:
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain to be applied again."""
         self._metrics.restoring(source, remaining)
-        status = self._board.status
-        self._board.status = Status(self._clock(), status.state, status.partitions, status.models)
+        self._board.status = replace(self._board.status, tick=self._clock())
 
     def polled(self, seconds: float) -> None:
         """Tell how long a poll took that brought something."""
@@ -125,7 +125,7 @@ class Reporter:
             for name, keys, slots, examples, size in models:
                 self._metrics.size(name, keys=keys, slots=slots, examples=examples, state_bytes=size)
             status = Status(now, status.state, partitions, models)
-        self._board.status = Status(now, status.state, status.partitions, status.models)
+        self._board.status = replace(status, tick=now)
 
 
 def _sizes(pipelines: Mapping[TopicPartition, Pipeline]) -> tuple[ModelStatus, ...]:

@@ -50,6 +50,12 @@ def read_settings(path: Path) -> Settings:
         fail(f"{count} problem{'s' if count > 1 else ''} in the settings")
 
 
+def in_transactions_of(records: int, settings: Settings) -> Settings:
+    """Return the settings with another number of records in a poll and transaction."""
+    transaction = settings.transaction.model_copy(update={"records": records})
+    return settings.model_copy(update={"transaction": transaction})
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn the errors that a person can do something about into messages."""

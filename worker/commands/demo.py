@@ -17,7 +17,7 @@ from rich.table import Table
 from worker import demo as events
 from worker import logs
 from worker.codec import DeadLetter, Output, Prediction, Split, Tree, decode_output
-from worker.commands.common import clear_errors, until_signalled, worker_on
+from worker.commands.common import clear_errors, in_transactions_of, until_signalled, worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.transaction import Transaction
 from worker.views.split_text import split_line
@@ -54,10 +54,7 @@ def _free_port() -> int:
 
 
 def _run(console: Console, path: Path, port: int, serve: bool) -> None:
-    settings = events.settings(path, port)
-    settings = settings.model_copy(
-        update={"transaction": settings.transaction.model_copy(update={"records": _STEP})}
-    )
+    settings = in_transactions_of(_STEP, events.settings(path, port))
     with EmbeddedLog(path, group=settings.group) as log, until_signalled() as stop:
         log.create_topic(events.TOPIC, 1)
         total = log.append(events.records())

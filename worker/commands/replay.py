@@ -13,6 +13,7 @@ from worker import logs
 from worker.commands.common import (
     clear_errors,
     fail,
+    in_transactions_of,
     read_settings,
     settings_argument,
     until_signalled,
@@ -55,7 +56,9 @@ def replay(
 
     RECORDING is not changed. The same settings and recording give the same results, byte for byte.
     """
-    settings = _for_replay(read_settings(settings_file), batch)
+    settings = read_settings(settings_file)
+    if batch is not None:
+        settings = in_transactions_of(batch, settings)
     logs.configure("warning", "auto", sys.stderr)
     if output.exists():
         fail(f"expected {output} not to exist, it would mix old results with new ones; remove it or name another")
@@ -69,12 +72,6 @@ def replay(
     if difference:
         fail(f"the results differ from {golden}\n{difference}")
     click.echo(f"the results equal {golden}")
-
-
-def _for_replay(settings: Settings, batch: int | None) -> Settings:
-    if batch is None:
-        return settings
-    return settings.model_copy(update={"transaction": settings.transaction.model_copy(update={"records": batch})})
 
 
 def _replay(log: EmbeddedLog, settings: Settings, restore_every: int | None) -> None:

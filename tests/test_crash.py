@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,12 +19,16 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+import worker.checkpoint.writer
 import worker.pipeline
 from tests.model_contents import Instance, model_contents
 from tests.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
 from worker import demo
+from worker.checkpoint import Checkpointer
 from worker.codec.event import encode_event
+from worker.commands.common import in_transactions_of
 from worker.log.embedded import EmbeddedLog
+from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import LogError, OutRecord, Records, TopicPartition
 from worker.log.storage import LogFile
 from worker.loop import Worker
@@ -32,8 +36,9 @@ from worker.metrics import Metrics
 from worker.models.split import SplitModel
 from worker.pipeline import Pipeline
 from worker.reporter import Reporter
-from worker.settings import Settings, load
+from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, load
 from worker.status import Status, StatusBoard
+from worker.topics import create_topics
 
 SMS_SETTINGS = """
 log: {embedded: sms.db}
@@ -61,21 +66,39 @@ class Work(NamedTuple):
     contents: list[dict[bytes, Instance]]
 
 
-def _worker(log: EmbeddedLog, settings: Settings, records: int) -> Worker:
-    settings = settings.model_copy(
-        update={"transaction": settings.transaction.model_copy(update={"records": records})}
-    )
+def _worker(
+    log: EmbeddedLog, settings: Settings, records: int, checkpoint: CheckpointSettings | None = None
+) -> Worker:
+    """Return a worker with so many records in a transaction."""
+    settings = in_transactions_of(records, settings).model_copy(update={"checkpoint": checkpoint})
     reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
     return Worker(log, settings, reporter)
 
 
-def _live(settings: Path, recording: Path, log: Path, records: int) -> list[dict[bytes, Instance]]:
+def _make_ready(worker: Worker) -> None:
+    worker.join()
+    while not worker.is_ready:
+        worker.turn()
+
+
+def _live(
+    settings: Path,
+    recording: Path,
+    log: Path,
+    records: int,
+    checkpoint: CheckpointSettings | None = None,
+    kind: type[EmbeddedLog] = EmbeddedLog,
+) -> list[dict[bytes, Instance]]:
     """Run a worker to the end of the recording and return what its models hold then."""
     told = load(settings, {})
-    with EmbeddedLog(log, group=told.group, source=recording) as opened:
-        running = _worker(opened, told, records)
+    with kind(log, group=told.group, source=recording) as opened:
+        if kind is not EmbeddedLog:
+            create_topics(opened, told)
+            told = told.model_copy(update={"log": AT_LEAST_ONCE})
+        running = _worker(opened, told, records, checkpoint)
         running.run(lambda: False, until_end=True)
-        models = [model for _, pipeline in sorted(running.pipelines.items()) for model in pipeline.models]
+        partitions = sorted(running.partitions.items())
+        models = [model for _, partition in partitions for model in partition.pipeline.models]
         for model in models:
             model.check()
         return [model_contents(model) for model in models]
@@ -86,7 +109,7 @@ def _outputs(settings: Path, log: Path) -> dict[TopicPartition, list[Any]]:
     found: dict[TopicPartition, list[Any]] = {}
     with EmbeddedLog(log) as opened:
         for route in load(settings, {}).routes.values():
-            for topic in route:
+            for topic in route.results:
                 for number in range(opened.partitions(topic) or 0):
                     source = TopicPartition(topic, number)
                     records = opened.read(source, 0, 100_000)
@@ -135,6 +158,29 @@ STEPS: dict[str, tuple[Any, str, bool]] = {  # where, what, whether it is done b
     "inside the commit": (LogFile, "append", True),
     "after the commit": (EmbeddedLog, "commit", True),
 }
+CHECKPOINT_STEPS: dict[str, tuple[Any, str, bool]] = {
+    **STEPS,
+    "before the models are copied": (Checkpointer, "take", False),
+    "after the models were copied": (Checkpointer, "take", True),
+    "after reading a part of a checkpoint": (EmbeddedReader, "poll", True),
+    "before the models are put in place": (Pipeline, "restore", False),
+    "after the models were put in place": (Pipeline, "restore", True),
+}
+DEATHS = ((1, 10), (2, 7), (3, 40), (9, 1), (17, 13), (40, 25))  # at which call, records in a transaction
+EARLY_DEATHS = ((1, 4), (1, 3), (2, 4), (1, 1), (3, 3), (4, 2))  # for what happens seldom
+LATE_DEATHS = ((2, 20), (9, 4), (28, 2), (55, 1), (90, 1))
+OFTEN = CheckpointSettings(records=12, bytes_per_second=1 << 40)
+AT_LEAST_ONCE = LogSettings(kafka=KafkaSettings(bootstrap="nowhere:9092", guarantee="at_least_once"))
+
+
+class Plain(EmbeddedLog):
+    """A log that writes without transactions: first the outputs, in order, then the offsets."""
+
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+        """Write the outputs one after the other, then the offsets."""
+        for output in outputs:
+            self.append([output])
+        super().commit([], offsets, note)
 
 
 def _deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
@@ -154,6 +200,27 @@ def _deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., A
     return dying
 
 
+def _die_often(
+    work: Work,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: tuple[Any, str, bool],
+    checkpoint: CheckpointSettings | None = None,
+    kind: type[EmbeddedLog] = EmbeddedLog,
+    deaths_at: Sequence[tuple[int, int]] = DEATHS,
+) -> int:
+    """Let workers die at a step, one after the other, each in other batches; return how many did."""
+    where, what, done = step
+    deaths = 0
+    for count, records in deaths_at:
+        with monkeypatch.context() as patch, suppress(Died):
+            patch.setattr(where, what, _deadly(getattr(where, what), count, done))
+            deaths += 1
+            _live(work.settings, work.recording, log, records, checkpoint, kind)
+            deaths -= 1
+    return deaths
+
+
 @pytest.mark.parametrize("name", ["everything", "sms"])
 @pytest.mark.parametrize("step", STEPS)
 def test_death_at_a_step(
@@ -161,18 +228,58 @@ def test_death_at_a_step(
 ) -> None:
     """Workers that die one after the other, each in other batches, leave the bytes of one that lives."""
     work: Work = request.getfixturevalue(name)
-    where, what, done = STEPS[step]
     log = tmp_path / "log.db"
-    deaths = 0
-    for count, records in ((1, 10), (2, 7), (3, 40), (9, 1), (17, 13), (40, 25)):
-        with monkeypatch.context() as patch, suppress(Died):
-            patch.setattr(where, what, _deadly(getattr(where, what), count, done))
-            deaths += 1
-            _live(work.settings, work.recording, log, records)
-            deaths -= 1
-    assert deaths >= 4
+    assert _die_often(work, log, monkeypatch, STEPS[step]) >= 4
     assert _live(work.settings, work.recording, log, 100) == work.contents
     assert _outputs(work.settings, log) == work.outputs
+
+
+@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
+@pytest.mark.parametrize("share", [1, 8_000_000], ids=["record by record", "at once"])
+def test_death_around_checkpoints(
+    everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, share: int
+) -> None:
+    """The same with checkpoints, written over many transactions or in one: any part of one may be missing.
+
+    Record by record, workers die with some pages sent, with manifests but no record, with the record but not
+    all tombstones.
+    """
+    monkeypatch.setattr(worker.checkpoint.writer, "LARGEST_SHARE", share)
+    log = tmp_path / "log.db"
+    deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
+    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, deaths_at=deaths_at) >= 3
+    assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+    restored: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Pipeline, "restore", _counted(Pipeline.restore, restored))
+        assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+    assert len(restored) == 4, "each partition began with the checkpoint that the one before left at its end"
+    assert _outputs(everything.settings, log) == everything.outputs
+
+
+def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
+    def counting(*arguments: Any) -> Any:
+        calls.append(1)
+        return step(*arguments)
+
+    return counting
+
+
+@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
+def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Without transactions results may come again; none is missing, none differs, and the models are right."""
+    monkeypatch.setattr(worker.checkpoint.writer, "LARGEST_SHARE", 200_000)
+    log = tmp_path / "log.db"
+    deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
+    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3
+    assert _live(everything.settings, everything.recording, log, 100, OFTEN, Plain) == everything.contents
+    repeated = 0
+    for source, records in _outputs(everything.settings, log).items():
+        once = list(dict.fromkeys(records))
+        assert once == everything.outputs[source]
+        repeated += len(records) - len(once)
+    if step == "inside the commit":
+        assert repeated
 
 
 def die_inside_the_commit(settings: str, recording: str, log: str) -> None:
@@ -296,7 +403,7 @@ def test_an_uncommitted_topic_starts_at_what_is_left(tmp_path: Path) -> None:
         fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
         fresh.run(lambda: False, until_end=True)
         assert log.committed(SOURCE) == 5
-        assert fresh.pipelines[SOURCE].models[0].status().examples == 3
+        assert fresh.partitions[SOURCE].pipeline.models[0].status().examples == 3
 
 
 def test_an_offset_beyond_the_end_is_refused(tmp_path: Path) -> None:
@@ -325,15 +432,16 @@ def test_a_second_worker_of_the_group_is_stopped(tmp_path: Path) -> None:
     log, first = _small(tmp_path, events=10)
     with log, EmbeddedLog(tmp_path / "small.db") as same:
         second = _worker(same, demo.settings(tmp_path / "small.db", None), 5_000)
-        first.restore()
-        second.restore()
+        _make_ready(first)
+        _make_ready(second)
         log.append(islice(demo.records(), 10, 20))
         first.turn()
         first.commit()
         written = log.watermarks(TopicPartition("sms.out", 0)).high
         second.turn()
+        second.commit()
         with pytest.raises(LogError, match="another worker of the group"):
-            second.commit()
+            second.turn()
         assert log.watermarks(TopicPartition("sms.out", 0)).high == written
 
 
@@ -352,7 +460,7 @@ def test_an_output_topic_with_other_partitions_is_refused(tmp_path: Path, topic:
         log.create_topic(demo.TOPIC, 2)
         log.create_topic(topic, 3)
         fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
-        with pytest.raises(LogError, match=f"topic '{topic}' was to have 2 partitions, but it exists with 3"):
+        with pytest.raises(LogError, match=f"expected the topic '{topic}'.*to have 2 partitions.*it has 3"):
             fresh.run(lambda: False, until_end=True)
 
 
@@ -363,7 +471,7 @@ def test_a_stop_ends_a_long_restore(tmp_path: Path) -> None:
         log.append(islice(demo.records(), 3))
         again.run(lambda: True)
         assert log.committed(SOURCE) == 5
-        assert again.pipelines[SOURCE].models[0].status().examples == 0
+        assert not again.is_ready
 
 
 @pytest.mark.parametrize("records", [1, 2, 3, 100])
@@ -379,5 +487,5 @@ def test_a_gap_at_the_end_of_a_recording_is_its_end(tmp_path: Path, records: int
         for _ in range(2):
             running = _worker(log, settings, records)
             running.run(lambda: False, until_end=True)
-            assert running.positions == {SOURCE: 20}
-            assert running.pipelines[SOURCE].models[0].status().keys == 1
+            assert running.partitions[SOURCE].position == 20
+            assert running.partitions[SOURCE].pipeline.models[0].status().keys == 1

@@ -87,7 +87,7 @@ def test_newer_schema_is_refused(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(LogError, match=r"schema version 1 or older, found version 7"):
+    with pytest.raises(LogError, match=r"schema version 2 or older, found version 7"):
         EmbeddedLog(path)
 
 
@@ -330,6 +330,110 @@ def test_position_outside_the_watermarks_is_refused(log: EmbeddedLog) -> None:
     assert log.poll(10, 0.0) == []
     log.assign({SOURCE: 4})
     assert values(drain(log, 6)) == [b"%d" % number for number in range(4, 10)]
+
+
+# Compaction
+
+
+@pytest.fixture
+def state_topic(log: EmbeddedLog) -> TopicPartition:
+    """Return a partition of a compacted topic, beside one of a plain topic."""
+    log.create_topic("state", 2, compacted=True)
+    return TopicPartition("state", 1)
+
+
+def test_a_record_replaces_the_earlier_one_of_its_key(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """Earlier records of a key go, in one transaction or several, and leave gaps; other partitions keep theirs."""
+    keys = [b"a", b"b", b"a", b"", b"b", b"b"]
+    log.append(out(state_topic, b"%d" % number, key=key) for number, key in enumerate(keys))
+    log.append([out(state_topic._replace(partition=0), b"apart", key=b"a"), *numbered(SOURCE, 3)])
+    batch = log.read(state_topic, 0, 10)
+    assert (batch.offsets.tolist(), batch.keys, batch.next_offset) == ([2, 3, 5], (b"a", b"", b"b"), 6)
+    log.append([out(state_topic, b"last", key=b"a")])
+    batch = log.read(state_topic, 0, 10)
+    assert (batch.offsets.tolist(), batch.values) == ([3, 5, 6], (b"3", b"5", b"last"))
+    assert log.watermarks(state_topic) == (0, 7)
+    assert values([log.read(state_topic._replace(partition=0), 0, 10), log.read(SOURCE, 0, 10)]) == [
+        b"apart",
+        b"0",
+        b"1",
+        b"2",
+    ]
+
+
+def test_a_tombstone_is_read_until_the_next_write(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """A tombstone removes its key, can be read, and goes when its partition is written to once more."""
+    log.append([out(state_topic, b"1", key=b"a"), out(state_topic, b"2", key=b"b")])
+    log.append([out(state_topic, None, key=b"a")])
+    assert contents([log.read(state_topic, 0, 10)])[1][:2] == (b"a", None)
+    log.append([out(state_topic._replace(partition=0), b"apart", key=b"a")])
+    assert values([log.read(state_topic, 0, 10)]) == [b"2", None]
+    log.append([out(state_topic, None, key=b"b")])
+    batch = log.read(state_topic, 0, 10)
+    assert (batch.offsets.tolist(), batch.keys) == ([3], (b"b",))
+    log.append([out(state_topic, b"again", key=b"a"), out(state_topic, b"again", key=b"b")])
+    assert values([log.read(state_topic, 0, 10)]) == [b"again", b"again"]
+
+
+def test_compaction_behaves_like_a_dictionary(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """After any writes a compacted partition holds what a dictionary would, but for tombstones just written."""
+    random = np.random.default_rng(7)
+    expected: dict[bytes, bytes | None] = {}
+    for turn in range(60):
+        written = [
+            out(state_topic, None if random.random() < 0.3 else b"%d" % turn, key=b"%d" % random.integers(8))
+            for _ in range(random.integers(1, 6))
+        ]
+        log.append(written)
+        expected = {key: value for key, value in expected.items() if value is not None}
+        expected |= {record.key: record.value for record in written if record.key is not None}
+        read = [content[:2] for content in contents([log.read(state_topic, 0, 100)])]
+        assert (len(read), dict(read)) == (len(expected), expected)
+
+
+def test_a_failed_write_compacts_nothing(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """Where a transaction fails, the records that it would have replaced are still there."""
+    log.append([out(state_topic, b"kept", key=b"a")])
+    for wrong in (out(state_topic, key=None), out(TopicPartition("missing", 0))):
+        with pytest.raises(LogError, match=r"'state' has no key|no topic 'missing'"):
+            log.append([out(state_topic, b"new", key=b"a"), wrong])
+    assert values([log.read(state_topic, 0, 10)]) == [b"kept"]
+
+
+def test_cut_compacted_topic_goes_on(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """Retention may cut a compacted topic, whose keys are then written anew."""
+    log.append([out(state_topic, b"old", key=b"a"), out(state_topic, b"kept", key=b"b")])
+    log.truncate(state_topic, 1)
+    log.append([out(state_topic, b"new", key=b"a")])
+    assert values([log.read(state_topic, 0, 10)]) == [b"kept", b"new"]
+
+
+def test_recorded_compacted_topic_is_compacted(log: EmbeddedLog, state_topic: TopicPartition) -> None:
+    """Records of another log replace each other too, where the recording's topic is compacted."""
+    log.record(records([3, 5, 9], 11)._replace(source=state_topic))
+    assert log.read(state_topic, 0, 10).offsets.tolist() == [9]
+    assert log.watermarks(state_topic) == (3, 11)
+
+
+def test_file_has_the_older_schema_until_a_topic_is_compacted(log: EmbeddedLog, path: Path) -> None:
+    """A file without compacted topics can be opened by what knows of none, and can still get one."""
+
+    def version() -> int:
+        return int.from_bytes(path.read_bytes()[60:64], "big")
+
+    log.append(numbered(SOURCE, 3))
+    assert not log.is_compacted(SOURCE.topic)
+    log.close()
+    assert version() == 1
+    with EmbeddedLog(path) as again:
+        again.create_topic("state", 1, compacted=True)
+        again.append([out(TopicPartition("state", 0), b"%d" % number) for number in range(5)])
+    assert version() == 2
+    with EmbeddedLog(path.parent / "replay.db", source=path) as replay:
+        assert replay.is_compacted("state")
+        assert not replay.is_compacted(SOURCE.topic)
+        assert values([replay.read(TopicPartition("state", 0), 0, 10)]) == [b"4"]
+        assert len(replay.read(SOURCE, 0, 10).keys) == 3
 
 
 # Retention

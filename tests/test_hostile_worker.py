@@ -56,7 +56,9 @@ class Running:
         self.registry = CollectorRegistry()
         reporter = Reporter(Metrics(self.registry, "0"), StatusBoard(Status(0.0)))
         self.worker = Worker(self.log, Settings.model_validate_json(json.dumps(settings)), reporter)
-        self.worker.restore()
+        self.worker.join()
+        while not self.worker.is_ready:
+            self.worker.turn()
 
     def __enter__(self) -> Running:
         return self
@@ -67,7 +69,7 @@ class Running:
     @property
     def model(self) -> Model:
         """The model, as it is now."""
-        return self.worker.pipelines[SOURCE].models[0]
+        return self.worker.partitions[SOURCE].pipeline.models[0]
 
     def contents(self) -> dict[bytes, Instance]:
         """Return what the model holds, after a check of its invariants."""
@@ -79,7 +81,7 @@ class Running:
         before = [self.log.watermarks(TopicPartition(topic, 0)).high for topic in ("in.out", "in.dead")]
         self.log.append(OutRecord("in", 0, key, value, (), TIMESTAMP) for value, key in sent)
         end = self.log.watermarks(SOURCE).high
-        while self.worker.positions[SOURCE] < end:
+        while self.worker.partitions[SOURCE].position < end:
             self.worker.turn()
         self.worker.commit()
         assert self.log.committed(SOURCE) == end

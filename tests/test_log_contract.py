@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from itertools import count
+from contextlib import AbstractContextManager, closing, contextmanager
+from itertools import count, product
 from pathlib import Path
-from typing import Protocol, TypeAlias, overload
+from typing import NamedTuple, Protocol, TypeAlias, overload
 from uuid import uuid4
 
 import pytest
@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import Headers, Log, LogError, OutRecord, Records, TopicPartition
+from worker.log.kafka import KafkaLog
+from worker.log.port import (
+    Headers,
+    Log,
+    LogError,
+    OutRecord,
+    OwnershipLost,
+    Reader,
+    Records,
+    TopicPartition,
+)
 
 PATIENCE = 10.0  # seconds that a log may take to deliver what is there
 Content: TypeAlias = tuple[bytes | None, bytes | None, Headers, int]  # key, value, headers, timestamp
@@ -31,13 +41,21 @@ class Opener(Protocol):
         ...
 
 
+class Backend(NamedTuple):
+    """A log to be tested."""
+
+    opener: Callable[[pytest.FixtureRequest], AbstractContextManager[Opener]]
+    examples: int  # random sequences of operations
+
+
 @contextmanager
-def embedded(folder: Path) -> Iterator[Opener]:
+def embedded(request: pytest.FixtureRequest) -> Iterator[Opener]:
     """Yield what opens one embedded log."""
+    path: Path = request.getfixturevalue("tmp_path") / "log.db"
     opened: list[EmbeddedLog] = []
 
     def open_log(group: str = "readers") -> Log:
-        opened.append(EmbeddedLog(folder / "log.db", group=group))
+        opened.append(EmbeddedLog(path, group=group))
         return opened[-1]
 
     yield open_log
@@ -45,13 +63,44 @@ def embedded(folder: Path) -> Iterator[Opener]:
         log.close()
 
 
-BACKENDS: dict[str, Callable[[Path], AbstractContextManager[Opener]]] = {"embedded": embedded}
+@contextmanager
+def kafka(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Yield what opens a log in the running Kafka, each time as another member."""
+    bootstrap: str = request.getfixturevalue("kafka").bootstrap
+    names, numbers = uuid4().hex[:12], count()
+    opened: list[KafkaLog] = []
+
+    def open_log(group: str = "readers") -> Log:
+        opened.append(kafka_log(bootstrap, f"{group}-{names}", f"member-{next(numbers)}"))
+        return opened[-1]
+
+    yield open_log
+    for log in opened:
+        log.close()
+
+
+def kafka_log(bootstrap: str, group: str, instance: str, **properties: str | int) -> KafkaLog:
+    """Return a log that is put out of its group soon where it is not polled."""
+    hasty = {"session.timeout.ms": 1_500, "heartbeat.interval.ms": 300, "max.poll.interval.ms": 2_000}
+    if properties.get("group_protocol") == "consumer":
+        del hasty["session.timeout.ms"], hasty["heartbeat.interval.ms"]
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return KafkaLog({"bootstrap.servers": bootstrap, **hasty, **given}, group=group, instance=instance)
+
+
+BACKENDS = {"embedded": Backend(embedded, examples=30), "kafka": Backend(kafka, examples=5)}
 
 
 @pytest.fixture(params=sorted(BACKENDS))
-def open_log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Return the log under test."""
+    return BACKENDS[request.param]
+
+
+@pytest.fixture
+def open_log(request: pytest.FixtureRequest, backend: Backend) -> Iterator[Opener]:
     """Yield what opens the log under test."""
-    with BACKENDS[request.param](tmp_path) as opener:
+    with backend.opener(request) as opener:
         yield opener
 
 
@@ -59,6 +108,14 @@ def open_log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]
 def log(open_log: Opener) -> Log:
     """Return the log under test, opened once."""
     return open_log()
+
+
+@pytest.fixture
+def reader(log: Log) -> Iterator[Reader]:
+    """Yield a reader of the log under test."""
+    opened = log.reader()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
@@ -111,13 +168,21 @@ def numbered(source: TopicPartition, how_many: int) -> list[OutRecord]:
     return [out(source, b"%d" % number) for number in range(how_many)]
 
 
-def drain(log: Log, how_many: int, limit: int = 1_000) -> list[Records]:
+class Polled(Protocol):
+    """Whatever is polled for records: a log, of which something was started, or a reader."""
+
+    def poll(self, limit: int, timeout: float) -> list[Records]:
+        """Return up to `limit` records; wait up to `timeout` s for one."""
+        ...
+
+
+def drain(polled: Polled, how_many: int, limit: int = 1_000) -> list[Records]:
     """Poll until so many records have come, and make sure that no more come."""
     batches: list[Records] = []
     deadline = time.monotonic() + PATIENCE
     while sum(len(batch.keys) for batch in batches) < how_many and time.monotonic() < deadline:
-        batches += log.poll(limit, 0.2)
-    assert not any(batch.keys for batch in log.poll(limit, 0.0))
+        batches += polled.poll(limit, 0.2)
+    assert not any(batch.keys for batch in polled.poll(limit, 0.0))
     assert sum(len(batch.keys) for batch in batches) == how_many
     return batches
 
@@ -138,8 +203,35 @@ def values(batches: Sequence[Records]) -> list[bytes | None]:
 
 def read_all(log: Log, source: TopicPartition, how_many: int) -> list[Content]:
     """Return all that a partition holds, which must be so many records."""
-    log.assign({source: log.watermarks(source).low})
-    return contents(drain(log, how_many))
+    with closing(log.reader()) as reader:
+        reader.assign({source: log.watermarks(source).low})
+        return contents(drain(reader, how_many))
+
+
+def ignore() -> None:
+    """Do nothing about partitions that are given away."""
+
+
+def own(log: Log, *topics: str, leaving: Callable[[], None] = ignore) -> None:
+    """Join the group and wait until the log is given all partitions of the topics."""
+    wanted = {TopicPartition(topic, number) for topic in topics for number in range(log.partitions(topic) or 0)}
+    log.join(topics, leaving)
+    deadline = time.monotonic() + PATIENCE
+    while set(log.owned or ()) != wanted and time.monotonic() < deadline:
+        assert log.poll(10, 0.05) == []
+    assert set(log.owned or ()) == wanted
+
+
+def read_to_the_end(log: Log, polled: Polled, source: TopicPartition) -> list[Records]:
+    """Poll until the position in the only partition that is read is its high watermark."""
+    batches: list[Records] = []
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        batches += polled.poll(1_000, 0.2)
+        # Asked for each time: that a transaction has ended may be written after the commit has returned.
+        if batches and batches[-1].next_offset == log.watermarks(source).high:
+            return batches
+    pytest.fail("the high watermark was not reached")
 
 
 def test_topic_has_its_partitions(log: Log, topic: str) -> None:
@@ -158,39 +250,36 @@ def test_topic_is_created_once(log: Log, topic: str) -> None:
     assert log.partitions(topic) == 2
 
 
-def test_watermarks_bound_the_records(log: Log, source: TopicPartition) -> None:
+def test_watermarks_bound_the_records(log: Log, reader: Reader, source: TopicPartition) -> None:
     """An empty partition starts and ends at 0, and a write moves its end past the last record."""
     assert log.watermarks(source) == (0, 0)
     log.commit(numbered(source, 5), {})
     low, high = log.watermarks(source)
     assert low == 0
-    log.assign({source: low})
-    assert drain(log, 5)[-1].offsets[-1] < high
+    reader.assign({source: low})
+    assert drain(reader, 5)[-1].offsets[-1] < high
 
 
-@pytest.mark.parametrize("key", [None, b"", b"key", b"\x00\xff"])
-@pytest.mark.parametrize("value", [None, b"", b"value", bytes(range(256))])
-def test_null_is_not_empty(log: Log, source: TopicPartition, key: bytes | None, value: bytes | None) -> None:
+def test_null_is_not_empty(log: Log, source: TopicPartition) -> None:
     """Keys and values come back as they were written, and a null is told from an empty one."""
-    log.commit([out(source, value, key=key)], {})
-    [(read_key, read_value, _, _)] = read_all(log, source, 1)
-    assert (read_key, read_value) == (key, value)
+    keys = [None, b"", b"key", b"\x00\xff"]
+    pairs = list(product(keys, [None, b"", b"value", bytes(range(256))]))
+    log.commit([out(source, value, key=key) for key, value in pairs], {})
+    assert [content[:2] for content in read_all(log, source, len(pairs))] == pairs
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_headers_come_back(log: Log, source: TopicPartition) -> None:
+    """Headers keep their order, their repeats, and a null apart from an empty one."""
+    headers: list[Headers] = [
         (),
         (("type", b"split"),),
         (("type", None), ("empty", b"")),
         (("b", b"1"), ("a", b"2"), ("b", b"3"), ("b", b"3")),
+        (),
         (("größe", b"\x00\xff"), ("", b"no name")),
-    ],
-)
-def test_headers_come_back(log: Log, source: TopicPartition, headers: Headers) -> None:
-    """Headers keep their order, their repeats, and a null apart from an empty one."""
-    log.commit([out(source), out(source, headers=headers), out(source)], {})
-    assert [content[2] for content in read_all(log, source, 3)] == [(), headers, ()]
+    ]
+    log.commit([out(source, headers=each) for each in headers], {})
+    assert [content[2] for content in read_all(log, source, len(headers))] == headers
 
 
 def test_timestamps_come_back(log: Log, source: TopicPartition) -> None:
@@ -200,122 +289,166 @@ def test_timestamps_come_back(log: Log, source: TopicPartition) -> None:
     assert [content[3] for content in read_all(log, source, 3)] == timestamps
 
 
-def test_columns_have_their_types(log: Log, source: TopicPartition) -> None:
+def test_columns_have_their_types(log: Log, reader: Reader, source: TopicPartition) -> None:
     """Offsets and timestamps are int64 arrays, and all columns are equally long."""
     log.commit(numbered(source, 3), {})
-    log.assign({source: 0})
-    for batch in drain(log, 3):
+    reader.assign({source: 0})
+    for batch in drain(reader, 3):
         assert batch.source == source
         assert batch.offsets.dtype == batch.timestamps.dtype == "int64"
         columns = (batch.offsets, batch.timestamps, batch.keys, batch.values, batch.headers)
         assert len({len(column) for column in columns}) == 1
 
 
-def test_offsets_of_a_transaction_are_consecutive(log: Log, source: TopicPartition) -> None:
+def test_offsets_of_a_transaction_are_consecutive(log: Log, reader: Reader, source: TopicPartition) -> None:
     """The records of one transaction get consecutive offsets in the order of writing."""
     log.commit(numbered(source, 20), {})
-    log.assign({source: 0})
-    batches = drain(log, 20, limit=6)
+    reader.assign({source: 0})
+    batches = drain(reader, 20, limit=6)
     assert [offset for batch in batches for offset in batch.offsets.tolist()] == list(range(20))
     assert values(batches) == [b"%d" % number for number in range(20)]
 
 
-def test_next_offset_is_where_reading_goes_on(open_log: Opener, log: Log, source: TopicPartition) -> None:
+def test_next_offset_is_where_reading_goes_on(log: Log, reader: Reader, source: TopicPartition) -> None:
     """A reader that starts from the next offset of a batch gets exactly what came after it."""
     log.commit(numbered(source, 4), {})
     log.commit(numbered(source, 3), {})
-    log.assign({source: 0})
-    whole = values(drain(log, 7))
-    log.assign({source: 0})
+    reader.assign({source: 0})
+    whole = values(drain(reader, 7))
+    reader.assign({source: 0})
     for read in range(1, 8):
-        [batch] = log.poll(1, PATIENCE)
+        [batch] = reader.poll(1, PATIENCE)
         assert batch.next_offset > batch.offsets[-1]
-        other = open_log()
-        other.assign({source: batch.next_offset})
-        assert values(drain(other, 7 - read)) == whole[read:]
+        with closing(log.reader()) as other:
+            other.assign({source: batch.next_offset})
+            assert values(drain(other, 7 - read)) == whole[read:]
 
 
-def test_poll_keeps_to_its_limit(log: Log, topic: str) -> None:
+def test_poll_keeps_to_its_limit(log: Log, reader: Reader, topic: str) -> None:
     """A poll brings at most as many records as asked for, over all partitions together."""
     log.create_topic(topic, 3)
     sources = [TopicPartition(topic, number) for number in range(3)]
     log.commit([record for source in sources for record in numbered(source, 20)], {})
     for limit in (1, 2, 7, 60):
-        log.assign(dict.fromkeys(sources, 0))
-        left = 60
-        while left:
-            batches = log.poll(limit, PATIENCE)
-            assert 1 <= sum(len(batch.keys) for batch in batches) <= limit
-            left -= sum(len(batch.keys) for batch in batches)
+        reader.assign(dict.fromkeys(sources, 0))
+        left, deadline = 60, time.monotonic() + PATIENCE
+        while left and time.monotonic() < deadline:
+            came = sum(len(batch.keys) for batch in reader.poll(limit, PATIENCE))
+            assert came <= limit
+            left -= came
+        assert left == 0
 
 
-def test_partitions_keep_their_order(log: Log, topic: str) -> None:
+def test_partitions_keep_their_order(log: Log, reader: Reader, topic: str) -> None:
     """Every partition is read in its own order, whatever the others hold."""
     log.create_topic(topic, 3)
     sources = [TopicPartition(topic, number) for number in range(3)]
     log.commit([out(sources[number % 3], b"%d" % number) for number in range(30)], {})
-    log.assign(dict.fromkeys(sources, 0))
-    batches = drain(log, 30, limit=7)
+    reader.assign(dict.fromkeys(sources, 0))
+    batches = drain(reader, 30, limit=7)
     for source in sources:
         read = values([batch for batch in batches if batch.source == source])
         assert read == [b"%d" % number for number in range(source.partition, 30, 3)]
 
 
-def test_full_partition_starves_nobody(log: Log, topic: str) -> None:
-    """A partition with one record has its turn long before one with a thousand is read."""
+def test_full_partition_starves_nobody(log: Log, reader: Reader, topic: str) -> None:
+    """A partition with one record has its turn long before one with three megabytes is read."""
     log.create_topic(topic, 2)
     full, slim = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    log.commit([*numbered(full, 1_000), out(slim)], {})
-    log.assign({full: 0, slim: 0})
+    log.commit([*[out(full, bytes(1_000))] * 3_000, out(slim)], {})
+    reader.assign({full: 0, slim: 0})
     read = 0
-    while read < 1_000:
-        batches = log.poll(10, PATIENCE)
+    while read < 2_900:
+        batches = reader.poll(100, PATIENCE)
         if any(batch.source == slim for batch in batches):
             return
         read += sum(len(batch.keys) for batch in batches)
     pytest.fail("the full partition was read to its end first")
 
 
-def test_empty_poll_waits_and_returns_nothing(log: Log, source: TopicPartition) -> None:
+def test_empty_poll_waits_and_returns_nothing(reader: Reader, source: TopicPartition) -> None:
     """A poll of what has no records waits for the time it was given, not much longer."""
-    log.assign({source: 0})
-    log.poll(1, 0.0)
+    reader.assign({source: 0})
+    reader.poll(1, 0.0)
     start = time.monotonic()
-    assert log.poll(10, 0.15) == []
+    assert reader.poll(10, 0.15) == []
     assert 0.14 <= time.monotonic() - start < 2.0
 
 
-def test_poll_without_assignment_returns_nothing(log: Log, source: TopicPartition) -> None:
-    """A log reads only what was assigned."""
+def test_reader_without_an_assignment_reads_nothing(log: Log, reader: Reader, source: TopicPartition) -> None:
+    """A reader reads only what it was assigned."""
     log.commit(numbered(source, 1), {})
-    assert log.poll(10, 0.05) == []
+    assert reader.poll(10, 0.05) == []
 
 
-def test_waiting_poll_sees_a_new_record(open_log: Opener, log: Log, source: TopicPartition) -> None:
+def test_closed_reader_leaves_the_log_open(log: Log, source: TopicPartition) -> None:
+    """A reader may be closed twice, and the log goes on."""
+    reader = log.reader()
+    reader.assign({source: 0})
+    reader.close()
+    reader.close()
+    log.commit(numbered(source, 2), {})
+    assert len(read_all(log, source, 2)) == 2
+
+
+def test_readers_do_not_disturb_each_other(log: Log, reader: Reader, source: TopicPartition) -> None:
+    """Each reader has positions of its own."""
+    log.commit(numbered(source, 4), {})
+    reader.assign({source: 2})
+    assert [content[1] for content in read_all(log, source, 4)] == [b"0", b"1", b"2", b"3"]
+    assert values(drain(reader, 2)) == [b"2", b"3"]
+
+
+def test_position_outside_the_watermarks_is_refused(log: Log, reader: Reader, source: TopicPartition) -> None:
+    """An assignment beyond the end, or to a partition that is not there, is an error and changes nothing."""
+    log.commit(numbered(source, 3), {})
+    end = log.watermarks(source).high
+    reader.assign({source: 1})
+    for wrong in (
+        {source: end + 100},
+        {source: 0, source._replace(partition=7): 0},
+        {TopicPartition("missing", 0): 0},
+    ):
+        with pytest.raises(LogError, match=r"offset|partitions 0 to 0|missing"):
+            reader.assign(wrong)
+    assert values(drain(reader, 2)) == [b"1", b"2"]
+
+
+def test_reader_reaches_the_high_watermark(log: Log, reader: Reader, source: TopicPartition) -> None:
+    """The position ends up at the high watermark, whatever the offsets below it hold."""
+    log.commit(numbered(source, 3), {})
+    log.commit([], {})
+    reader.assign({source: 0})
+    assert values(read_to_the_end(log, reader, source)) == [b"0", b"1", b"2"]
+    reader.assign({source: log.watermarks(source).high})
+    assert reader.poll(10, 0.1) == []
+
+
+def test_waiting_poll_sees_a_new_record(open_log: Opener, reader: Reader, source: TopicPartition) -> None:
     """A poll that waits returns when another writer commits, well before its time is over."""
-    log.assign({source: 0})
+    reader.assign({source: 0})
     writer = open_log("writers")
     timer = threading.Timer(0.1, lambda: writer.commit(numbered(source, 1), {}))
     timer.start()
     start = time.monotonic()
-    batches = log.poll(10, PATIENCE)
+    batches = reader.poll(10, PATIENCE)
     timer.join()
     assert values(batches) == [b"0"]
     assert time.monotonic() - start < PATIENCE / 2
 
 
-def test_assign_replaces_the_assignment(log: Log, topic: str) -> None:
+def test_assign_replaces_the_assignment(log: Log, reader: Reader, topic: str) -> None:
     """A new assignment starts from its own positions and leaves out what it does not name."""
     log.create_topic(topic, 2)
     first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
     log.commit([*numbered(first, 3), *numbered(second, 3)], {})
-    log.assign({first: 0, second: 0})
-    drain(log, 6)
-    log.assign({second: 1})
+    reader.assign({first: 0, second: 0})
+    drain(reader, 6)
+    reader.assign({second: 1})
     log.commit([out(first, b"unread")], {})
-    assert values(drain(log, 2)) == [b"1", b"2"]
-    log.assign({})
-    assert log.poll(10, 0.05) == []
+    assert values(drain(reader, 2)) == [b"1", b"2"]
+    reader.assign({})
+    assert reader.poll(10, 0.05) == []
 
 
 def test_commit_writes_outputs_and_offsets(open_log: Opener, log: Log, topic: str) -> None:
@@ -348,17 +481,144 @@ def test_a_note_is_kept_with_the_offset(open_log: Opener, log: Log, source: Topi
     assert open_log().note(source) == "größer"
 
 
-def test_of_two_readers_of_a_group_the_one_left_behind_is_told(
-    open_log: Opener, log: Log, source: TopicPartition
-) -> None:
-    """A reader whose group has committed elsewhere meanwhile cannot commit, and writes nothing."""
+def test_a_member_is_given_the_partitions_of_its_topics(log: Log, topic: str) -> None:
+    """A log owns nothing before it joins, and then all partitions, where it is the only member."""
+    other = f"{topic}-other"
+    for name, partitions in ((topic, 3), (other, 1), (f"{topic}-third", 1)):
+        log.create_topic(name, partitions)
+    assert log.owned is None
+    own(log, topic, other)
+    numbers: dict[TopicPartition, int] = dict(log.owned or {})
+    log.poll(10, 0.05)
+    assert log.owned == numbers
+
+
+def test_joining_a_topic_that_is_not_there_is_refused(log: Log, topic: str) -> None:
+    """A group cannot read a topic that does not exist."""
+    with pytest.raises(LogError, match=topic):
+        log.join([topic], ignore)
+
+
+def test_only_what_was_started_is_read(log: Log, topic: str) -> None:
+    """An owned partition is read once it is started, from the offset given, while others wait."""
+    log.create_topic(topic, 2)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    log.commit([*numbered(first, 3), *numbered(second, 3)], {})
+    own(log, topic)
+    assert log.poll(10, 0.2) == []
+    log.start(first, 1)
+    assert values(drain(log, 2)) == [b"1", b"2"]
+    log.start(second, 0)
+    log.commit(numbered(first, 1), {})
+    assert sorted((batch.source, *batch.values) for batch in drain(log, 4) if batch.keys) == [
+        (first, b"0"),
+        (second, b"0", b"1", b"2"),
+    ]
+
+
+def test_started_partition_can_be_started_again(log: Log, source: TopicPartition) -> None:
+    """A second start goes back, or on, to its own offset."""
+    log.commit(numbered(source, 5), {})
+    own(log, source.topic)
+    log.start(source, 3)
+    assert values(drain(log, 2)) == [b"3", b"4"]
+    log.start(source, 0)
+    assert values(log.poll(2, PATIENCE)) == [b"0", b"1"]
+    log.start(source, 4)
+    assert values(drain(log, 1)) == [b"4"]
+
+
+def test_start_is_for_what_is_owned(log: Log, source: TopicPartition) -> None:
+    """A partition that is not this member's, and an offset that is not there, cannot be started."""
+    with pytest.raises(LogError, match="not owned"):
+        log.start(source, 0)
+    own(log, source.topic)
+    with pytest.raises(LogError, match="not owned"):
+        log.start(source._replace(partition=1), 0)
+    with pytest.raises(LogError, match="offset 9;"):
+        log.start(source, 9)
+
+
+def test_member_commits_what_it_read(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """What a member has read and made is committed together, and the next of the group goes on from there."""
+    results = f"{source.topic}-results"
+    log.create_topic(results, 1)
+    log.commit(numbered(source, 3), {})
+    own(log, source.topic)
+    log.start(source, 0)
+    read = drain(log, 3)
+    log.commit(numbered(TopicPartition(results, 0), 2), {source: read[-1].next_offset}, "note")
     other = open_log()
-    assert log.committed(source) is other.committed(source) is None
-    log.commit([out(source)], {source: 1})
-    with pytest.raises(LogError, match="another worker of the group"):
-        other.commit([out(source)], {source: 1})
-    assert len(read_all(open_log(), source, 1)) == 1
-    log.commit([], {source: 2})
+    assert (other.committed(source), other.note(source)) == (read[-1].next_offset, "note")
+    assert len(read_all(other, TopicPartition(results, 0), 2)) == 2
+
+
+def test_member_commits_nothing_that_it_does_not_own(log: Log, topic: str) -> None:
+    """A member cannot commit the offset of a partition of somebody else, and writes nothing."""
+    log.create_topic(topic, 1)
+    log.create_topic(f"{topic}-other", 1)
+    mine, other = TopicPartition(topic, 0), TopicPartition(f"{topic}-other", 0)
+    own(log, topic)
+    with pytest.raises(OwnershipLost, match=f"{topic}-other/0"):
+        log.commit([out(mine)], {mine: 1, other: 1})
+    assert log.committed(mine) is log.committed(other) is None
+    assert read_all(log, mine, 0) == []
+
+
+def test_a_replaced_member_cannot_commit(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """A member that slept while another took its partition and committed writes nothing, and is told."""
+    results = f"{source.topic}-results"
+    log.create_topic(results, 1)
+    target = TopicPartition(results, 0)
+    log.commit(numbered(source, 3), {})
+    own(log, source.topic)
+    assert log.committed(source) is None
+    other = open_log()
+    own(other, source.topic)
+    assert other.committed(source) is None
+    other.commit([out(target, b"theirs")], {source: 2})
+    with pytest.raises(OwnershipLost, match=source.topic):
+        log.commit([out(target, b"mine")], {source: 1})
+    other.commit([], {source: 3})
+    assert other.committed(source) == 3
+    assert [content[1] for content in read_all(other, target, 1)] == [b"theirs"]
+
+
+def test_compacted_topics_are_known(log: Log, topic: str) -> None:
+    """A log tells which topics it compacts, and does not take one that it does not for one that it does."""
+    log.create_topic(topic, 2, compacted=True)
+    log.create_topic(topic, 2, compacted=True)
+    log.create_topic(topic, 2)
+    log.create_topic(f"{topic}-plain", 2)
+    assert log.is_compacted(topic)
+    assert not log.is_compacted(f"{topic}-plain")
+    with pytest.raises(LogError, match="compacted"):
+        log.create_topic(f"{topic}-plain", 2, compacted=True)
+    with pytest.raises(LogError, match="missing"):
+        log.is_compacted(f"{topic}-missing")
+
+
+def test_compacted_topic_keeps_the_last_of_each_key(log: Log, topic: str, reader: Reader) -> None:
+    """Whatever was compacted away, the last record of each key is there, and reading gets past the gaps."""
+    log.create_topic(topic, 1, compacted=True)
+    source = TopicPartition(topic, 0)
+    log.commit([out(source, b"%d" % number, key=b"%d" % (number % 3)) for number in range(10)], {})
+    log.commit([out(source, b"more", key=b"1"), out(source, None, key=b"2")], {})
+    reader.assign({source: 0})
+    batches = read_to_the_end(log, reader, source)
+    last = {key: value for key, value, _, _ in contents(batches)}
+    assert last == {b"0": b"9", b"1": b"more", b"2": None}
+    offsets = [offset for batch in batches for offset in batch.offsets.tolist()]
+    assert offsets == sorted(set(offsets))
+
+
+def test_compacted_topic_wants_keys(log: Log, topic: str) -> None:
+    """A record without a key for a compacted topic is refused, and nothing is written."""
+    log.create_topic(topic, 1, compacted=True)
+    source = TopicPartition(topic, 0)
+    with pytest.raises(LogError, match=r"compacted|Compacted|key"):
+        log.commit([out(source), out(source, key=None)], {})
+    assert read_all(log, source, 0) == []
 
 
 @pytest.mark.parametrize("wrong", ["topic", "partition", "offset topic", "offset partition"])
@@ -396,17 +656,33 @@ def test_only_committed_records_are_read(open_log: Opener, log: Log, source: Top
     """While a transaction is open nobody else sees its records or its offsets."""
     log.commit([out(source, b"before")], {source: 1})
     other = open_log()
-    other.assign({source: 0})
-    assert values(drain(other, 1)) == [b"before"]
+    reader = other.reader()
+    reader.assign({source: 0})
+    assert values(drain(reader, 1)) == [b"before"]
     seen: list[object] = []
 
     def look() -> None:
-        seen.extend([other.poll(10, 0.1), other.committed(source)])
+        seen.extend([values(reader.poll(10, 0.1)), other.committed(source)])
 
     log.commit(Interrupted(numbered(source, 10), look), {source: 2})
     assert seen == [[], 1]
-    assert values(drain(other, 10)) == [b"%d" % number for number in range(10)]
+    assert values(drain(reader, 10)) == [b"%d" % number for number in range(10)]
     assert other.committed(source) == 2
+    reader.close()
+
+
+def test_high_watermark_covers_an_open_transaction(open_log: Opener, log: Log, source: TopicPartition) -> None:
+    """Reading up to the high watermark that was seen in an open transaction waits that transaction out."""
+    log.commit([out(source, b"before")], {})
+    other = open_log("others")
+    seen: list[int] = []
+    log.commit(Interrupted(numbered(source, 10), lambda: seen.append(other.watermarks(source).high)), {})
+    with closing(other.reader()) as reader:
+        reader.assign({source: 0})
+        read = reader.poll(1_000, PATIENCE)
+        while read[-1].next_offset < seen[0]:
+            read += reader.poll(1_000, PATIENCE)
+    assert values(read)[0] == b"before"
 
 
 def test_log_outlives_its_user(open_log: Opener, log: Log, source: TopicPartition) -> None:
@@ -443,6 +719,7 @@ class LogMachine(RuleBasedStateMachine):
         super().__init__()
         self.open_log = open_log
         self.log = open_log()
+        self.reader = self.log.reader()
         self.log.create_topic(topic, 3)
         self.sources = [TopicPartition(topic, number) for number in range(3)]
         self.written: dict[TopicPartition, list[Content]] = {source: [] for source in self.sources}
@@ -499,7 +776,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 5))
     def poll(self, limit: int) -> None:
         """Go on where the last poll stopped."""
-        batches = self.log.poll(limit, 0.0)
+        batches = self.reader.poll(limit, 0.0)
         assert sum(len(batch.keys) for batch in batches) <= limit
         self.take(batches)
 
@@ -507,20 +784,22 @@ class LogMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 5))
     def drain(self, limit: int) -> None:
         """All that was written arrives."""
-        self.take(drain(self.log, self.unread(), limit))
+        self.take(drain(self.reader, self.unread(), limit))
 
     @rule(data=st.data(), numbers=PARTITIONS)
     def assign(self, data: st.DataObject, numbers: set[int]) -> None:
         """Start from anywhere a reader has been."""
         chosen = [self.sources[number] for number in sorted(numbers)]
         self.places = {source: data.draw(st.sampled_from(sorted(self.offsets[source]))) for source in chosen}
-        self.log.assign({source: self.offsets[source][place] for source, place in self.places.items()})
+        self.reader.assign({source: self.offsets[source][place] for source, place in self.places.items()})
 
     @rule()
     def reopen(self) -> None:
-        """Open the log again: it has everything but the assignment."""
+        """Open the log again: it has everything but the readers."""
+        self.reader.close()
         self.log.close()
         self.log = self.open_log()
+        self.reader = self.log.reader()
         self.places = {}
 
     @rule()
@@ -532,6 +811,7 @@ class LogMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """At the end another reader finds all of it."""
         self.look()
+        self.reader.close()
         self.log.close()
         other = self.open_log("others")
         for source in self.sources:
@@ -539,7 +819,7 @@ class LogMachine(RuleBasedStateMachine):
         other.close()
 
 
-def test_log_behaves_like_lists(open_log: Opener, topic: str) -> None:
+def test_log_behaves_like_lists(open_log: Opener, backend: Backend, topic: str) -> None:
     """Any sequence of transactions, failures, reads, seeks and restarts does what it does to plain lists."""
     numbers = count()
 
@@ -550,7 +830,7 @@ def test_log_behaves_like_lists(open_log: Opener, topic: str) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=30,
+            max_examples=backend.examples,
             stateful_step_count=25,
             deadline=None,
             derandomize=True,

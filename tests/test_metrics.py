@@ -31,6 +31,11 @@ DECLARED = {
     "anabranch_committed_offset": ("gauge", {"topic", "partition"}),
     "anabranch_last_commit_timestamp_seconds": ("gauge", {"topic", "partition"}),
     "anabranch_restore_remaining_records": ("gauge", {"topic", "partition"}),
+    "anabranch_last_checkpoint_timestamp_seconds": ("gauge", {"topic", "partition"}),
+    "anabranch_checkpoint_bytes": ("gauge", {"topic", "partition"}),
+    "anabranch_checkpoint_written_bytes": ("counter", set()),
+    "anabranch_transactions_aborted": ("counter", set()),
+    "anabranch_ownership_lost": ("counter", set()),
     "anabranch_keys": ("gauge", {"model"}),
     "anabranch_live_slots": ("gauge", {"model"}),
     "anabranch_live_examples": ("gauge", {"model"}),
@@ -64,6 +69,11 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.position(source, 100, 130)
     metrics.committed(source, 100, 1_700_000_000.0)
     metrics.restoring(source, 7)
+    metrics.copied(source, 4_096)
+    metrics.wrote_state(1_024)
+    metrics.checkpointed(source, 1_700_000_000.0)
+    metrics.aborted()
+    metrics.lost()
     metrics.size("spam", keys=2, slots=300, examples=85, state_bytes=65_536)
 
 

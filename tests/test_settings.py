@@ -42,13 +42,20 @@ def test_defaults(tmp_path: Path) -> None:
     model = settings.models["spam"]
     assert settings.log.embedded == tmp_path / "events.db"
     assert settings.group == "anabranch"
-    assert settings.routes == {"sms": Route("sms.out", "sms.dead")}
+    assert settings.routes == {"sms": Route("sms.out", "sms.dead", "sms.state")}
     assert (model.finder, model.criterion, model.classes) == ("exact", "entropy", ("ham", "spam"))
     assert (model.window, model.verify_deletes, model.on_duplicate) == (None, False, "reject")
     assert model.emit.splits == Cadence("change")
     assert model.emit.snapshots == Cadence("never")
     assert settings.bounds == Bounds()
     assert settings.transaction.model_dump() == {"interval_ms": 250, "records": 5_000, "bytes": 8_000_000}
+    assert settings.start == "earliest"
+    assert settings.checkpoint is not None
+    assert settings.checkpoint.model_dump() == {
+        "interval_ms": 60_000,
+        "records": 1_000_000,
+        "bytes_per_second": 20_000_000,
+    }
     assert settings.metrics.model_dump() == {"port": 9464, "host": "127.0.0.1", "stall_seconds": 30.0}
     assert settings.logging.model_dump() == {"level": "info", "format": "auto"}
 
@@ -61,7 +68,7 @@ def test_everything_given(tmp_path: Path) -> None:
 log: {embedded: /var/lib/events.db}
 group: blue
 topics:
-  sms: {output: results, dead_letters: refused}
+  sms: {output: results, dead_letters: refused, state: checkpoints}
 models:
   spam:
     kind: split
@@ -83,7 +90,7 @@ logging: {level: debug, format: json}
     )
     model = settings.models["spam"]
     assert settings.log.embedded == Path("/var/lib/events.db")
-    assert settings.routes == {"sms": Route("results", "refused")}
+    assert settings.routes == {"sms": Route("results", "refused", "checkpoints")}
     assert (model.criterion, model.classes) == ("gini", (0, 1))
     assert model.emit.splits == Cadence("every", 10)
     assert model.emit.snapshots == Cadence("every_ms", 60_000)
@@ -124,7 +131,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 MODEL_NAMES = (
     "alpha, classes, criterion, emit, features, finder, input, kind, on_duplicate, verify_deletes, window"
 )
-SECTIONS = "bounds, group, log, logging, metrics, models, topics, transaction"
+SECTIONS = "bounds, checkpoint, group, log, logging, metrics, models, start, topics, transaction"
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "two different classes, both integers or both strings"
 
@@ -361,7 +368,7 @@ def test_overrides(tmp_path: Path) -> None:
     assert settings.bounds == Bounds(rows=7, keys=6)
     assert model.classes == (0, 1)
     assert model.emit.splits == Cadence("every", 3)
-    assert settings.routes == {"SMS.in": Route("results", "refused")}
+    assert settings.routes == {"SMS.in": Route("results", "refused", "SMS.in.state")}
     assert settings.metrics.port == 0
 
 

@@ -14,6 +14,7 @@ from worker.commands.show import show
 from worker.log import browse
 from worker.log.browse import Filter, scan
 from worker.log.embedded import EmbeddedLog
+from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import OutRecord, Records, TopicPartition
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
@@ -377,23 +378,23 @@ def test_json(tmp_path: Path) -> None:
 def test_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Following shows the last records, then those that come, until it is interrupted."""
     path = _log(tmp_path)
-    polled = EmbeddedLog.poll
+    polled = EmbeddedReader.poll
 
-    def poll(log: EmbeddedLog, limit: int, timeout: float) -> list[Records]:
+    def poll(reader: EmbeddedReader, limit: int, timeout: float) -> list[Records]:
         assert timeout > 0
-        if not (records := polled(log, limit, 0)):
+        if not (records := polled(reader, limit, 0)):
             raise KeyboardInterrupt
         return records
 
-    def assign(log: EmbeddedLog, positions: dict[object, int]) -> None:
-        assigned(log, positions)  # type: ignore[arg-type]
+    def assign(reader: EmbeddedReader, positions: dict[object, int]) -> None:
+        assigned(reader, positions)  # type: ignore[arg-type]
         # Another process writes while the last records are being shown.
         with EmbeddedLog(path) as other:
             other.append([to_record(_split(8, "prize"), "sms.out", b"nz"), to_record(TREE, "sms.out", b"nz")])
 
-    assigned = EmbeddedLog.assign
-    monkeypatch.setattr(EmbeddedLog, "poll", poll)
-    monkeypatch.setattr(EmbeddedLog, "assign", assign)
+    assigned = EmbeddedReader.assign
+    monkeypatch.setattr(EmbeddedReader, "poll", poll)
+    monkeypatch.setattr(EmbeddedReader, "assign", assign)
     lines = _shown(path, "--topic", "sms.out", "--follow", "--last", 2).splitlines()
     assert lines[:4] == [
         "au  spam  - is unknown  0/0",

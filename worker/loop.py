@@ -4,21 +4,35 @@
 
     record -> decode -> route to its model -> update -> decide -> encode -> outputs + offsets
      log      codec     models                algorithms          codec     transaction
+
+Partitions come from the group and go again. What is owned is restored first, a little in each turn, then live;
+between two transactions a live one may write a checkpoint.
 """
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 
-from worker.log.port import Log, LogError, TopicPartition
+from worker.checkpoint import Checkpointer
+from worker.checkpoint.writer import LARGEST_SHARE, Identity
+from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
+from worker.partition import Partition
 from worker.pipeline import Pipeline
 from worker.reporter import Reporter
-from worker.restore import replay, starting_offsets
+from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
+from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
+_RESTORE_SECONDS = 0.1  # of each turn
+_LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
+_ATTEMPTS = 10  # of a commit that the log gives up
+_GRACE_SECONDS = 10.0  # for the last checkpoint; Kubernetes kills after 30 unless told otherwise
+_LOOK_SECONDS = 30.0  # between two looks at the number of partitions
 
 
 class Worker:
@@ -32,8 +46,8 @@ class Worker:
         What to run.
     reporter : Reporter
         Who is told what happens.
-    clock : callable
-        Seconds, monotonic.
+    clock, wall_clock : callable
+        Seconds: monotonic, and since the epoch.
     committed : callable, optional
         Called with each transaction after it was committed; for progress displays and tests.
     """
@@ -44,93 +58,288 @@ class Worker:
         settings: Settings,
         reporter: Reporter,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
         committed: Callable[[Transaction], None] = lambda transaction: None,
     ) -> None:
         self._log = log
         self._settings = settings
         self._reporter = reporter
         self._clock = clock
+        self._wall_clock = wall_clock
         self._committed = committed
         self._fingerprint = fingerprint(settings)
         self._transaction = Transaction(settings.transaction)
-        self.pipelines: dict[TopicPartition, Pipeline] = {}
-        self.positions: dict[TopicPartition, int] = {}  # the next offset to be read
+        self._inputs: dict[str, int] = {}  # partitions of each input topic
+        self._pace = settings.transaction.records  # records in a poll
+        self._look_at = 0.0
+        self.partitions: dict[TopicPartition, Partition] = {}
 
     def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
         """Work until `stop` says so, or (`until_end`) until the end that the input has when it starts.
 
         What was polled is committed before it returns.
         """
-        self.restore(stop)
-        ends = {source: self._log.watermarks(source).high for source in self.pipelines}
-        self._reporter.entered("running")
+        self.join()
+        ends: dict[TopicPartition, int] = {}
         while not stop():
-            if until_end and all(self.positions[source] >= end for source, end in ends.items()):
-                break
+            if until_end and self.is_ready:
+                ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
+                if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
+                    break
             self.turn()
-        self.commit()
         self._reporter.entered("stopping")
+        self.finish()
 
-    def turn(self) -> None:
-        """Poll once, process what came, and commit if that is due."""
-        started = self._clock()
-        batches = self._log.poll(self._transaction.room, self._patience(started))
-        if batches:
-            self._reporter.polled(self._clock() - started)
-        for records in batches:
-            self.positions[records.source] = records.next_offset
-            if not records.keys:
-                continue
-            processed = self.pipelines[records.source].process(records)
-            self._transaction.add(records, processed.outputs, self._clock())
-            self._reporter.processed(records, processed)
-        if self._transaction.is_due(self._clock()):
-            self.commit()
-        self._reporter.ticked(self._log, self.pipelines, self.positions)
-
-    def commit(self) -> None:
-        """Write what the open transaction holds, if anything, and begin the next."""
-        if not self._transaction.records:
-            return
-        started = self._clock()
-        self._transaction.commit(self._log, self._fingerprint)
-        self._reporter.committed(self._transaction, self._clock() - started)
-        self._committed(self._transaction)
-        self._transaction = Transaction(self._settings.transaction)
-
-    def _patience(self, now: float) -> float:
-        """Return how long a poll may wait for records: at most until the open transaction is due."""
-        return max(0.0, min(_LONGEST_POLL, self._transaction.due_at - now))
-
-    def restore(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Find the partitions, make the output topics, and rebuild the models, unless `stop` says so before.
+    def join(self) -> None:
+        """Look at the topics, load the kernels and join the group.
 
         Raises
         ------
         LogError
-            Where a topic is missing, or the models cannot be rebuilt.
+            Where a topic is missing or unfit.
         """
         self._reporter.entered("starting")
-        for topic, route in self._settings.routes.items():
-            partitions = self._partitions_of(topic)
-            for output in route:
-                self._log.create_topic(output, partitions)
-            for number in range(partitions):
-                source = TopicPartition(topic, number)
-                self.pipelines[source] = Pipeline(source, self._settings, self._clock)
-                self.pipelines[source].warm_up()
+        prepare_topics(self._log, self._settings)
+        self._inputs = input_partitions(self._log, self._settings)
+        for topic in self._inputs:  # compiling can take longer than a group waits for its member
+            self._pipeline(TopicPartition(topic, 0)).warm_up()
+        self._log.join(list(self._inputs), self._leave)
         self._reporter.entered("restoring")
-        self.positions = starting_offsets(self._log, self.pipelines, self._fingerprint)
-        replay(self._log, self.pipelines, self.positions, self._reporter.restored, stop)
-        self._log.assign(self.positions)
-        self._reporter.assigned(self.positions)
 
-    def _partitions_of(self, topic: str) -> int:
-        partitions = self._log.partitions(topic)
-        if partitions is None:
-            readers = [name for name, model in self._settings.models.items() if model.input == topic]
-            raise LogError(
-                f"expected the topic {topic!r}, the input of model {', '.join(readers)}; there is none; "
-                "publish events to it first, or correct the model's input"
+    def turn(self) -> None:
+        """Poll once, process what came, and commit if that is due."""
+        batches = self._poll()
+        self._follow_group()
+        for records in batches:
+            self._process(records)
+        self._restore_some()
+        if self._transaction.is_due(self._clock()) and self._log.owned is not None:
+            self.commit()
+        if self._transaction.is_empty and self._log.owned is not None:
+            self._write_checkpoints()
+        self._reporter.ticked(self._log, self.partitions, is_ready=self.is_ready)
+
+    def _poll(self) -> list[Records]:
+        started = self._clock()
+        batches = self._log.poll(max(1, min(self._pace, self._transaction.room)), self._patience(started))
+        if batches:
+            self._reporter.polled(self._clock() - started)
+        return batches
+
+    def _patience(self, now: float) -> float:
+        """Return how long a poll may wait for records: at most until there is something else to do."""
+        if any(not partition.is_live for partition in self.partitions.values()):
+            return 0.0
+        return max(0.0, min(_LONGEST_POLL, self._transaction.due_at - now))
+
+    def _process(self, records: Records) -> None:
+        partition = self.partitions.get(records.source)
+        if partition is None or not partition.is_live:
+            return  # it was given away by the poll that brought these; its next owner reads them again
+        partition.position = records.next_offset
+        if not records.keys:
+            return
+        started = self._clock()
+        processed = partition.pipeline.process(records)
+        partition.consumed += len(records.keys)
+        self._transaction.add(records, processed.outputs, self._clock())
+        self._reporter.processed(records, processed)
+        slow = self._clock() - started > _LONG_BATCH
+        self._pace = max(1, self._pace // 2) if slow else min(self._pace * 2, self._settings.transaction.records)
+
+    # --- transactions
+
+    def commit(self) -> None:
+        """Write what the open transaction holds, if anything, and begin the next.
+
+        Where the log gives the transaction up, it is sent again: the models have moved on and need not go back.
+        Where a partition belongs to somebody else by now, what was to be written is theirs to make.
+        """
+        if self._transaction.is_empty:
+            return
+        started = self._clock()
+        try:
+            self._write(self._transaction)
+        except OwnershipLost as error:
+            self._reporter.lost(str(error))
+            self._abandon()
+            return
+        self._reporter.committed(self._transaction, self._clock() - started)
+        done, self._transaction = self._transaction, Transaction(self._settings.transaction)
+        self._committed(done)
+
+    def _write(self, transaction: Transaction) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                transaction.commit(self._log, self._fingerprint)
+                return
+            except CommitAborted as error:
+                self._reporter.aborted(str(error))
+                if attempt == _ATTEMPTS:
+                    raise
+
+    def _abandon(self) -> None:
+        """Forget the open transaction, and the models that it would have brought up to date."""
+        for source in self._transaction.offsets:
+            self._drop(source)
+        self._transaction = Transaction(self._settings.transaction)
+
+    def finish(self) -> None:
+        """Commit what is open and, as far as it can be done soon, leave a checkpoint for the next start."""
+        if self._log.owned is None:
+            return
+        self.commit()
+        until = self._clock() + _GRACE_SECONDS
+        for source, partition in self._live():
+            if partition.checkpoints is None:
+                continue
+            while source in self.partitions and self._clock() < until:
+                if not partition.checkpoints.is_writing:
+                    if partition.checkpoints.offset == partition.position:
+                        break
+                    partition.checkpoints.take(partition.pipeline.arrays(), partition.position)
+                self._send(partition, partition.checkpoints.records(LARGEST_SHARE))
+                self.commit()
+
+    # --- the group
+
+    def _follow_group(self) -> None:
+        """Take what the group has given, give up what it has taken."""
+        owned = self._log.owned
+        if owned is None:
+            return  # it is being shared out anew: what was ours may well come back
+        if any(self._is_taken(source, owned.get(source)) for source in self._transaction.offsets):
+            self._reporter.lost("the group took partitions away before their results were committed")
+            self._abandon()
+        for source in list(self.partitions):
+            if self._is_taken(source, owned.get(source)) and not self._regained(source, owned.get(source)):
+                self._drop(source)
+        for source, assignment in owned.items():
+            if source not in self.partitions:
+                self._take(source, assignment)
+        self._look_for_growth()
+
+    def _is_taken(self, source: TopicPartition, assignment: int | None) -> bool:
+        return self.partitions[source].assignment != assignment
+
+    def _regained(self, source: TopicPartition, assignment: int | None) -> bool:
+        """Return whether a partition that went came back as it was; then it simply goes on."""
+        partition = self.partitions[source]
+        if assignment is None or not partition.is_live or self._log.committed(source) != partition.position:
+            return False
+        if partition.checkpoints is not None and self._state_end(partition) != partition.state_end:
+            return False  # somebody has written a checkpoint, and may have deleted pages that ours builds on
+        partition.assignment = assignment
+        self._log.start(source, partition.position)
+        return True
+
+    def _leave(self) -> None:
+        """Commit, and remember what is left behind: called by the log before partitions go."""
+        self.commit()
+        for partition in self.partitions.values():
+            if partition.checkpoints is not None:
+                partition.state_end = self._state_end(partition)
+
+    def _state_end(self, partition: Partition) -> int:
+        return self._log.watermarks(self._state_of(partition.source)).high
+
+    def _state_of(self, source: TopicPartition) -> TopicPartition:
+        return TopicPartition(self._settings.routes[source.topic].state, source.partition)
+
+    def _drop(self, source: TopicPartition) -> None:
+        del self.partitions[source]
+        self._reporter.dropped(source)
+
+    def _look_for_growth(self) -> None:
+        """Stop where an input topic has more partitions than it had: keys have moved away from their models."""
+        if self._clock() < self._look_at:
+            return
+        self._look_at = self._clock() + _LOOK_SECONDS
+        for topic, count in self._inputs.items():
+            now = self._log.partitions(topic)
+            if now != count:
+                raise LogError(f"the topic {topic!r}: {moved_keys(count, now)}")
+
+    # --- restoring
+
+    def _take(self, source: TopicPartition, assignment: int) -> None:
+        """Begin to restore a partition."""
+        pipeline = self._pipeline(source)
+        checkpoints = self._checkpointer(source)
+        expected = Expected(self._fingerprint, self._inputs[source.topic], self._settings.start)
+        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock)
+        self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring)
+
+    def _pipeline(self, source: TopicPartition) -> Pipeline:
+        return Pipeline(source, self._settings, self._clock)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the group has given this worker its share, and all of it is live."""
+        owned = self._log.owned
+        known = owned is not None and owned.keys() == self.partitions.keys()
+        return known and all(partition.is_live for partition in self.partitions.values())
+
+    def _restore_some(self) -> None:
+        """Go on with what is being restored, for a moment, so that live partitions do not wait for long."""
+        until = self._clock() + _RESTORE_SECONDS
+        for partition in list(self.partitions.values()):
+            while partition.restoring is not None and self._clock() < until:
+                try:
+                    self._reporter.restored(partition.source, next(partition.restoring))
+                except StopIteration as end:
+                    self._go_live(partition, end.value)
+
+    def _go_live(self, partition: Partition, start: Start) -> None:
+        partition.restoring = None
+        partition.position = start.offset
+        if partition.checkpoints is not None and start.is_fresh and start.offset > 0:
+            # Without it nobody could tell later that the records before it are in no model. For the same reason
+            # it is one transaction; empty models are a few pages.
+            partition.checkpoints.take(partition.pipeline.arrays(), partition.position)
+            self._send(partition, partition.checkpoints.records())
+            self.commit()
+        self._log.start(partition.source, partition.position)
+        self._reporter.live(partition.source, partition.position)
+
+    # --- checkpoints
+
+    def _checkpointer(self, source: TopicPartition) -> Checkpointer | None:
+        if self._settings.checkpoint is None:
+            return None
+        kafka = self._settings.log.kafka
+        return Checkpointer(
+            target=self._state_of(source),
+            settings=self._settings.checkpoint,
+            identity=Identity(self._inputs[source.topic], self._fingerprint, version("anabranch")),
+            lineage=secrets.token_bytes(8),
+            clock=self._clock,
+            wall_clock=self._wall_clock,
+            inherits=kafka is None or kafka.guarantee == "exactly_once",
+        )
+
+    def _write_checkpoints(self) -> None:
+        """Go on with the checkpoints of all partitions; now the models are exactly what is committed."""
+        for source, partition in self._live():
+            checkpoints = partition.checkpoints
+            if checkpoints is None:
+                continue
+            started = self._clock()
+            if checkpoints.proceed(partition.pipeline.arrays(), partition.position, partition.consumed):
+                self._reporter.copied(source, checkpoints.state_bytes, self._clock() - started)
+            self._send(partition, checkpoints.share())
+
+    def _send(self, partition: Partition, records: Sequence[OutRecord]) -> None:
+        """Put records of a partition's checkpoint into the open transaction."""
+        if records:
+            assert partition.checkpoints is not None
+            self._transaction.add_state(
+                partition.source,
+                partition.position,
+                records,
+                self._clock(),
+                completes=not partition.checkpoints.is_writing,
             )
-        return partitions
+
+    def _live(self) -> Iterator[tuple[TopicPartition, Partition]]:
+        return ((source, each) for source, each in list(self.partitions.items()) if each.is_live)

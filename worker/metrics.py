@@ -17,7 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
 
-Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit"]
+Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
 PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window"]
 Output: TypeAlias = Literal["split", "snapshot", "prediction", "dead-letter"]
@@ -101,6 +101,19 @@ class Metrics:
             Counter("anabranch_records_produced", "Records produced.", ("type",), registry=registry)
         )
 
+        # Bytes of pages, manifests and tombstones written to the state topics.
+        self._state_written = Counter(
+            "anabranch_checkpoint_written_bytes", "Bytes written for checkpoints.", registry=registry
+        )
+        # Transactions that the log gave up and that were sent again; now and then one is normal.
+        self._aborted = Counter(
+            "anabranch_transactions_aborted", "Transactions aborted and sent again.", registry=registry
+        )
+        # Times that the group took partitions before their results were committed: the next owner makes these.
+        self._lost = Counter(
+            "anabranch_ownership_lost", "Transactions given up because a partition was lost.", registry=registry
+        )
+
         # Keys whose best split became another, each time; seen where the model looks after every event.
         self._splits_changed = _Children(
             Counter("anabranch_splits_changed", "Best splits changed.", ("model",), registry=registry)
@@ -149,6 +162,19 @@ class Metrics:
                 partition,
                 registry=registry,
             )
+        )
+        # Alert on its age: what a restart has to replay grows with it. Absent until the first one.
+        self._last_checkpoint = _Children(
+            Gauge(
+                "anabranch_last_checkpoint_timestamp_seconds",
+                "Unix time of the last complete checkpoint.",
+                partition,
+                registry=registry,
+            )
+        )
+        # What the last checkpoint is made of, written by it or by those before.
+        self._checkpoint_size = _Children(
+            Gauge("anabranch_checkpoint_bytes", "Size of the checkpointed state.", partition, registry=registry)
         )
         # Counts down to zero while a partition's models are rebuilt.
         self._restore = _Children(
@@ -235,6 +261,26 @@ class Metrics:
         """Note how many records are still to be read before a partition goes live."""
         self._restore[_labels(source)].set(remaining)
 
+    def wrote_state(self, written: int) -> None:
+        """Count bytes written for checkpoints in a transaction that was committed."""
+        self._state_written.inc(written)
+
+    def checkpointed(self, source: TopicPartition, now: float) -> None:
+        """Note when a complete checkpoint of a partition was committed (Unix time, seconds)."""
+        self._last_checkpoint[_labels(source)].set(now)
+
+    def copied(self, source: TopicPartition, size: int) -> None:
+        """Note how large the state is that is being written, in bytes."""
+        self._checkpoint_size[_labels(source)].set(size)
+
+    def aborted(self) -> None:
+        """Count a transaction that the log gave up and that is sent again."""
+        self._aborted.inc()
+
+    def lost(self) -> None:
+        """Count a transaction that was given up because a partition was lost."""
+        self._lost.inc()
+
     def size(self, model: str, *, keys: int, slots: int, examples: int, state_bytes: int) -> None:
         """Note the size of a model name, over all partitions of this worker."""
         self._keys[(model,)].set(keys)
@@ -249,7 +295,10 @@ class Metrics:
         """
         labels = _labels(source)
         self._consumed.forget(labels)
-        for gauges in (self._lag, self._offset, self._last_commit, self._restore):
+        for gauges in (
+            *(self._lag, self._offset, self._last_commit, self._restore),
+            *(self._last_checkpoint, self._checkpoint_size),
+        ):
             gauges.forget(labels)
 
 

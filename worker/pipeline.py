@@ -109,15 +109,15 @@ class Pipeline:
 
     # --- state
 
-    def arrays(self) -> list[dict[str, npt.NDArray[Any]]]:
+    def arrays(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
         """Return the whole state: the named arrays of each model, not copied."""
-        return [model.arrays() for model in self.models]
+        return {model.name: model.arrays() for model in self.models}
 
-    def restore(self, saved: Sequence[Mapping[str, npt.NDArray[Any]]]) -> None:
+    def restore(self, saved: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
         """Put models in place that have the state which `arrays` returned."""
         self.models = self._new_models()
-        for model, arrays in zip(self.models, saved, strict=True):
-            model.restore(arrays)
+        for model in self.models:
+            model.restore(saved[model.name])
 
 
 def _record(complaint: RecordFault | Refusal) -> int:

@@ -10,7 +10,8 @@ import structlog
 
 from worker.log.port import Log, Records, TopicPartition
 from worker.metrics import Metrics
-from worker.pipeline import Pipeline, Processed
+from worker.partition import Partition
+from worker.pipeline import Processed
 from worker.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
 from worker.transaction import Transaction
 
@@ -53,20 +54,47 @@ class Reporter:
 
     def entered(self, state: State) -> None:
         """Tell which state the worker is in now."""
+        if state == self._board.status.state and self._refresh_at:
+            return
         self._board.status = replace(self._board.status, tick=self._clock(), state=state)
         self._refresh_at = 0.0
         logger.info(state)
 
-    def assigned(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Tell from where partitions are read; their age counts from now, as if that had been committed now."""
-        for source, offset in positions.items():
-            self._metrics.committed(source, offset, self._wall_clock())
-            self._metrics.restoring(source, 0)
-
     def restored(self, source: TopicPartition, remaining: int) -> None:
-        """Tell how many offsets of a partition remain to be applied again."""
+        """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""
         self._metrics.restoring(source, remaining)
         self._board.status = replace(self._board.status, tick=self._clock())
+
+    def live(self, source: TopicPartition, offset: int) -> None:
+        """Tell from where a partition is read; its age counts from now, as if that had been committed now."""
+        self._metrics.committed(source, offset, self._wall_clock())
+        self._metrics.restoring(source, 0)
+        logger.info("live", topic=source.topic, partition=source.partition, offset=offset)
+
+    def dropped(self, source: TopicPartition) -> None:
+        """Tell that a partition is somebody else's now, who reports it from here on."""
+        self._metrics.forget(source)
+        logger.info("gave up", topic=source.topic, partition=source.partition)
+
+    def aborted(self, why: str) -> None:
+        """Tell that a transaction was given up by the log and is sent again."""
+        self._metrics.aborted()
+        logger.warning("transaction aborted, sending it again", why=why)
+
+    def lost(self, why: str) -> None:
+        """Tell that a transaction was given up because a partition is no longer owned."""
+        self._metrics.lost()
+        logger.warning("ownership lost, dropping what was not committed", why=why)
+
+    def waiting(self, what: str) -> None:
+        """Tell that the loop waits for the log, and is well."""
+        self._board.status = replace(self._board.status, tick=self._clock())
+        logger.warning("waiting", what=what)
+
+    def copied(self, source: TopicPartition, size: int, seconds: float) -> None:
+        """Tell that models were copied for a checkpoint, and for how long the loop stopped for it."""
+        self._metrics.took("checkpoint", seconds)
+        self._metrics.copied(source, size)
 
     def polled(self, seconds: float) -> None:
         """Tell how long a poll took that brought something."""
@@ -103,36 +131,42 @@ class Reporter:
         for topic, earliest in transaction.earliest.items():
             if earliest > 0:  # else the records have no timestamps
                 metrics.delivered(topic, now, earliest)
+        for source in transaction.checkpointed:
+            metrics.checkpointed(source, now)
+        if transaction.state:
+            metrics.wrote_state(
+                sum(len(key or b"") + len(value or b"") for _, _, key, value, *_ in transaction.state)
+            )
         kinds = [_TYPES[record.headers[0][1] or b""] for record in transaction.outputs]
         for kind in set(kinds):
             metrics.produced(kind, kinds.count(kind))  # type: ignore[arg-type]  # the values of `_TYPES`
 
-    def ticked(
-        self, log: Log, pipelines: Mapping[TopicPartition, Pipeline], positions: Mapping[TopicPartition, int]
-    ) -> None:
+    def ticked(self, log: Log, owned: Mapping[TopicPartition, Partition], *, is_ready: bool) -> None:
         """Tell that the loop is alive, and now and then how large everything is."""
+        self.entered("running" if is_ready else "restoring")
         now = self._clock()
         status = self._board.status
         if now >= self._refresh_at:
             self._refresh_at = now + _REFRESH_SECONDS
             partitions = tuple(
-                PartitionStatus(*source, position, log.watermarks(source).high)
-                for source, position in positions.items()
+                PartitionStatus(*source, partition.position, log.watermarks(source).high)
+                for source, partition in sorted(owned.items())
+                if partition.is_live
             )
             for topic, number, position, high in partitions:
                 self._metrics.position(TopicPartition(topic, number), position, high)
-            models = _sizes(pipelines)
+            models = _sizes(owned)
             for name, keys, slots, examples, size in models:
                 self._metrics.size(name, keys=keys, slots=slots, examples=examples, state_bytes=size)
             status = Status(now, status.state, partitions, models)
         self._board.status = replace(status, tick=now)
 
 
-def _sizes(pipelines: Mapping[TopicPartition, Pipeline]) -> tuple[ModelStatus, ...]:
+def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]:
     """Return the size of each model name, over all partitions."""
     sums: dict[str, ModelStatus] = {}
-    for pipeline in pipelines.values():
-        for model in pipeline.models:
+    for partition in owned.values():
+        for model in partition.pipeline.models:
             name, *numbers = model.status()
             before = sums.get(name, (name, 0, 0, 0, 0))
             sums[name] = ModelStatus(name, *(x + y for x, y in zip(before[1:], numbers, strict=True)))

@@ -1,93 +1,165 @@
-"""Start: rebuild every partition's models from what its group has committed, silently, then go live.
+"""Rebuild a partition's models as of the committed offset: from a checkpoint, and a silent replay from there.
 
-The models are a function of the records below the committed offset, so applying those again gives the
-state that the last committed transaction left, whatever became of the process that held it.
+The models are a function of the records below an offset, so applying those again gives the state that the
+last committed transaction left, whatever became of the process that held it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import Literal, NamedTuple
 
+from worker.checkpoint import Checkpointer, Saved, read_checkpoint
 from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.pipeline import Pipeline
+from worker.topics import moved_keys
 
-_BATCH = 5_000  # records at a time; results do not depend on it
+_BATCH = 2_000  # records at a time; results do not depend on it
+_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 
 
-def starting_offsets(log: Log, sources: Iterable[TopicPartition], note: str) -> dict[TopicPartition, int]:
-    """Return where each partition goes live: at the committed offset, else at the first record kept.
+class Expected(NamedTuple):
+    """What a restore is told."""
+
+    settings: str  # fingerprint of those that the worker runs with
+    partitions: int  # that the input topic has
+    start: Literal["earliest", "latest"]  # where to begin where nothing was ever committed
+
+
+class Start(NamedTuple):
+    """What a restore led to."""
+
+    offset: int  # where the partition goes live: the models hold all records below it
+    is_fresh: bool  # nothing was ever committed
+
+
+def restore(
+    log: Log,
+    pipeline: Pipeline,
+    checkpoints: Checkpointer | None,
+    expected: Expected,
+    clock: Callable[[], float],
+    patience: float = _PATIENCE,
+) -> Generator[int, None, Start]:
+    """Rebuild the models without writing or counting anything; yield how many offsets remain at each step.
 
     Parameters
     ----------
     log : Log
-        Whose group's offsets are looked up.
-    sources : iterable
-        The partitions.
-    note : str
-        What the offsets must have been committed with: the fingerprint of the settings.
+        Whose group's offset is looked up.
+    pipeline : Pipeline
+        An empty one.
+    checkpoints : Checkpointer, optional
+        Of the partition, a new one; None where no checkpoints are made.
+    expected : Expected
+        What must hold.
+    clock : callable
+        Seconds, monotonic.
+    patience : float
+        For how many seconds nothing may come before it is given up.
 
     Raises
     ------
     LogError
-        Where records below a committed offset are gone, or never were, or other settings made the results up
-        to there, so that the models cannot be rebuilt.
+        Where the models cannot be rebuilt as they were, with what to do about it.
     """
-    offsets = {}
-    for source in sources:
-        low, high = log.watermarks(source)
-        committed = log.committed(source)
-        if committed is not None and committed > high:
-            raise LogError(
-                f"{source.topic}/{source.partition}: expected the committed offset to be at most {high}, where "
-                f"the topic ends, got {committed}: this is not the topic that was read before; commit under "
-                "another group to start anew, or bring the topic back"
-            )
-        if committed is not None and low > 0:
-            raise LogError(
-                f"{source.topic}/{source.partition}: expected the records from offset 0 on, to rebuild the models "
-                f"up to the committed offset {committed}, but those below {low} are gone; commit under another "
-                "group to start anew from what is left, or bring the topic back"
-            )
-        if committed is not None and log.note(source) != note:
-            raise LogError(
-                f"{source.topic}/{source.partition}: expected the settings that the results up to offset "
-                f"{committed} came from ({log.note(source)[:12]}), got others ({note[:12]}); go back to those "
-                "or commit under another group to make all results anew with these"
-            )
-        offsets[source] = low if committed is None else committed
-    return offsets
+    source = pipeline.source
+    # First the offset: once it is stable, no transaction of a former owner can still end, and whatever such
+    # a one wrote to the state topic lies below the high watermark that is asked for next.
+    committed = log.committed(source)
+    saved = None
+    if checkpoints is not None:
+        saved = yield from read_checkpoint(log, checkpoints.target, clock, patience)
+    begin, end = _range(log, source, committed, saved, expected)
+    if checkpoints is not None and saved is not None:
+        for _ in checkpoints.adopt(saved):
+            yield end - begin
+        pipeline.restore(saved.models)
+    yield from _replay(log, pipeline, begin, end, clock, patience)
+    return Start(end, committed is None)
 
 
-def replay(
-    log: Log,
-    pipelines: Mapping[TopicPartition, Pipeline],
-    offsets: Mapping[TopicPartition, int],
-    progress: Callable[[TopicPartition, int], None],
-    stop: Callable[[], bool],
-) -> None:
-    """Apply the records below `offsets` without writing or counting anything.
+def _range(
+    log: Log, source: TopicPartition, committed: int | None, saved: Saved | None, expected: Expected
+) -> tuple[int, int]:
+    """Return from where to replay and where to go live."""
+    low, high = log.watermarks(source)
+    name = f"{source.topic}/{source.partition}"
+    if saved is not None:
+        _check(saved, name, committed, expected)
+    if committed is None:
+        begin = low if expected.start == "earliest" else high
+        return begin, begin
+    if committed > high:
+        raise LogError(
+            f"{name}: expected the committed offset to be at most {high}, where "
+            f"the topic ends, got {committed}: this is not the topic that was read before; commit under "
+            "another group to start anew, or bring the topic back"
+        )
+    if log.note(source) != expected.settings:
+        raise _other_settings(name, f"the results up to offset {committed}", log.note(source), expected.settings)
+    begin = 0 if saved is None else saved.record.offset
+    if low > begin and committed > begin:
+        raise LogError(
+            f"{name}: expected the records from offset {begin} on, to rebuild the models "
+            f"up to the committed offset {committed}, but those below {low} are gone; commit under another "
+            "group to start anew from what is left, or bring the topic back"
+        )
+    if committed < low:
+        raise LogError(
+            f"{name}: expected the records from the committed offset {committed} on, but those below {low} are "
+            "gone, unread: keep them for longer than a worker may be away (retention.ms); to go on without "
+            f"them, set the group's offset to {low} and commit under another group"
+        )
+    return begin, committed
 
-    Parameters
-    ----------
-    log : Log
-        Whose assignment is left at the end of the replay.
-    pipelines : mapping
-        Empty ones, of the partitions in `offsets`.
-    offsets : mapping
-        Where to stop, by partition.
-    progress : callable
-        Called with a partition and how many offsets remain, after each batch.
-    stop : callable
-        Says whether to give up, which leaves the pipelines half rebuilt.
-    """
-    for source, end in offsets.items():
-        position = log.watermarks(source).low
-        log.assign({source: position})
-        while position < end and not stop():
-            for records in log.poll(_BATCH, 0.25):
-                pipelines[source].process(_below(records, end))
-                position = records.next_offset
-                progress(source, max(0, end - position))
+
+def _check(saved: Saved, name: str, committed: int | None, expected: Expected) -> None:
+    """Raise where a checkpoint and the committed offset cannot belong together."""
+    record = saved.record
+    if record.partitions != expected.partitions:
+        raise LogError(f"{name}: {moved_keys(record.partitions, expected.partitions)}")
+    if record.settings != expected.settings:
+        raise _other_settings(
+            name, f"the checkpoint at offset {record.offset}", record.settings, expected.settings
+        )
+    if committed is None or committed < record.offset:
+        raise LogError(
+            f"{name}: expected a committed offset from {record.offset} on, where the last checkpoint is, got "
+            f"{'none' if committed is None else committed}: it was reset, or it expired while no worker ran "
+            "(offsets.retention.minutes); set it to where the results end, or start anew with another group and "
+            "an empty state topic"
+        )
+
+
+def _other_settings(name: str, what: str, came_from: str, now: str) -> LogError:
+    return LogError(
+        f"{name}: expected the settings that {what} came from ({came_from[:12]}), got others "
+        f"({now[:12]}); go back to those, or commit under another group to make all results anew with these"
+    )
+
+
+def _replay(
+    log: Log, pipeline: Pipeline, begin: int, end: int, clock: Callable[[], float], patience: float
+) -> Generator[int, None, None]:
+    """Apply the records from `begin` up to `end`."""
+    if begin >= end:
+        return
+    with closing(log.reader()) as reader:
+        reader.assign({pipeline.source: begin})
+        position, progress_at = begin, clock()
+        while position < end:
+            for records in reader.poll(_BATCH, 0.05):
+                if records.keys:
+                    pipeline.process(_below(records, end))
+                position, progress_at = records.next_offset, clock()
+            if clock() - progress_at > patience:
+                raise LogError(
+                    f"{pipeline.source.topic}/{pipeline.source.partition}: expected to read up to the committed "
+                    f"offset {end}, but nothing came behind {position} for {patience:.0f} s; is the broker well?"
+                )
+            yield max(0, end - position)
 
 
 def _below(records: Records, end: int) -> Records:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
@@ -80,22 +81,61 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class LogSettings(_Section):
-    """Where the topics are."""
+class SecretFile(_Section):
+    """A value that is kept in a file of its own."""
 
-    embedded: Path  # the embedded log's file; a relative path starts at the settings file
+    file: Path  # a relative path starts at the settings file
+
+    @field_validator("file")
+    @classmethod
+    def _from_the_settings(cls, path: Path, info: ValidationInfo) -> Path:
+        return _beside_the_file(path, info)
+
+
+class KafkaSettings(_Section):
+    """A Kafka cluster, and this worker's place in its group."""
+
+    bootstrap: Annotated[str, Field(min_length=1)]  # host:port, more after commas
+    # Tells the workers of a group apart and stays the same over restarts: group.instance.id, and part of the
+    # transactional.id. The host's name unless told otherwise; a StatefulSet's pods keep theirs.
+    instance: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    guarantee: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    properties: Mapping[str, bool | int | float | str | SecretFile] = {}  # of librdkafka, as they are called there
+
+    @property
+    def name(self) -> str:
+        """The instance, the default filled in."""
+        return self.instance or socket.gethostname()
+
+
+class LogSettings(_Section):
+    """Where the topics are: one of the two."""
+
+    kafka: KafkaSettings | None = None
+    embedded: Path | None = None  # the embedded log's file; a relative path starts at the settings file
 
     @field_validator("embedded")
     @classmethod
-    def _beside_the_file(cls, path: Path, info: ValidationInfo) -> Path:
-        return Path((info.context or {}).get("folder", "")) / path
+    def _from_the_settings(cls, path: Path | None, info: ValidationInfo) -> Path | None:
+        return None if path is None else _beside_the_file(path, info)
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.kafka is None) == (self.embedded is None):
+            raise expected("either kafka or embedded")
+        return self
+
+
+def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
+    return Path((info.context or {}).get("folder", "")) / path
 
 
 class TopicSettings(_Section):
-    """Where the results of one input topic go."""
+    """Where the results of one input topic go, and the checkpoints of its models."""
 
     output: TopicName | None = None  # <input>.out
     dead_letters: TopicName | None = None  # <input>.dead
+    state: TopicName | None = None  # <input>.state
 
 
 class EmitSettings(_Section):
@@ -170,6 +210,14 @@ class TransactionSettings(_Section):
     bytes: Annotated[int, Ge(1), Le(1 << 30)] = 8_000_000  # consumed
 
 
+class CheckpointSettings(_Section):
+    """When a partition's state is written to the state topic, at whichever comes first, and how fast."""
+
+    interval_ms: Annotated[int, Ge(1), Le(86_400_000)] = 60_000
+    records: Annotated[int, Ge(1), Le(1 << 40)] = 1_000_000  # consumed: as many are replayed at most
+    bytes_per_second: Annotated[int, Ge(1_000), Le(1 << 40)] = 20_000_000
+
+
 class MetricsSettings(_Section):
     """The page of metrics, health and status."""
 
@@ -186,10 +234,16 @@ class LoggingSettings(_Section):
 
 
 class Route(NamedTuple):
-    """Where the results of an input topic go, defaults filled in."""
+    """Where the results of an input topic go and its checkpoints, defaults filled in."""
 
     output: str
     dead_letters: str
+    state: str
+
+    @property
+    def results(self) -> tuple[str, str]:
+        """The topics that the results and the dead letters go to."""
+        return self.output, self.dead_letters
 
 
 class Settings(_Section):
@@ -200,7 +254,9 @@ class Settings(_Section):
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
     models: Annotated[Mapping[ModelName, SplitSettings], Field(min_length=1)]
     bounds: Bounds = Bounds()
+    start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
     transaction: TransactionSettings = TransactionSettings()
+    checkpoint: CheckpointSettings | None = CheckpointSettings()
     metrics: MetricsSettings = MetricsSettings()
     logging: LoggingSettings = LoggingSettings()
 
@@ -210,7 +266,11 @@ class Settings(_Section):
         routes = {}
         for source in sorted({model.input for model in self.models.values()}):
             topic = self.topics.get(source, TopicSettings())
-            routes[source] = Route(topic.output or f"{source}.out", topic.dead_letters or f"{source}.dead")
+            routes[source] = Route(
+                topic.output or f"{source}.out",
+                topic.dead_letters or f"{source}.dead",
+                topic.state or f"{source}.state",
+            )
         return routes
 
     @field_validator("metrics", mode="before")
@@ -220,7 +280,7 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if found := [*_topic_conflicts(self), *_class_conflicts(self)]:
+        if found := [*_topic_conflicts(self), *_class_conflicts(self), *_start_conflicts(self)]:
             raise conflicting(found)
         return self
 
@@ -246,7 +306,7 @@ def _topic_conflicts(settings: Settings) -> Iterator[Conflict]:
             taken.setdefault(topic, f"the {_USES[use]} of '{source}'")
 
 
-_USES = {"output": "results", "dead_letters": "dead letters"}
+_USES = {"output": "results", "dead_letters": "dead letters", "state": "checkpoints"}
 
 
 def _location_of(settings: Settings, source: str, use: str) -> tuple[Location, str]:
@@ -265,6 +325,12 @@ def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
                 yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
+
+
+def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield a start that could not be found again: only a checkpoint tells what was left out."""
+    if settings.start == "latest" and settings.checkpoint is None:
+        yield Conflict(("start",), "'earliest' where checkpoint is null", settings.start)
 
 
 def load(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -302,8 +368,8 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
 def fingerprint(settings: Settings) -> str:
     """Return a digest of all that the bytes of the outputs depend on: the models and the bounds.
 
-    Left out are where results go and how the worker is run: topics, group, log, transaction, metrics and
-    logging.
+    Left out are where results go and how the worker is run: topics, group, log, start, transaction,
+    checkpoint, metrics and logging.
     """
     relevant = settings.model_dump(mode="json", include={"models", "bounds"})
     for model in relevant["models"].values():

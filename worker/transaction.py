@@ -1,8 +1,9 @@
-"""What has been processed and not yet committed: outputs and offsets, written together or not at all."""
+"""What has been processed and not yet committed: outputs, state and offsets, written together or not at all."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from worker.log.port import Log, OutRecord, Records, TopicPartition
 from worker.settings import TransactionSettings
@@ -14,6 +15,8 @@ class Transaction:
     def __init__(self, limits: TransactionSettings) -> None:
         self._limits = limits
         self.outputs: list[OutRecord] = []
+        self.state: list[OutRecord] = []  # of checkpoints
+        self.checkpointed: list[TopicPartition] = []  # whose checkpoints are complete with it
         self.offsets: dict[TopicPartition, int] = {}  # the next one to be read, by input partition
         self.earliest: dict[str, int] = {}  # least record timestamp, by input topic
         self.records = 0  # consumed
@@ -21,14 +24,18 @@ class Transaction:
         self.due_at = math.inf  # on the clock of `add`
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self.offsets
+
+    @property
     def room(self) -> int:
         """How many records may still be consumed before it is due."""
         return self._limits.records - self.records
 
-    def add(self, records: Records, outputs: list[OutRecord], now: float) -> None:
+    def add(self, records: Records, outputs: Sequence[OutRecord], now: float) -> None:
         """Take in a batch and what it led to."""
-        if not self.records:
-            self.due_at = now + self._limits.interval_ms / 1000
+        self._begin(now)
         topic = records.source.topic
         earliest = int(records.timestamps.min())
         self.earliest[topic] = min(earliest, self.earliest.get(topic, earliest))
@@ -37,10 +44,24 @@ class Transaction:
         self.records += len(records.values)
         self._bytes += sum(len(value) for value in records.values if value is not None)
 
+    def add_state(
+        self, source: TopicPartition, offset: int, state: Sequence[OutRecord], now: float, *, completes: bool
+    ) -> None:
+        """Take in records of a partition's checkpoint, with its offset: only its owner can commit that."""
+        self._begin(now)
+        if completes:
+            self.checkpointed.append(source)
+        self.state += state
+        self.offsets[source] = offset
+
+    def _begin(self, now: float) -> None:
+        if self.is_empty:
+            self.due_at = now + self._limits.interval_ms / 1000
+
     def is_due(self, now: float) -> bool:
         """Return whether it should be committed now."""
-        return self.records > 0 and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
+        return not self.is_empty and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
 
     def commit(self, log: Log, note: str) -> None:
-        """Write outputs and offsets; on an error neither is written, and the transaction may be tried again."""
-        log.commit(self.outputs, self.offsets, note)
+        """Write outputs, state and offsets; on an error none is written, and it may be tried again."""
+        log.commit([*self.outputs, *self.state], self.offsets, note)

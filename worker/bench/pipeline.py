@@ -136,8 +136,8 @@ def _filled(path: Path, form: str, events: int, keys: int) -> None:
 def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int]]) -> dict[str, Any]:
     seconds = statistics.median(taken for taken, _, _ in runs)
     _, worker, written = runs[-1]
-    (pipeline,) = worker.pipelines.values()
-    status = pipeline.models[0].status()
+    (partition,) = worker.partitions.values()
+    status = partition.pipeline.models[0].status()
     return {
         "bench": "pipeline",
         "form": form,

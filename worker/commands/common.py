@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from worker import logs
 from worker.http import Pages, Server, ServerError
+from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError
 from worker.loop import Worker
 from worker.metrics import Metrics
@@ -68,6 +69,14 @@ def clear_errors() -> Iterator[None]:
 def configure_logs(settings: Settings) -> None:
     """Send the logs to standard error as the settings say."""
     logs.configure(settings.logging.level, settings.logging.format, sys.stderr)
+
+
+@contextmanager
+def open_log(settings: Settings) -> Iterator[Log]:
+    """Open the log that the settings name."""
+    assert settings.log.embedded is not None
+    with EmbeddedLog(settings.log.embedded, group=settings.group, create=False) as log:
+        yield log
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def replay(
         _replay(log, settings, restore_every)
         if golden is None:
             return
-        topics = [topic for route in settings.routes.values() for topic in route]
+        topics = [topic for route in settings.routes.values() for topic in route.results]
         with EmbeddedLog(golden, create=False) as wanted:
             difference = first_difference(wanted, log, topics)
     if difference:
@@ -75,7 +75,8 @@ def replay(
 
 
 def _replay(log: EmbeddedLog, settings: Settings, restore_every: int | None) -> None:
-    quiet = settings.model_copy(update={"metrics": settings.metrics.model_copy(update={"port": None})})
+    unseen = settings.metrics.model_copy(update={"port": None})
+    quiet = settings.model_copy(update={"metrics": unseen, "checkpoint": None})
     total = sum(
         log.watermarks(TopicPartition(topic, number)).high
         for topic in settings.routes
@@ -106,5 +107,10 @@ def _replay(log: EmbeddedLog, settings: Settings, restore_every: int | None) -> 
 
 def _save_and_restore(worker: Worker) -> None:
     """Give every model a twin that has only its saved arrays, and go on with that."""
-    for pipeline in worker.pipelines.values():
-        pipeline.restore([{name: array.copy() for name, array in saved.items()} for saved in pipeline.arrays()])
+    for partition in worker.partitions.values():
+        partition.pipeline.restore(
+            {
+                model: {name: array.copy() for name, array in arrays.items()}
+                for model, arrays in partition.pipeline.arrays().items()
+            }
+        )

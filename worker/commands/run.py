@@ -10,12 +10,12 @@ import structlog
 from worker.commands.common import (
     clear_errors,
     configure_logs,
+    open_log,
     read_settings,
     settings_argument,
     until_signalled,
     worker_on,
 )
-from worker.log.embedded import EmbeddedLog
 
 
 @click.command()
@@ -24,13 +24,13 @@ from worker.log.embedded import EmbeddedLog
 def run(settings_file: Path, until_end: bool) -> None:
     """Consume the input topics and write splits until SIGTERM or SIGINT.
 
-    On start the models are rebuilt from what the group has committed. On a signal the open transaction is
-    committed and the worker ends with exit code 0.
+    On start the models are rebuilt as of what the group has committed. On a signal the open transaction is
+    committed, a checkpoint is left for the next start, and the worker ends with exit code 0.
     """
     settings = read_settings(settings_file)
     configure_logs(settings)
     logger = structlog.get_logger("anabranch")
-    with clear_errors(), EmbeddedLog(settings.log.embedded, group=settings.group, create=False) as log:
+    with clear_errors(), open_log(settings) as log:
         with until_signalled() as stop, worker_on(log, settings) as (worker, url):
             logger.info("starting", settings=str(settings_file), page=url)
             worker.run(stop, until_end=until_end)

@@ -69,9 +69,10 @@ def tail(log: EmbeddedLog, ends: Mapping[TopicPartition, int], wanted: Filter, l
 
 def coming(log: EmbeddedLog, ends: Mapping[TopicPartition, int], wanted: Filter) -> Iterator[Record]:
     """Yield the records from the ends on as they are written, for ever."""
-    log.assign(ends)
+    reader = log.reader()
+    reader.assign(ends)
     while True:
-        for records in log.poll(READ_RECORDS, POLL_SECONDS):
+        for records in reader.poll(READ_RECORDS, POLL_SECONDS):
             yield from filter(wanted.wants, _rows(records))
 
 

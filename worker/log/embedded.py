@@ -7,16 +7,14 @@ port: committed offsets and outputs are written together or not at all, and are 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from worker.log.port import LogError, OutRecord, Records, TopicPartition, Watermarks
-from worker.log.storage import OFFSET_BITS, LogFile, Partition, pack_rows
-
-POLL_SECONDS = 0.02  # between two looks at a log that had nothing; a look costs some 10 us a partition
+from worker.log.embedded_reader import EmbeddedReader, Files, name
+from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
+from worker.log.rows import OFFSET_BITS, pack_rows
+from worker.log.storage import LogFile, Partition
 
 
 class EmbeddedLog:
@@ -42,7 +40,10 @@ class EmbeddedLog:
     Notes
     -----
     Any number of processes may read while one writes; writers take turns. Offsets have no gaps,
-    except where `record` kept those of the log that was recorded.
+    except where `record` kept those of the log that was recorded, and in compacted topics.
+
+    There is no protocol that shares partitions out: each member of a group owns all of them, and of two
+    members the one that commits too late is told to end.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class EmbeddedLog:
             for recording in recordings:
                 recording.close()
             raise
-        self._files = [self._own, *recordings]  # in the order in which a topic is looked for
+        self._files = Files([self._own, *recordings])
+        self._started = EmbeddedReader(self._files)
+        self._owned: dict[TopicPartition, int] | None = None
+        self._replaced = False  # by another member of the group
         self._group = group
         self._committed: dict[TopicPartition, int | None] = {}  # as last seen
-        self._positions: dict[TopicPartition, int] = {}  # in the order of whose turn it is
 
     def __enter__(self) -> Self:
         return self
@@ -76,17 +79,18 @@ class EmbeddedLog:
 
     def topics(self) -> dict[str, int]:
         """Return the number of partitions of each topic, in the order of the names."""
-        counts: dict[str, int] = {}
-        for file in reversed(self._files):
-            counts |= file.topics()
-        return dict(sorted(counts.items()))
+        return self._files.topics()
 
     def partitions(self, topic: str) -> int | None:
         """Return how many partitions the topic has, None where there is no such topic."""
         return self.topics().get(topic)
 
-    def create_topic(self, topic: str, partitions: int) -> None:
-        """Create a topic; raise `LogError` where it exists with another number of partitions.
+    def is_compacted(self, topic: str) -> bool:
+        """Return whether the log keeps only the last record of each key of this topic."""
+        return self._files.find(TopicPartition(topic, 0)).file.is_compacted(topic)
+
+    def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:
+        """Create a topic; raise `LogError` where it exists with another number of partitions, or not compacted.
 
         A topic that only the recording holds is made anew, empty, in the log's own file.
         """
@@ -99,6 +103,10 @@ class EmbeddedLog:
                     f"topic {topic!r} was to have {partitions} partitions, but it exists with {count}; "
                     f"ask for {count}, or use another topic"
                 )
+            if compacted and topic not in self._own.topics():
+                self._own.compact(topic)
+            if compacted and not self._own.is_compacted(topic):
+                raise LogError(f"topic {topic!r} was to be compacted, but it exists and is not; use another topic")
             self._own.query_many(
                 "INSERT OR IGNORE INTO partitions (topic, number) VALUES (?, ?)",
                 [(topic, number) for number in range(partitions)],
@@ -106,7 +114,7 @@ class EmbeddedLog:
 
     def watermarks(self, source: TopicPartition) -> Watermarks:
         """Return the low and high watermark of a partition."""
-        partition = self._find(source)
+        partition = self._files.find(source)
         return Watermarks(partition.low, partition.high)
 
     def committed(self, source: TopicPartition) -> int | None:
@@ -125,81 +133,79 @@ class EmbeddedLog:
         )
         return rows[0] if rows else (None, "")
 
-    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Read these partitions from these offsets from now on, and no others.
+    def reader(self) -> EmbeddedReader:
+        """Return a reader of its own positions."""
+        return EmbeddedReader(self._files)
 
-        Raises
-        ------
-        LogError
-            Where a partition is unknown or a position lies outside its watermarks; then the
-            assignment stays what it was.
+    def join(self, topics: Collection[str], leaving: Callable[[], None]) -> None:  # noqa: ARG002
+        """Become the owner of all partitions of these topics. `leaving` is never called: nothing takes them away.
+
+        Raises `LogError` where a topic is unknown.
         """
-        with self._snapshot():
-            for source, position in positions.items():
-                _check_position(self._find(source), position)
-        self._positions = dict(positions)
+        owned: dict[TopicPartition, int] = {}
+        for topic in topics:
+            self._files.find(TopicPartition(topic, 0))
+            owned |= {TopicPartition(topic, number): 1 for number in range(self.topics()[topic])}
+        self._owned = owned
+
+    @property
+    def owned(self) -> Mapping[TopicPartition, int] | None:
+        """The partitions of the topics joined, each with the number 1; None before that."""
+        return self._owned
+
+    def start(self, source: TopicPartition, offset: int) -> None:
+        """Read an owned partition from this offset on.
+
+        Raises `LogError` where it is not owned, or the offset lies outside its watermarks.
+        """
+        if source not in (self._owned or ()):
+            raise LogError(f"{source.topic}/{source.partition} was to be read, but is not owned; join its topic")
+        self._started.seek(source, offset)
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions from these offsets from now on, and no others, as `EmbeddedReader.assign` does."""
+        self._started.assign(positions)
 
     def poll(self, limit: int, timeout: float) -> list[Records]:
-        """Return up to `limit` committed records of the assigned partitions; wait up to `timeout` s for one.
+        """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one.
 
-        The partitions that have records share the limit evenly, and those that were served go to the
-        end of the queue. An empty list: nothing came.
+        Raises `LogError` where another member of the group has taken over: there is nothing to wait for.
         """
-        deadline = time.monotonic() + timeout
-        while True:
-            batch = self._take(limit)
-            left = deadline - time.monotonic()
-            if batch or left <= 0:
-                return batch
-            time.sleep(min(POLL_SECONDS, left))
-
-    def _take(self, limit: int) -> list[Records]:
-        taken: list[Records] = []
-        with self._snapshot():
-            ready = [found for found in map(self._find, self._positions) if self._behind(found)]
-            for turn, partition in enumerate(ready):
-                share = -(-limit // (len(ready) - turn))  # rounded up, so that a small limit serves someone
-                if share <= 0:
-                    break
-                records = partition.file.read(partition, self._positions[partition.source], share)
-                limit -= len(records.keys)
-                taken.append(records)
-        for records in taken:
-            del self._positions[records.source]
-            self._positions[records.source] = records.next_offset
-        return taken
-
-    def _behind(self, partition: Partition) -> bool:
-        position = self._positions[partition.source]
-        _check_position(partition, position)
-        return position < partition.high
+        if self._replaced:
+            raise LogError(f"another worker of the group {self._group!r} is running on this log; stop one of them")
+        return self._started.poll(limit, timeout)
 
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
         Raises
         ------
+        OwnershipLost
+            Where another member of the group has committed one of the offsets since this one last asked or
+            committed; where the log has joined the group and does not own one of them.
         LogError
-            Where a topic or partition is unknown, or a timestamp is below 1; where another worker of the group
-            has committed one of the offsets since this one last asked or committed.
+            Where a topic or partition is unknown, a timestamp is below 1, or a record of a compacted topic has
+            no key.
         """
         with self._own.writing():
             self._own.append(outputs)
             for source in offsets:
-                self._find(source)
-                self._check_alone(source)
+                self._files.find(source)
+                self._check_owned(source)
             self._own.query_many(
                 "INSERT OR REPLACE INTO offsets (grp, topic, number, next_offset, note) VALUES (?, ?, ?, ?, ?)",
                 [(self._group, *source, offset, note) for source, offset in offsets.items()],
             )
         self._committed |= offsets
 
-    def _check_alone(self, source: TopicPartition) -> None:
-        """Refuse to go on where somebody else has: this log has no groups that share partitions out."""
+    def _check_owned(self, source: TopicPartition) -> None:
+        if self._owned is not None and source not in self._owned:
+            raise OwnershipLost(f"{name(source)} was to be committed, but is not owned; join its topic")
         expected, found = self._committed.get(source), self._stored(source)[0]
         if source in self._committed and expected != found:
-            raise LogError(
-                f"{_name(source)}: expected the committed offset of group {self._group!r} to be {expected}, as "
+            self._replaced = True
+            raise OwnershipLost(
+                f"{name(source)}: expected the committed offset of group {self._group!r} to be {expected}, as "
                 f"this worker left it, found {found}: another worker of the group is running; stop one of them"
             )
 
@@ -221,21 +227,21 @@ class EmbeddedLog:
             offsets = [*records.offsets.tolist(), records.next_offset]
             if offsets[0] < partition.high or records.next_offset >> OFFSET_BITS:
                 raise LogError(
-                    f"offsets {offsets[0]} to {records.next_offset} of {_name(partition.source)} "
+                    f"offsets {offsets[0]} to {records.next_offset} of {name(partition.source)} "
                     f"were to be recorded; expected none below {partition.high}, where the recording ends, "
                     f"and none above 2^{OFFSET_BITS}; record into a new file"
                 )
             low = partition.low if partition.low < partition.high else offsets[0]
-            self._own.insert(pack_rows(partition, records))
+            self._own.insert(pack_rows(partition.id, records))
             self._own.query(
                 "UPDATE partitions SET low = ?, high = ? WHERE id = ?",
                 (low, records.next_offset, partition.id),
             )
 
     def read(self, source: TopicPartition, start: int, limit: int) -> Records:
-        """Return up to `limit` records from offset `start` on, whatever is assigned; perhaps none."""
-        with self._snapshot():
-            partition = self._find(source)
+        """Return up to `limit` records from offset `start` on, whatever is being polled; perhaps none."""
+        with self._files.snapshot():
+            partition = self._files.find(source)
             return partition.file.read(partition, max(start, partition.low), limit)
 
     def truncate(self, source: TopicPartition, low: int) -> None:
@@ -244,48 +250,18 @@ class EmbeddedLog:
             partition = self._find_own(source)
             if low > partition.high:
                 raise LogError(
-                    f"{_name(source)} was to be cut below offset {low}; "
+                    f"{name(source)} was to be cut below offset {low}; "
                     f"expected at most {partition.high}, where it ends"
                 )
-            first = partition.id << OFFSET_BITS
-            self._own.query("DELETE FROM records WHERE id >= ? AND id < ?", (first, first + low))
-            self._own.query("UPDATE partitions SET low = max(low, ?) WHERE id = ?", (low, partition.id))
+            self._own.forget(partition, low)
 
     def close(self) -> None:
         """Give back the files. Closing twice is harmless."""
-        for file in self._files:
-            file.close()
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        # Else a cut between the look at the watermarks and the read would pass for a gap.
-        with ExitStack() as stack:
-            for file in self._files:
-                stack.enter_context(file.reading())
-            yield
-
-    def _find(self, source: TopicPartition) -> Partition:
-        for file in self._files:
-            partition = file.partition(source)
-            if partition is not None:
-                return partition
-        raise LogError(" and ".join(f"{file.path}: {file.unknown(source)}" for file in self._files))
+        self._owned = None
+        self._files.close()
 
     def _find_own(self, source: TopicPartition) -> Partition:
         partition = self._own.partition(source)
         if partition is None:
             raise LogError(f"{self._own.path}: {self._own.unknown(source)}")
         return partition
-
-
-def _check_position(partition: Partition, position: int) -> None:
-    if not partition.low <= position <= partition.high:
-        raise LogError(
-            f"{_name(partition.source)} was to be read from offset {position}; expected one between its low "
-            f"watermark {partition.low} (older records are gone) and its high watermark {partition.high}; "
-            "start from one of these"
-        )
-
-
-def _name(source: TopicPartition) -> str:
-    return f"{source.topic}/{source.partition}"

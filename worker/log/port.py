@@ -7,7 +7,7 @@ lists and arrays, never one object per record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -59,19 +59,49 @@ class OutRecord(NamedTuple):
     timestamp: int  # ms since the epoch, at least 1
 
 
+class Reader(Protocol):
+    """Reads partitions of its own choice. It belongs to no group and commits nothing."""
+
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions from these offsets from now on, and no others.
+
+        Raises `LogError` where a partition is unknown or a position lies outside its watermarks.
+        """
+        ...
+
+    def poll(self, limit: int, timeout: float) -> list[Records]:
+        """Return up to `limit` committed records of the assigned partitions; wait up to `timeout` s for one.
+
+        Partitions take turns, so that a full one cannot starve the rest. An empty list: nothing came.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what the reader holds. Closing twice is harmless."""
+        ...
+
+
 class Log(Protocol):
-    """What the worker needs of a log. One thread owns it; no method is called from two threads."""
+    """What the worker needs of a log. One thread owns it; no method is called from two threads.
+
+    A member of a group is given partitions and loses them again, both inside `poll`. What it was given is
+    read only once the member says from where: `start`.
+    """
 
     def partitions(self, topic: str) -> int | None:
         """Return how many partitions the topic has, None where there is no such topic."""
         ...
 
-    def create_topic(self, topic: str, partitions: int) -> None:
+    def is_compacted(self, topic: str) -> bool:
+        """Return whether the log keeps only the last record of each key of this topic."""
+        ...
+
+    def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:
         """Create a topic; raise `LogError` where it exists with another number of partitions."""
         ...
 
     def watermarks(self, source: TopicPartition) -> Watermarks:
-        """Return the low and high watermark of a partition."""
+        """Return the low and high watermark of a partition, open transactions included."""
         ...
 
     def committed(self, source: TopicPartition) -> int | None:
@@ -82,12 +112,39 @@ class Log(Protocol):
         """Return the note that was committed with the offset, an empty one where there is none."""
         ...
 
-    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Read these partitions from these offsets from now on, and no others."""
+    def reader(self) -> Reader:
+        """Return a reader of its own positions; the caller closes it."""
+        ...
+
+    def join(self, topics: Collection[str], leaving: Callable[[], None]) -> None:
+        """Become a member of the group that reads these topics; partitions come in later polls.
+
+        Parameters
+        ----------
+        topics : collection of str
+            Topics that exist.
+        leaving : callable
+            Called inside `poll` before partitions are given away, while they can still be committed. Not
+            called for partitions that are already lost. What it raises, `poll` raises.
+        """
+        ...
+
+    @property
+    def owned(self) -> Mapping[TopicPartition, int] | None:
+        """The partitions that the group has given to this member, each with the number of the assignment.
+
+        None while the group shares them out anew, also before the first time: nothing can be committed then.
+        The number is another one after each time that a partition was taken and given, even to the same
+        member: somebody else may have had it in between.
+        """
+        ...
+
+    def start(self, source: TopicPartition, offset: int) -> None:
+        """Read an owned partition from this offset on."""
         ...
 
     def poll(self, limit: int, timeout: float) -> list[Records]:
-        """Return up to `limit` committed records of the assigned partitions; wait up to `timeout` s for one.
+        """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one.
 
         Partitions take turns, so that a full one cannot starve the rest. An empty list: nothing came.
         """
@@ -96,15 +153,31 @@ class Log(Protocol):
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
-        The note is kept with each of the offsets. Where another reader of the group has committed an offset
-        since this one last asked or committed, nothing is written: `LogError`.
+        The note is kept with each of the offsets.
+
+        Raises
+        ------
+        CommitAborted
+            Nothing was written, and the same call may be made again.
+        OwnershipLost
+            Nothing was written: one of the offsets is no longer this member's to commit.
+        LogError
+            Nothing was written, and trying again would not help.
         """
         ...
 
     def close(self) -> None:
-        """Give back what the log holds. Closing twice is harmless."""
+        """Leave the group and give back what the log holds. Closing twice is harmless."""
         ...
 
 
 class LogError(Exception):
     """The log refused or failed; the message says what was expected, what came and what to do."""
+
+
+class CommitAborted(LogError):
+    """The transaction was given up by the log, whole; the writer is still the owner and may send it again."""
+
+
+class OwnershipLost(LogError):
+    """The group has given a partition to somebody else; what was to be committed for it is theirs to make."""

@@ -1,7 +1,4 @@
-"""The SQLite file under the embedded log: its schema, its transactions, and how records are laid out.
-
-A record's row id is ``partition id << 40 | offset``, so the records of a partition lie next to each
-other in one B-tree: reading on from an offset is one range scan, without an index and without a sort.
+"""The SQLite file under the embedded log: its schema, its transactions, what is read and written at a time.
 
 The file is put into write-ahead mode by the first write and taken out of it on close. So a log that
 is only read is not changed by a byte, and a log at rest is one plain file that can be copied, checked
@@ -18,15 +15,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgpack
-import numpy as np
 
-from worker.log.port import Headers, LogError, OutRecord, Records, TopicPartition
+from worker.log.compaction import COMPACTION_SCHEMA, Superfluous
+from worker.log.port import LogError, OutRecord, Records, TopicPartition
+from worker.log.rows import OFFSET_BITS, Row, unpack_rows
 
 APPLICATION_ID = 0x616E6162  # "anab", in the header of every log file
-SCHEMA_VERSION = 1
+PLAIN_VERSION = 1  # of a file without compacted topics
+COMPACTED_VERSION = 2  # of a file that has had one
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
 READ_BYTES = 32 << 20  # of values, after which one read stops, so that large records do not fill the memory
-OFFSET_BITS = 40  # 10^12 offsets in a partition and 2^23 partitions fit a signed 64-bit row id
 
 SCHEMA = """
 CREATE TABLE partitions (
@@ -49,7 +47,6 @@ CREATE TABLE offsets (
 """
 
 Mode: TypeAlias = Literal["ro", "rw", "rwc"]  # read only; an existing file; create it where there is none
-Row: TypeAlias = tuple[int, int, bytes | None, bytes | None, bytes | None]  # a row of `records`
 
 
 class Partition(NamedTuple):
@@ -112,10 +109,13 @@ class LogFile:
         with self.writing():
             if not self._is_blank():  # another process was faster
                 return
-            for statement in SCHEMA.split(";"):
-                self.query(statement)
+            self._extend(SCHEMA, PLAIN_VERSION)
             self.query(f"PRAGMA application_id = {APPLICATION_ID}")
-            self.query(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _extend(self, schema: str, version: int) -> None:
+        for statement in schema.split(";"):
+            self.query(statement)
+        self.query(f"PRAGMA user_version = {version}")
 
     def _check(self) -> None:
         if self._pragma("application_id") != APPLICATION_ID:
@@ -123,9 +123,9 @@ class LogFile:
                 f"{self.path}: expected a log file, found an SQLite file of another kind; check the path"
             )
         version = self._pragma("user_version")
-        if version > SCHEMA_VERSION:
+        if version > COMPACTED_VERSION:
             raise LogError(
-                f"{self.path}: expected a log file of schema version {SCHEMA_VERSION} or older, "
+                f"{self.path}: expected a log file of schema version {COMPACTED_VERSION} or older, "
                 f"found version {version}; open it with a newer Anabranch"
             )
 
@@ -183,6 +183,19 @@ class LogFile:
         rows = self.query("SELECT id, low, high FROM partitions WHERE topic = ? AND number = ?", tuple(source))
         return Partition(self, source, *rows[0]) if rows else None
 
+    def is_compacted(self, topic: str) -> bool:
+        """Return whether only the last record of each key of the topic is kept."""
+        return self._may_compact() and bool(self.query("SELECT 1 FROM compacted WHERE topic = ?", (topic,)))
+
+    def compact(self, topic: str) -> None:
+        """Keep only the last record of each key from now on, of a topic that has none yet; inside `writing`."""
+        if not self._may_compact():
+            self._extend(COMPACTION_SCHEMA, COMPACTED_VERSION)
+        self.query("INSERT OR IGNORE INTO compacted (topic) VALUES (?)", (topic,))
+
+    def _may_compact(self) -> bool:
+        return self._pragma("user_version") >= COMPACTED_VERSION
+
     def read(self, partition: Partition, start: int, limit: int) -> Records:
         """Return up to `limit` records from offset `start` on, below the high watermark in `partition`.
 
@@ -206,7 +219,7 @@ class LogFile:
             next_offset = max(start, partition.high)  # all is read, even where the last offsets are a gap
         else:
             next_offset = rows[-1][0] - first + 1 if rows else start
-        return _columns(partition, rows, next_offset)
+        return unpack_rows(partition.id, partition.source, rows, next_offset)
 
     def append(self, records: Iterable[OutRecord]) -> int:
         """Write records at the ends of their partitions, inside `writing`, and return how many."""
@@ -237,8 +250,32 @@ class LogFile:
         return sum(grown.values())
 
     def insert(self, rows: Iterable[Row]) -> None:
-        """Write rows of `records`, inside `writing`; the caller keeps the watermarks."""
-        self.query_many("INSERT INTO records (id, timestamp, key, value, headers) VALUES (?, ?, ?, ?, ?)", rows)
+        """Write rows of `records`, inside `writing`; the caller keeps the watermarks.
+
+        Raises `LogError` where a row of a compacted topic has no key.
+        """
+        sql = "INSERT INTO records (id, timestamp, key, value, headers) VALUES (?, ?, ?, ?, ?)"
+        compacted = self._compacted_partitions()
+        if not compacted:
+            self.query_many(sql, rows)
+            return
+        superfluous = Superfluous(compacted)
+        self.query_many(sql, superfluous.watch(rows))
+        for statement, parameters in superfluous.statements():
+            self.query_many(statement, parameters)
+
+    def forget(self, partition: Partition, low: int) -> None:
+        """Drop the records of a partition below an offset, inside `writing`; the watermark follows."""
+        first = partition.id << OFFSET_BITS
+        self.query("DELETE FROM records WHERE id >= ? AND id < ?", (first, first + low))
+        if self._may_compact():
+            self.query("DELETE FROM latest WHERE partition = ? AND id < ?", (partition.id, first + low))
+        self.query("UPDATE partitions SET low = max(low, ?) WHERE id = ?", (low, partition.id))
+
+    def _compacted_partitions(self) -> dict[int, str]:
+        if not self._may_compact():
+            return {}
+        return dict(self.query("SELECT id, topic FROM partitions JOIN compacted USING (topic)"))
 
     def unknown(self, source: TopicPartition) -> str:
         """Return what to tell a person who named a partition that is not there."""
@@ -255,36 +292,6 @@ class LogFile:
                 self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
-
-
-def pack_rows(partition: Partition, records: Records) -> Iterator[Row]:
-    """Yield the rows that hold `records` in `partition`, offsets kept."""
-    first = partition.id << OFFSET_BITS
-    pack = msgpack.Packer().pack
-    columns = (records.offsets.tolist(), records.timestamps.tolist(), records.keys, records.values)
-    for offset, timestamp, key, value, headers in zip(*columns, records.headers, strict=True):
-        yield first | offset, timestamp, key, value, pack(headers) if headers else None
-
-
-def _columns(partition: Partition, rows: list[Row], next_offset: int) -> Records:
-    ids, timestamps, keys, values, packed = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    return Records(
-        source=partition.source,
-        offsets=np.array(ids, dtype=np.int64) - (partition.id << OFFSET_BITS),
-        timestamps=np.array(timestamps, dtype=np.int64),
-        keys=keys,
-        values=values,
-        # Events seldom have headers, so the usual column is made without a look at each record.
-        headers=[_unpacked(each) for each in packed] if any(packed) else ((),) * len(packed),
-        next_offset=next_offset,
-    )
-
-
-def _unpacked(packed: bytes | None) -> Headers:
-    if packed is None:
-        return ()
-    headers: Headers = msgpack.unpackb(packed, use_list=False)
-    return headers
 
 
 def _explain(path: Path, error: sqlite3.Error) -> str:

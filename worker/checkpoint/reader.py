@@ -1,0 +1,188 @@
+"""The newest valid checkpoint of a partition, from the records of the state topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from worker.checkpoint.keys import (
+    DIGEST_BYTES,
+    SCHEMA,
+    ArrayEntry,
+    CheckpointRecord,
+    Key,
+    Manifest,
+    digest,
+    unpack_checkpoint,
+    unpack_key,
+    unpack_manifest,
+)
+from worker.checkpoint.shadow import PAGE_BYTES
+from worker.log.port import Log, LogError, TopicPartition
+
+_BATCH = 1_000  # records at a time, at most 64 MB
+
+
+class Saved(NamedTuple):
+    """A checkpoint that was read."""
+
+    record: CheckpointRecord
+    lineage: bytes
+    models: dict[str, dict[str, npt.NDArray[Any]]]  # the named arrays of each
+    manifests: dict[str, Manifest]
+    manifest_keys: list[bytes]
+    keys: list[bytes]  # of all records that the checkpoint consists of
+    obsolete: list[bytes]  # of all records that it does not need: leftovers
+    generation: int  # the highest one seen
+
+
+def read_checkpoint(
+    log: Log, target: TopicPartition, clock: Callable[[], float], patience: float
+) -> Generator[int, None, Saved | None]:
+    """Read a partition of the state topic; yield how many offsets remain, and return what was found.
+
+    Parameters
+    ----------
+    log : Log
+        Where it is.
+    target : TopicPartition
+        Of the state topic.
+    clock : callable
+        Seconds, monotonic.
+    patience : float
+        For how many seconds nothing may come before it is given up.
+
+    Yields
+    ------
+    int
+        Offsets that remain.
+
+    Returns
+    -------
+    Saved or None
+        The checkpoint, None where there never was one.
+
+    Raises
+    ------
+    LogError
+        Where a transaction stays open, a page is missing or damaged, or a newer version wrote the checkpoint.
+    """
+    values: dict[bytes, bytes] = {}
+    yield from _read_all(log, target, values, clock, patience)
+    return _newest(target, values)
+
+
+def _read_all(
+    log: Log, target: TopicPartition, values: dict[bytes, bytes], clock: Callable[[], float], patience: float
+) -> Generator[int, None, None]:
+    """Read to the high watermark, not just to what is committed now: an open transaction may hold the newest."""
+    low, high = log.watermarks(target)
+    position = low
+    with closing(log.reader()) as reader:
+        reader.assign({target: low})
+        progress_at = clock()
+        while position < high:
+            batches = reader.poll(_BATCH, 0.05)
+            for records in batches:
+                position = records.next_offset
+                progress_at = clock()
+                for key, value in zip(records.keys, records.values, strict=True):
+                    if key is None:
+                        continue
+                    if value is None:
+                        values.pop(key, None)
+                    else:
+                        values[key] = value
+            if clock() - progress_at > patience:
+                raise LogError(
+                    f"{_name(target)}: expected to read up to offset {high}, but nothing came behind {position} "
+                    f"for {patience:.0f} s: a transaction is open there, perhaps of a worker that just ended; "
+                    "start again once it is over (transaction.timeout.ms), or end it with kafka-transactions.sh"
+                )
+            yield max(0, high - position)
+
+
+def _newest(target: TopicPartition, values: dict[bytes, bytes]) -> Saved | None:
+    named = {key: unpack_key(key) for key in values}
+    found = [(name, unpack_checkpoint(values[key])) for key, name in named.items() if name.kind == "checkpoint"]
+    if not found:
+        return None
+    name, record = max(found, key=lambda each: (each[1].offset, each[1].generation))
+    if record.schema > SCHEMA:
+        raise LogError(
+            f"{_name(target)}: expected a checkpoint of schema {SCHEMA} or older, found {record.schema}, made by "
+            f"Anabranch {record.version}; run that version, or a newer one"
+        )
+    assembly = _Assembly(target, values, name.lineage)
+    manifests = {entry.model: assembly.manifest(record.generation, *entry) for entry in record.manifests}
+    manifest_keys = list(assembly.used)
+    models = {
+        model: {entry.name: assembly.array(model, entry) for entry in manifest.arrays}
+        for model, manifest in manifests.items()
+    }
+    keys = [*assembly.used, Key("checkpoint", name.lineage).pack()]
+    needed = set(keys)
+    return Saved(
+        record=record,
+        lineage=name.lineage,
+        models=models,
+        manifests=manifests,
+        manifest_keys=manifest_keys,
+        keys=keys,
+        obsolete=[key for key in named if key not in needed],
+        generation=max(key.generation for key in (*named.values(), Key("page", b"", record.generation))),
+    )
+
+
+class _Assembly:
+    """Puts arrays together from their records, each of which must be there and undamaged."""
+
+    def __init__(self, target: TopicPartition, values: dict[bytes, bytes], lineage: bytes) -> None:
+        self._target = target
+        self._values = values
+        self._lineage = lineage
+        self.used: list[bytes] = []  # keys
+
+    def manifest(self, generation: int, model: str, pieces: int, expected: bytes) -> Manifest:
+        packed = b"".join(
+            self._value(Key("manifest", self._lineage, generation, model, "", number)) for number in range(pieces)
+        )
+        if digest(packed) != expected:
+            raise self._damaged(f"the manifest of model {model!r}")
+        return unpack_manifest(packed)
+
+    def array(self, model: str, entry: ArrayEntry) -> npt.NDArray[Any]:
+        array = np.zeros(entry.shape, np.dtype(entry.dtype))
+        flat = array.reshape(-1).view(np.uint8)
+        for number, generation in enumerate(np.frombuffer(entry.generations, "<i8").tolist()):
+            if generation == 0:
+                continue
+            data = self._value(Key("page", self._lineage, generation, model, entry.name, number))
+            if digest(data) != entry.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]:
+                raise self._damaged(f"page {number} of {entry.name!r} of model {model!r}")
+            flat[number * PAGE_BYTES : number * PAGE_BYTES + len(data)] = np.frombuffer(data, np.uint8)
+        return array
+
+    def _value(self, key: Key) -> bytes:
+        packed = key.pack()
+        self.used.append(packed)
+        try:
+            return self._values.pop(packed)  # two copies of a large state are enough
+        except KeyError:
+            what = f"{key.kind} {key.number} of {key.array or 'the arrays'} of model {key.model!r}"
+            raise self._damaged(f"{what}, generation {key.generation},") from None
+
+    def _damaged(self, what: str) -> LogError:
+        return LogError(
+            f"{_name(self._target)}: {what} is missing or not what was written; bring the state topic back as it "
+            "was; or delete it and create it anew (anabranch topics create), and the models are rebuilt from the "
+            "input as far as that is kept"
+        )
+
+
+def _name(target: TopicPartition) -> str:
+    return f"{target.topic}/{target.partition}"

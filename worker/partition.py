@@ -1,0 +1,50 @@
+"""One input partition that this worker owns: its models, how far they are, its checkpoints.
+
+A partition is restored, then live, until the group gives it to somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from worker.checkpoint import Checkpointer
+from worker.log.port import TopicPartition
+from worker.pipeline import Pipeline
+from worker.restore import Start
+
+
+@dataclass
+class Partition:
+    """A partition of an input topic, as long as it is owned.
+
+    Attributes
+    ----------
+    assignment : int
+        The number that the log gave to this assignment.
+    checkpoints : Checkpointer, optional
+        None where the settings want none.
+    restoring : generator, optional
+        Rebuilds the models step by step; None once the partition is live.
+    position : int
+        The next offset to be read: the models hold all records below it.
+    consumed : int
+        Records since it went live.
+    state_end : int
+        The high watermark of its state when the group last took it back: tells whether somebody else has
+        written there since.
+    """
+
+    source: TopicPartition
+    assignment: int
+    pipeline: Pipeline
+    checkpoints: Checkpointer | None
+    restoring: Generator[int, None, Start] | None
+    position: int = -1
+    consumed: int = 0
+    state_end: int = -1
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its records are processed."""
+        return self.restoring is None

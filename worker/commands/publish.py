@@ -1,18 +1,17 @@
-"""`anabranch publish`: a file as events of a topic."""
+"""`anabranch publish`: a file, or a generated stream, as events of a topic."""
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import click
 from rich.console import Console
@@ -26,12 +25,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from worker.commands.publish_source import Source, file_source, generated_source
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import LogError
 from worker.publisher import Form, chunks, finish, make_records
-from worker.sources import FORMATS, BadLine, Columns, Entry, Example, Lines, SourceError, format_of
+from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
+from worker.sources.generators import GENERATORS, Generator, generate
 
 _TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
@@ -59,11 +60,20 @@ Examples:
       --key campaign --log events.db --topic clicks --partitions 4
   anabranch publish a9a.libsvm --map-label -1=0,+1=1 --batch 1000 \\
       --log events.db --topic adult
+  anabranch publish --generate led:noise=10,seed=7 --events 100000 \\
+      --log events.db --topic led
 """
 
 
-@click.command(short_help="Turn a file into events of a topic.", epilog=_EXAMPLES)
-@click.argument("file")
+@click.command(short_help="Turn a file, or a generated stream, into events of a topic.", epilog=_EXAMPLES)
+@click.argument("file", required=False)
+@click.option(
+    "--generate",
+    "described",
+    metavar="STREAM",
+    help=f"Instead of FILE: one of {', '.join(GENERATORS)}, as in led:noise=10,seed=7; drifts as in"
+    " sea:function=1+sea:function=2@15000/1000.",
+)
 @click.option("--log", "log_path", metavar="FILE", type=click.Path(path_type=Path), help="The embedded log.")
 @click.option("--topic", required=True, help="The topic; made where it is missing.")
 @click.option("--partitions", type=click.IntRange(1), help="Of a new topic.  [default: 1]")
@@ -103,16 +113,22 @@ Examples:
     callback=_labels,
     help="Rename labels.",
 )
+@click.option(
+    "--ids/--names",
+    default=None,
+    help="--generate: what attributes go by.  [default: names; ids where all are binary]",
+)
 @click.option("--packed", is_flag=True, help="Pack integer features: quicker to read.")
 @click.option("--batch", type=click.IntRange(1, 65_536), help="Columnar records of up to so many events.")
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="Stop after N events.")
+@click.option("--limit", "--events", metavar="N", type=click.IntRange(1), help="Stop after N events.")
 @click.option(
     "--timestamp", metavar="MS", type=click.IntRange(1), help="For events without a time, instead of now."
 )
 @click.option("--skip-bad", is_flag=True, help="Count lines that are no events, and go on.")
 @click.option("--dry-run", is_flag=True, help=f"Print the first {_DRY} events as JSON and write nothing.")
 def publish(
-    file: str,
+    file: str | None,
+    described: str | None,
     log_path: Path | None,
     topic: str,
     partitions: int | None,
@@ -128,6 +144,7 @@ def publish(
     categorical: tuple[str, ...] | None,
     no_header: bool,
     labels: dict[Label, Label],
+    ids: bool | None,
     packed: bool,
     batch: int | None,
     limit: int | None,
@@ -135,15 +152,11 @@ def publish(
     skip_bad: bool,
     dry_run: bool,
 ) -> None:
-    """Turn FILE (- is standard input; gzip is understood) into events of a topic.
+    """Turn FILE (- is standard input; gzip is understood), or a generated stream, into events of a topic.
 
     A file goes in chunk by chunk. At a line that is no event it stops, and nothing of that line's
     chunk is written.
     """
-    format_name = format_name or format_of(file)
-    if format_name is None:
-        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
-        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
     columns = Columns(
         label,
         key,
@@ -154,35 +167,48 @@ def publish(
         frozenset(categorical or ()),
         header=not no_header,
     )
-    _check_usage(format_name, columns, key_value, number_ids=number_ids, packed=packed, batch=batch)
+    if key is not None and key_value is not None:
+        raise click.UsageError("expected --key or --key-value, got both; leave one out")
+    if packed and batch is not None:
+        raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
+    if file is not None and described is None:
+        format_name = _format(file, format_name)
+        _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
+        source = partial(file_source, file, format_name, columns)
+    elif described is not None and file is None:
+        stream = _stream(described)
+        ids = stream.schema.is_binary if ids is None else ids
+        _check_stream(described, format_name, columns, ids=ids, packed=packed, endless=not limit and not dry_run)
+        source = partial(generated_source, described, stream, ids, limit)
+    else:
+        got = "neither; name one" if file is None else "both; leave one out"
+        raise click.UsageError(f"expected FILE or --generate STREAM, got {got}")
     if log_path is None and not dry_run:
         raise click.UsageError("expected --log FILE, the embedded log to write to; name one, or --dry-run")
     clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
     done = _Done()
     try:
         with ExitStack() as stack:
-            stream, size = _open(file, stack)
-            lines = Lines("standard input" if file == "-" else file, stream)
-            read = FORMATS[format_name].read(lines, columns)
-            entries = islice(finish(read, labels, number_ids=number_ids), limit)
+            opened = source(stack)
+            entries = islice(finish(opened.entries, labels, number_ids=number_ids), limit)
             form = Form(topic, partitions or 1, topic if key_value is None else key_value, packed, batch)
             if dry_run or log_path is None:
-                _print_events(lines, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
+                _print_events(opened, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
                 return
             log = stack.enter_context(EmbeddedLog(log_path))
             form = replace(form, partitions=partitions or log.partitions(topic) or 1)
             log.create_topic(topic, form.partitions)
-            advance = stack.enter_context(_progress(stream, size))
-            for chunk in chunks(entries, lambda: lines.size):
+            advance = stack.enter_context(_progress(opened))
+            for chunk in chunks(entries, opened.size):
                 made = make_records(chunk, form, clock())
-                _judge(lines, made.bad, done, skip_bad=skip_bad)
+                _judge(opened, made.bad, done, skip_bad=skip_bad)
                 done.records += log.append(made.records)
                 done.events += made.events
                 advance(done.events)
     except (LogError, SourceError) as error:
         written = f"\n{_count(done.events, 'event')} before that went to {topic}" if done.events else ""
         raise click.ClickException(f"{error}{written}") from error
-    _print_end(lines, done, form, log_path)
+    _print_end(opened, done, form, log_path)
 
 
 @dataclass
@@ -194,15 +220,16 @@ class _Done:
     skipped: int = 0
 
 
-def _check_usage(
-    format_name: str,
-    columns: Columns,
-    key_value: str | None,
-    *,
-    number_ids: bool,
-    packed: bool,
-    batch: int | None,
-) -> None:
+def _format(file: str, format_name: str | None) -> str:
+    """Return the format of a file: the one that was named, else that of its suffix."""
+    format_name = format_name or format_of(file)
+    if format_name is None:
+        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
+        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
+    return format_name
+
+
+def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_ids: bool, packed: bool) -> None:
     """Refuse options that contradict each other or mean nothing to the format."""
     table = format_name in _TABLES
     if not table and columns != Columns():
@@ -211,70 +238,71 @@ def _check_usage(
         )
     if table and columns.label is None:
         raise click.UsageError("expected --label COLUMN, the column that holds the label; name it")
-    if columns.key is not None and key_value is not None:
-        raise click.UsageError("expected --key or --key-value, got both; leave one out")
+    if ids is not None:
+        raise click.UsageError("expected --ids and --names with --generate alone, got a file; leave them out")
     if number_ids and (columns.id is not None or format_name == "jsonl"):
         raise click.UsageError("expected --number-ids where the file has no ids; leave it out")
-    if packed and batch is not None:
-        raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
     if packed and format_name not in ("svmlight", "jsonl"):
         raise click.UsageError(f"expected integer features for --packed, {format_name} gives names; leave it out")
 
 
-def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], int | None]:
-    """Return the file as bytes, and its size where that is known."""
-    if file == "-":
-        return sys.stdin.buffer, None
+def _stream(described: str) -> Generator:
+    """Return a generated stream by its description."""
     try:
-        stream: IO[bytes] = stack.enter_context(open(file, "rb"))  # noqa: SIM115  # the stack closes it
-        return stream, os.fstat(stream.fileno()).st_size
-    except OSError as error:
-        raise SourceError(
-            f"{file}: expected a file to read, got none ({error.strerror}); check the path"
-        ) from error
+        return generate(described)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--generate") from error
+
+
+def _check_stream(
+    described: str, format_name: str | None, columns: Columns, *, ids: bool, packed: bool, endless: bool
+) -> None:
+    """Refuse options that mean nothing to a generated stream."""
+    if format_name is not None or columns != Columns():
+        raise click.UsageError(
+            "expected no options about a file's format or columns with --generate; leave them out"
+        )
+    if packed and not ids:
+        raise click.UsageError(
+            f"expected integer features for --packed, {described} gives names; say --ids as well"
+        )
+    if endless:
+        raise click.UsageError("expected --events N with --generate, as the stream has no end; say how many")
 
 
 @contextmanager
-def _progress(stream: IO[bytes], size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how much of the file is read, on a terminal; yield what is to be told the count of events."""
+def _progress(source: Source) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how far it has come; yield what is to be told the count of events."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     columns = (
         TextColumn("{task.fields[events]:,} events"),
-        BarColumn() if size else SpinnerColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn() if size else TimeElapsedColumn(),
+        BarColumn() if source.total else SpinnerColumn(),
+        *([DownloadColumn()] if source.in_bytes else []),
+        TimeRemainingColumn() if source.total else TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=size, events=0)
-        read = 0
-
-        def advance(events: int) -> None:
-            nonlocal read
-            # A pipe has no position.
-            read = stream.tell() if size else read
-            progress.update(task, completed=read, events=events)
-
-        yield advance
+        task = progress.add_task("", total=source.total, events=0)
+        yield lambda events: progress.update(task, completed=source.position(events), events=events)
 
 
-def _judge(lines: Lines, bad: list[BadLine], done: _Done, *, skip_bad: bool) -> None:
+def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -> None:
     """Stop at the first bad line, or tell of the first few and count."""
     if bad and not skip_bad:
         raise SourceError(
-            f"{lines.name}:{bad[0].line}: {bad[0].why}\n"
+            f"{source.name}:{bad[0].line}: {bad[0].why}\n"
             "nothing of its chunk was written; correct the line, or go on past such lines with --skip-bad"
         )
     for entry in bad[: max(0, _SHOWN_BAD - done.skipped)]:
-        click.echo(f"{lines.name}:{entry.line}: {entry.why}", err=True)
+        click.echo(f"{source.name}:{entry.line}: {entry.why}", err=True)
     done.skipped += len(bad)
 
 
-def _print_events(lines: Lines, entries: list[Entry], form: Form, now: int, *, skip_bad: bool) -> None:
+def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *, skip_bad: bool) -> None:
     """Print events as JSON lines that `--format jsonl` reads."""
     bad = make_records(entries, form, now).bad
-    _judge(lines, bad, _Done(), skip_bad=skip_bad)
+    _judge(source, bad, _Done(), skip_bad=skip_bad)
     skipped = {each.line for each in bad}
     for entry in entries:
         if isinstance(entry, Example) and entry.line not in skipped:
@@ -282,11 +310,11 @@ def _print_events(lines: Lines, entries: list[Entry], form: Form, now: int, *, s
             click.echo(json.dumps({"key": key, **entry.fields}, ensure_ascii=False))
 
 
-def _print_end(lines: Lines, done: _Done, form: Form, log_path: Path) -> None:
-    for note in lines.notes.values():
+def _print_end(source: Source, done: _Done, form: Form, log_path: Path) -> None:
+    for note in source.notes.values():
         click.echo(note, err=True)
     if done.skipped:
-        click.echo(f"skipped {_count(done.skipped, 'line')} of {lines.name}", err=True)
+        click.echo(f"skipped {_count(done.skipped, 'line')} of {source.name}", err=True)
     records = "" if form.batch is None else f" in {_count(done.records, 'record')}"
     partitions = _count(form.partitions, "partition")
     click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {log_path}")

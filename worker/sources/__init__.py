@@ -1,4 +1,4 @@
-"""Files that can be published as events: one reader a format, all behind `FORMATS`."""
+"""Files that can be published as events: one reader a format, all behind `FORMATS`. Made streams: `generators`."""
 
 from __future__ import annotations
 

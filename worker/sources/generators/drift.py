@@ -1,0 +1,73 @@
+"""Concept drift: one stream gives way to another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from worker.sources.generators.draws import CHOICE, Draws
+from worker.sources.generators.port import Examples, Generator, Schema, at_least
+
+
+def drift(one: Generator, other: Generator, at: int, width: float = 0, *, seed: int = 1) -> Generator:
+    """Return a stream of examples of `one` first, of `other` later.
+
+    The t-th example, from 1, is the next of `other` with probability 1 / (1 + exp(-4 (t - at) / width)), else the
+    next of `one`: Bifet, Holmes, Pfahringer, Kirkby and Gavalda: New ensemble methods for evolving data streams.
+    KDD 2009; MOA's `ConceptDriftStream`. Drifts compose: `drift(drift(a, b, 1000), c, 2000)`.
+
+    Parameters
+    ----------
+    one, other : Generator
+        Streams of the same attributes and classes. They are taken from, so give each to one drift only.
+    at : int
+        Examples before the middle of the change; 0 or more.
+    width : float
+        Examples over which the probability goes from 0.12 to 0.88. With 0 the change is abrupt: the first `at`
+        examples are of `one`, all others of `other`.
+    seed : int
+        Of the choice between the two; 0 or more.
+
+    Raises
+    ------
+    ValueError
+        Where the streams differ in attributes or classes, or a number is negative.
+    """
+    return _Drift(one, other, at, width, seed)
+
+
+class _Drift:
+    """See `drift`."""
+
+    def __init__(self, one: Generator, other: Generator, at: int, width: float, seed: int) -> None:
+        if one.schema != other.schema:
+            raise ValueError(
+                f"expected streams of the same attributes and classes, got {_brief(one.schema)} and "
+                f"{_brief(other.schema)}; drift between parameters that leave these alone"
+            )
+        at_least("the place of a drift", at, 0)
+        at_least("the width of a drift", width, 0)
+        at_least("seed", seed, 0)
+        self.schema = one.schema
+        self._one, self._other = one, other
+        self._at, self._width = at, width
+        self._taken = 0
+        self._draws = Draws(seed, CHOICE)
+
+    def take(self, n: int) -> Examples:
+        """Return the next n examples."""
+        late = self._taken + np.arange(1.0, n + 1) - self._at
+        self._taken += n
+        drawn = self._draws.uniform(n)
+        # The sigmoid, by a function that does not overflow.
+        changed = drawn < (1.0 + np.tanh(2.0 * late / self._width)) / 2.0 if self._width > 0 else late > 0
+        value = np.empty((n, len(self.schema.attributes)))
+        label = np.empty(n, np.int64)
+        for stream, where in ((self._one, ~changed), (self._other, changed)):
+            value[where], label[where] = stream.take(int(where.sum()))
+        return Examples(value, label)
+
+
+def _brief(schema: Schema) -> str:
+    names = [attribute.name for attribute in schema.attributes]
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"{len(names)} ({shown}; {schema.classes} classes)"

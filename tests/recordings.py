@@ -56,7 +56,7 @@ bounds: {keys: 6, live_ids: 150}
 """
 
 
-def mixed(events: int = 600, seed: int = 7) -> Iterator[OutRecord]:
+def mixed(events: int = 600, seed: int = 7, keys: int = 8, partitions: int = PARTITIONS) -> Iterator[OutRecord]:
     """Yield records of both topics: inserts, deletes, predicts, tombstones, columnar batches and bad ones."""
     draw = random.Random(seed)
     hostile = [value for _, value, _ in HOSTILE]
@@ -64,7 +64,7 @@ def mixed(events: int = 600, seed: int = 7) -> Iterator[OutRecord]:
     sent: dict[str, list[dict[str, Any]]] = {WORDS: [], CLICKS: []}
     for number in range(events):
         topic = draw.choice((WORDS, CLICKS))
-        key = b"key-%d" % draw.randrange(8)
+        key = b"key-%d" % draw.randrange(keys)
         time = START + number * 1_000 + draw.randrange(500)
         kind = draw.choices(
             ("insert", "delete", "predict", "hostile", "tombstone", "batch", "no key"), (60, 16, 10, 6, 1, 6, 1)
@@ -89,9 +89,9 @@ def mixed(events: int = 600, seed: int = 7) -> Iterator[OutRecord]:
             value = _batch(draw)
             topic = CLICKS
         elif kind == "no key":
-            yield OutRecord(topic, draw.randrange(PARTITIONS), None, b"\x80", (), time)
+            yield OutRecord(topic, draw.randrange(partitions), None, b"\x80", (), time)
             continue
-        yield OutRecord(topic, key[-1] % PARTITIONS, key, value, (), time)
+        yield OutRecord(topic, int(key[4:]) % partitions, key, value, (), time)
 
 
 def _insert(draw: random.Random, topic: str, vocabulary: list[str]) -> dict[str, Any]:

@@ -79,13 +79,27 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Opener]:
         log.close()
 
 
-def kafka_log(bootstrap: str, group: str, instance: str, **properties: str | int) -> KafkaLog:
+def kafka_log(
+    bootstrap: str,
+    group: str,
+    instance: str,
+    *,
+    transactional: bool = True,
+    notify: Callable[[str], None] = lambda sentence: None,
+    **properties: str | int,
+) -> KafkaLog:
     """Return a log that is put out of its group soon where it is not polled."""
     hasty = {"session.timeout.ms": 1_500, "heartbeat.interval.ms": 300, "max.poll.interval.ms": 2_000}
     if properties.get("group_protocol") == "consumer":
         del hasty["session.timeout.ms"], hasty["heartbeat.interval.ms"]
     given = {name.replace("_", "."): value for name, value in properties.items()}
-    return KafkaLog({"bootstrap.servers": bootstrap, **hasty, **given}, group=group, instance=instance)
+    return KafkaLog(
+        {"bootstrap.servers": bootstrap, **hasty, **given},
+        group=group,
+        instance=instance,
+        transactional=transactional,
+        notify=notify,
+    )
 
 
 BACKENDS = {"embedded": Backend(embedded, examples=30), "kafka": Backend(kafka, examples=5)}

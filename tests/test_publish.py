@@ -20,7 +20,8 @@ from worker.codec.reference import Event, decode
 from worker.commands.publish import publish
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord, Records, TopicPartition
-from worker.publisher import Form, make_records, partition_of
+from worker.partitioners import crc32
+from worker.publisher import Form, make_records
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, Lines, SourceError, format_of
 
 NOW = 1_700_000_000_000
@@ -536,13 +537,13 @@ def test_what_it_says(tmp_path: Path) -> None:
 
 def test_keys_choose_partitions(tmp_path: Path) -> None:
     """Every key goes to the partition that its checksum names, the same for ever."""
-    assert [partition_of(key, 4) for key in (b"", b"a", b"sms", "zoë".encode())] == [0, 3, 3, 0]
+    assert [crc32(key, 4) for key in (b"", b"a", b"sms", "zoë".encode())] == [0, 3, 3, 0]
     log = tmp_path / "events.db"
     path = tmp_path / "t.csv"
     path.write_text("y,k\n" + "".join(f"1,key{n % 10}\n" for n in range(50)))
     assert _run(path, "--log", log, "--topic", "t", "--partitions", 4, "--label", "y", "--key", "k").exit_code == 0
     for partition, records in enumerate(_records(log)):
-        assert {partition_of(key or b"", 4) for key in records.keys} <= {partition}
+        assert {crc32(key or b"", 4) for key in records.keys} <= {partition}
     # A second file goes to the topic as it is.
     assert _run(path, "--log", log, "--topic", "t", "--label", "y", "--key-value", "one").exit_code == 0
     assert sum(key == b"one" for records in _records(log) for key in records.keys) == 50

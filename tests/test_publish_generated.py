@@ -120,8 +120,11 @@ def test_what_it_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected FILE or --generate STREAM, got neither; name one"),
-        (["a.txt", "--generate", "sea"], "expected FILE or --generate STREAM, got both; leave one out"),
+        ([], "expected FILE, --generate STREAM or --recording FILE, got none; name one"),
+        (
+            ["a.txt", "--generate", "sea"],
+            "expected FILE, --generate STREAM or --recording FILE, got two; leave one out",
+        ),
         (["--generate", "sea"], "expected --events N with --generate, as the stream has no end"),
         (["--generate", "sea", "--events", "9"], "expected --log FILE"),
         (["--generate", "sae", "--events", "9"], "Invalid value for --generate: expected one of sea, led"),

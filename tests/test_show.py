@@ -1,6 +1,6 @@
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from worker.codec import Bounds, Output, Prediction, Reason, Source, Split, Tree
 from worker.codec.event import encode_batch, encode_event
 from worker.commands.show import show
 from worker.log import browse
-from worker.log.browse import Filter, scan
+from worker.log.browse import Browser
 from worker.log.embedded import EmbeddedLog
 from worker.log.embedded_reader import EmbeddedReader
-from worker.log.port import OutRecord, Records, TopicPartition
+from worker.log.port import OutRecord, Records, TopicPartition, Watermarks
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 from worker.views.words import feature_word, key_word, printable, weight_word
@@ -298,14 +298,27 @@ predictions
 
 
 def test_last_and_key(tmp_path: Path) -> None:
-    """Only the last of each kind, or those of a key, can be shown."""
+    """Only the last records, or those of a key, can be shown."""
     log = _log(tmp_path)
     last = _shown(log, "--topic", "sms.out", "--model", "spam", "--last", 1)
-    assert "... and 1 more keys (--last N shows more)" in last
+    assert last.splitlines()[0] == "predictions"
     assert "unknown" in last
     assert "x1b" not in last
     assert "unknown" not in _shown(log, "--topic", "sms.out", "--key", "nz")
     assert _shown(log, "--topic", "sms.out", "--key", "nobody") == "no such records in sms.out"
+
+
+def test_many_keys(tmp_path: Path) -> None:
+    """Of many keys it shows those that changed last, and tells how many more there are; --last shows them too."""
+    path = tmp_path / "events.db"
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms.out", 1)
+        log.append(to_record(_split(n), "sms.out", b"key-%02d" % n) for n in range(12))
+    shown = _shown(path, "--topic", "sms.out")
+    assert "key-02" in shown
+    assert "key-01" not in shown
+    assert "... and 2 more keys (--last N shows more)" in shown
+    assert "key-00" in _shown(path, "--topic", "sms.out", "--last", 12)
 
 
 def test_dead_letters(tmp_path: Path) -> None:
@@ -415,6 +428,63 @@ def test_partitions_are_merged(tmp_path: Path) -> None:
     assert [each["key"] for each in _objects(path, "--topic", "t", "--last", 7)] == [str(n) for n in range(23, 30)]
 
 
+def _assignments(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, int]]:
+    """Return what readers are told to read from now on: offsets by partition."""
+    told: list[dict[int, int]] = []
+    assign = EmbeddedReader.assign
+
+    def noted(reader: EmbeddedReader, positions: Mapping[TopicPartition, int]) -> None:
+        told.append({source.partition: offset for source, offset in positions.items()})
+        assign(reader, positions)
+
+    monkeypatch.setattr(EmbeddedReader, "assign", noted)
+    return told
+
+
+def test_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last records are looked for from the end of each partition, further back where not all are wanted."""
+    path = tmp_path / "events.db"
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms.out", 2)
+        models = ["rare" if n % 100 == 0 else "spam" for n in range(1_000)]
+        splits = (to_record(_split(n, model=model), "sms.out", b"k") for n, model in enumerate(models))
+        log.append(split._replace(partition=n % 2) for n, split in enumerate(splits))
+    told = _assignments(monkeypatch)
+    shown = _objects(path, "--topic", "sms.out", "--last", 3)
+    assert [each["timestamp"] for each in shown] == [NOW + 997, NOW + 998, NOW + 999]
+    assert told == [{0: 497, 1: 497}]
+    told.clear()
+    shown = _objects(path, "--topic", "sms.out", "--model", "rare", "--last", 2)
+    assert [each["timestamp"] for each in shown] == [NOW + 800, NOW + 900]
+    # The first partition has two of them among its last 170 records, the second has none at all.
+    assert told == [{0: 498, 1: 498}, {0: 490, 1: 490}, {0: 458, 1: 458}, {0: 330, 1: 330}, {1: 0}]
+
+
+@pytest.mark.parametrize("name", ["worker.yaml", "worker.yml"])
+def test_settings(tmp_path: Path, name: str) -> None:
+    """Settings in place of the log's file show the topics that they name, and those that are not there yet."""
+    with EmbeddedLog(_log(tmp_path), group="readers") as log:
+        log.commit([], {TopicPartition("sms", 0): 3})
+        log.create_topic("others", 1)
+    path = tmp_path / name
+    path.write_text(
+        """
+log: {embedded: events.db}
+group: readers
+models:
+  spam: {kind: split, input: sms, classes: [ham, spam], features: names}
+"""
+    )
+    shown = _objects(path)
+    assert [each["topic"] for each in shown] == ["sms", "sms", "sms.out", "sms.out", "sms.dead"]
+    assert shown[0]["committed"] == 3
+    assert _objects(path, "--group", "anabranch")[0]["committed"] == 4
+    assert _shown(path).splitlines()[0].endswith("read by readers")
+    assert _shown(path).splitlines()[-1] == "not there yet: sms.state (anabranch topics create)"
+    assert _shown(path, "--topic", "sms.out") == _shown(tmp_path / "events.db", "--topic", "sms.out")
+    assert "expected a topic of the log (sms, sms.out, sms.dead)" in _show(path, "--topic", "x").stderr
+
+
 def test_reading_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic longer than one read is shown to its end, and no further than where it ended at the start."""
     monkeypatch.setattr(browse, "READ_RECORDS", 3)
@@ -425,7 +495,7 @@ def test_reading_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         log.append([record] * 10)
 
         def each() -> Iterator[int]:
-            for found in scan(log, {TopicPartition("t", 0): 10}, Filter(None, None)):
+            for found in Browser(log, {TopicPartition("t", 0): Watermarks(0, 10)}).scan():
                 log.append([record])
                 yield found.offset
 

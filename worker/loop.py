@@ -282,6 +282,8 @@ class Worker:
 
     def _restore_some(self) -> None:
         """Go on with what is being restored, for a moment, so that live partitions do not wait for long."""
+        if self._log.owned is None:
+            return
         until = self._clock() + _RESTORE_SECONDS
         for partition in list(self.partitions.values()):
             while partition.restoring is not None and self._clock() < until:
@@ -299,6 +301,8 @@ class Worker:
             partition.checkpoints.take(partition.pipeline.arrays(), partition.position)
             self._send(partition, partition.checkpoints.records())
             self.commit()
+            if partition.source not in self.partitions:
+                return
         self._log.start(partition.source, partition.position)
         self._reporter.live(partition.source, partition.position)
 

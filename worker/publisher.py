@@ -6,7 +6,6 @@ what a worker accepts, and what it would refuse is said with the line of the fil
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,12 +17,14 @@ from worker.codec.bounds import Bounds
 from worker.codec.columns import decode_batch
 from worker.codec.event import encode_batch, encode_event
 from worker.codec.reference import LATEST
-from worker.log.port import OutRecord
+from worker.log.port import CommitAborted, Log, OutRecord
+from worker.partitioners import Partitioner, crc32
 from worker.sources import BadLine, Entry, Example
 from worker.sources.example import Label
 
 CHUNK_EVENTS = 10_000
 CHUNK_BYTES = 8 << 20  # of the file; a chunk is held in memory several times over
+_ATTEMPTS = 10  # of a transaction that the log gives up
 BATCH_BYTES = 256 << 10  # of events one by one; ids grow fourfold in columns, and brokers take 1 MiB
 
 
@@ -34,7 +35,7 @@ class Form:
     Parameters
     ----------
     topic, partitions
-        Where they go; the partition follows from the key.
+        Where they go.
     key
         The key of an event whose file names none.
     packed
@@ -42,6 +43,8 @@ class Form:
     batch
         How many events of a key share a columnar record, fewer where they are large; None: every event
         is a record.
+    partitioner
+        Which partition a key goes to.
     """
 
     topic: str
@@ -49,6 +52,7 @@ class Form:
     key: str
     packed: bool = False
     batch: int | None = None
+    partitioner: Partitioner = crc32
 
 
 class Chunk(NamedTuple):
@@ -59,9 +63,19 @@ class Chunk(NamedTuple):
     bad: list[BadLine]  # ascending by line
 
 
-def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition of a key: the same on every machine and in every version."""
-    return zlib.crc32(key) % partitions
+def write(log: Log, records: Sequence[OutRecord]) -> int:
+    """Write records in a transaction of their own and return how many; send it again where the log gives it up.
+
+    Raises `LogError` where that does not help; then none of them was written.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            log.commit(records, {})
+            break
+        except CommitAborted:
+            if attempt == _ATTEMPTS:
+                raise
+    return len(records)
 
 
 def finish(entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: bool) -> Iterator[Entry]:
@@ -189,4 +203,4 @@ def _record(examples: Sequence[Example], value: bytes, form: Form, now: int) -> 
     key = _key(examples[0], form)
     # A time far beyond its record's timestamp would be refused, so the latest is the record's.
     timestamp = max(_timestamp(example, now) for example in examples)
-    return OutRecord(form.topic, partition_of(key, form.partitions), key, value, (), timestamp)
+    return OutRecord(form.topic, form.partitioner(key, form.partitions), key, value, (), timestamp)

@@ -51,11 +51,13 @@ class Reporter:
         self._clock = clock
         self._wall_clock = wall_clock
         self._refresh_at = 0.0
+        self._entered: State | None = None
 
     def entered(self, state: State) -> None:
         """Tell which state the worker is in now."""
-        if state == self._board.status.state and self._refresh_at:
+        if state == self._entered:
             return
+        self._entered = state
         self._board.status = replace(self._board.status, tick=self._clock(), state=state)
         self._refresh_at = 0.0
         logger.info(state)
@@ -63,7 +65,7 @@ class Reporter:
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""
         self._metrics.restoring(source, remaining)
-        self._board.status = replace(self._board.status, tick=self._clock())
+        self._board.tick(self._clock())
 
     def live(self, source: TopicPartition, offset: int) -> None:
         """Tell from where a partition is read; its age counts from now, as if that had been committed now."""
@@ -85,11 +87,6 @@ class Reporter:
         """Tell that a transaction was given up because a partition is no longer owned."""
         self._metrics.lost()
         logger.warning("ownership lost, dropping what was not committed", why=why)
-
-    def waiting(self, what: str) -> None:
-        """Tell that the loop waits for the log, and is well."""
-        self._board.status = replace(self._board.status, tick=self._clock())
-        logger.warning("waiting", what=what)
 
     def copied(self, source: TopicPartition, size: int, seconds: float) -> None:
         """Tell that models were copied for a checkpoint, and for how long the loop stopped for it."""

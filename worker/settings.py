@@ -28,6 +28,8 @@ from pydantic import (
 )
 
 from worker.codec.bounds import Bounds
+from worker.log.kafka.properties import refused_properties
+from worker.log.port import LogError
 from worker.settings_file import Location, SettingsError, override, read_file
 from worker.settings_problems import Conflict, conflicting, expected, explain
 
@@ -91,6 +93,16 @@ class SecretFile(_Section):
     def _from_the_settings(cls, path: Path, info: ValidationInfo) -> Path:
         return _beside_the_file(path, info)
 
+    def read(self, name: str) -> str:
+        """Return the value of the property of that name, without the line break at its end."""
+        try:
+            return self.file.read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, ValueError) as error:
+            raise LogError(
+                f"{self.file}: expected a file with the value of the property {name!r}, in UTF-8 ({error}); "
+                "check the path and its permissions"
+            ) from error
+
 
 class KafkaSettings(_Section):
     """A Kafka cluster, and this worker's place in its group."""
@@ -106,6 +118,14 @@ class KafkaSettings(_Section):
     def name(self) -> str:
         """The instance, the default filled in."""
         return self.instance or socket.gethostname()
+
+    def resolved(self) -> dict[str, bool | int | float | str]:
+        """Return all properties, with those that are kept in files; raise `LogError` where one cannot be read."""
+        read = {
+            name: value.read(name) if isinstance(value, SecretFile) else value
+            for name, value in self.properties.items()
+        }
+        return {"bootstrap.servers": self.bootstrap, **read}
 
 
 class LogSettings(_Section):
@@ -280,7 +300,12 @@ class Settings(_Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if found := [*_topic_conflicts(self), *_class_conflicts(self), *_start_conflicts(self)]:
+        if found := [
+            *_topic_conflicts(self),
+            *_class_conflicts(self),
+            *_start_conflicts(self),
+            *_property_conflicts(self),
+        ]:
             raise conflicting(found)
         return self
 
@@ -331,6 +356,18 @@ def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield a start that could not be found again: only a checkpoint tells what was left out."""
     if settings.start == "latest" and settings.checkpoint is None:
         yield Conflict(("start",), "'earliest' where checkpoint is null", settings.start)
+
+
+def _property_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield the properties of the Kafka client that are not the user's to set."""
+    if settings.log.kafka is None:
+        return
+    given = settings.log.kafka.properties
+    for name, reason in refused_properties(given).items():
+        yield Conflict(("log", "kafka", "properties", name), f"no property '{name}' ({reason})", given[name])
+    if "bootstrap.servers" in given:
+        name = "bootstrap.servers"
+        yield Conflict(("log", "kafka", "properties", name), "it as log.kafka.bootstrap", given[name])
 
 
 def load(path: Path, environ: Mapping[str, str]) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 State: TypeAlias = Literal["starting", "restoring", "running", "stopping"]
@@ -45,3 +45,7 @@ class StatusBoard:
 
     def __init__(self, status: Status) -> None:
         self.status = status
+
+    def tick(self, now: float) -> None:
+        """Say that the loop is alive."""
+        self.status = replace(self.status, tick=now)

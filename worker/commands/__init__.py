@@ -7,10 +7,13 @@ import click
 from worker.commands.bench import bench
 from worker.commands.compile import compile_kernels
 from worker.commands.demo import demo
+from worker.commands.dev_kafka import dev_kafka
 from worker.commands.publish import publish
+from worker.commands.record import record
 from worker.commands.replay import replay
 from worker.commands.run import run
 from worker.commands.show import show
+from worker.commands.topics import topics
 from worker.commands.validate import validate
 
 
@@ -20,5 +23,5 @@ def main() -> None:
     """Decision-tree splits that learn from, and forget, sparse event streams."""
 
 
-for command in (demo, run, publish, show, replay, validate, bench, compile_kernels):
+for command in (demo, run, publish, topics, show, record, replay, validate, dev_kafka, bench, compile_kernels):
     main.add_command(command)

@@ -14,11 +14,13 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+import structlog
 from prometheus_client import CollectorRegistry
 
 from worker import logs
 from worker.http import Pages, Server, ServerError
 from worker.log.embedded import EmbeddedLog
+from worker.log.kafka import KafkaLog
 from worker.log.port import Log, LogError
 from worker.loop import Worker
 from worker.metrics import Metrics
@@ -72,11 +74,39 @@ def configure_logs(settings: Settings) -> None:
 
 
 @contextmanager
-def open_log(settings: Settings) -> Iterator[Log]:
-    """Open the log that the settings name."""
-    assert settings.log.embedded is not None
-    with EmbeddedLog(settings.log.embedded, group=settings.group, create=False) as log:
-        yield log
+def open_log(
+    settings: Settings, pulse: Callable[[], None] = lambda: None, *, role: str = "", create: bool = False
+) -> Iterator[Log]:
+    """Open the log that the settings name.
+
+    Parameters
+    ----------
+    settings : Settings
+        Whose log it is.
+    pulse : callable, optional
+        Called while a call waits for brokers that are away. What it raises ends the wait.
+    role : str, optional
+        Added to the name of the instance, by commands that must not be taken for the worker itself.
+    create : bool, optional
+        Whether to make the file of an embedded log where there is none.
+    """
+    logger = structlog.get_logger("anabranch")
+    with ExitStack() as stack:
+        if settings.log.kafka is None:
+            assert settings.log.embedded is not None
+            yield stack.enter_context(EmbeddedLog(settings.log.embedded, group=settings.group, create=create))
+        else:
+            kafka = settings.log.kafka
+            yield stack.enter_context(
+                KafkaLog(
+                    kafka.resolved(),
+                    group=settings.group,
+                    instance=kafka.name + role,
+                    transactional=kafka.guarantee == "exactly_once",
+                    notify=logger.warning,
+                    pulse=pulse,
+                )
+            )
 
 
 @contextmanager
@@ -84,10 +114,11 @@ def worker_on(
     log: Log,
     settings: Settings,
     committed: Callable[[Transaction], None] = lambda transaction: None,
+    board: StatusBoard | None = None,
 ) -> Iterator[tuple[Worker, str | None]]:
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
-    board = StatusBoard(Status(time.monotonic()))
+    board = board or StatusBoard(Status(time.monotonic()))
     worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
     with ExitStack() as stack:
         url = None

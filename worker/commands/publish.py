@@ -1,9 +1,8 @@
-"""`anabranch publish`: a file, or a generated stream, as events of a topic."""
+"""`anabranch publish`: a file, a generated stream or a recording, as events of a topic."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -25,10 +25,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from worker import logs
+from worker.commands.common import until_signalled
+from worker.commands.publish_columns import column_options
+from worker.commands.publish_recording import publish_recording
 from worker.commands.publish_source import Source, file_source, generated_source
-from worker.log.embedded import EmbeddedLog
+from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
-from worker.publisher import Form, chunks, finish, make_records
+from worker.publisher import Form, chunks, finish, make_records, write
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
@@ -37,10 +41,7 @@ from worker.sources.generators import GENERATORS, Generator, generate
 _TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
 _DRY = 5
-
-
-def _names(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(name.strip() for name in value.split(","))
+_OF_RECORDINGS = {"recording", "speed", "log_path", "settings_file", "topic", "limit", "timestamp"}
 
 
 def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[Label, Label]:
@@ -56,16 +57,20 @@ def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[
 _EXAMPLES = """\b
 Examples:
   anabranch publish sms.txt --log events.db --topic sms
+  anabranch publish sms.txt --to worker.yaml
   anabranch publish clicks.csv --label clicked --id request --time at \\
       --key campaign --log events.db --topic clicks --partitions 4
   anabranch publish a9a.libsvm --map-label -1=0,+1=1 --batch 1000 \\
       --log events.db --topic adult
   anabranch publish --generate led:noise=10,seed=7 --events 100000 \\
       --log events.db --topic led
+  anabranch publish --recording sms.db --to worker.yaml --speed 10
 """
 
 
-@click.command(short_help="Turn a file, or a generated stream, into events of a topic.", epilog=_EXAMPLES)
+@click.command(
+    short_help="Turn a file, a generated stream or a recording into events of a topic.", epilog=_EXAMPLES
+)
 @click.argument("file", required=False)
 @click.option(
     "--generate",
@@ -74,36 +79,27 @@ Examples:
     help=f"Instead of FILE: one of {', '.join(GENERATORS)}, as in led:noise=10,seed=7; drifts as in"
     " sea:function=1+sea:function=2@15000/1000.",
 )
-@click.option("--log", "log_path", metavar="FILE", type=click.Path(path_type=Path), help="The embedded log.")
-@click.option("--topic", required=True, help="The topic; made where it is missing.")
-@click.option("--partitions", type=click.IntRange(1), help="Of a new topic.  [default: 1]")
+@click.option(
+    "--recording",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Instead of FILE: a recording, whose records stay as they are, each in its partition.",
+)
+@click.option(
+    "--speed",
+    metavar="X",
+    type=click.FloatRange(min=0, min_open=True),
+    help="--recording: in the time it took, by the records' timestamps, divided by X.  [default: at once]",
+)
+@target_options
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(list(FORMATS)),
     help="What the file is; else its suffix tells.",
 )
-@click.option("--label", metavar="COLUMN", help="csv, tsv: the label (required).")
-@click.option("--key", metavar="COLUMN", help="csv, tsv: the key of the model.")
+@column_options
 @click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
-@click.option("--id", "id_column", metavar="COLUMN", help="csv, tsv: the example's id.")
 @click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
-@click.option("--text", metavar="COLUMN", help="csv, tsv: text, whose words are features.")
-@click.option("--time", "time_column", metavar="COLUMN", help="csv, tsv: event time, ms or ISO 8601.")
-@click.option(
-    "--features",
-    metavar="COLUMNS",
-    callback=_names,
-    help="csv, tsv: columns that are features; 1 is present, 0 or empty absent, else COLUMN=VALUE."
-    "  [default: all others; none beside --text]",
-)
-@click.option(
-    "--categorical",
-    metavar="COLUMNS",
-    callback=_names,
-    help="csv, tsv: features whose 0 and 1 are values too.",
-)
-@click.option("--no-header", is_flag=True, help="csv, tsv: columns go by their numbers, from 1.")
 @click.option(
     "--map-label",
     "--labels",
@@ -129,20 +125,13 @@ Examples:
 def publish(
     file: str | None,
     described: str | None,
-    log_path: Path | None,
-    topic: str,
-    partitions: int | None,
+    recording: Path | None,
+    speed: float | None,
+    target: Target,
     format_name: str | None,
-    label: str | None,
-    key: str | None,
+    columns: Columns,
     key_value: str | None,
-    id_column: str | None,
     number_ids: bool,
-    text: str | None,
-    time_column: str | None,
-    features: tuple[str, ...] | None,
-    categorical: tuple[str, ...] | None,
-    no_header: bool,
     labels: dict[Label, Label],
     ids: bool | None,
     packed: bool,
@@ -152,22 +141,19 @@ def publish(
     skip_bad: bool,
     dry_run: bool,
 ) -> None:
-    """Turn FILE (- is standard input; gzip is understood), or a generated stream, into events of a topic.
+    """Turn a file, a generated stream or a recording into events of a topic.
 
-    A file goes in chunk by chunk. At a line that is no event it stops, and nothing of that line's
-    chunk is written.
+    FILE may be - for standard input, and gzip is understood. A file goes in chunk by chunk, each in one
+    transaction. At a line that is no event it stops, and nothing of that line's chunk is written.
     """
-    columns = Columns(
-        label,
-        key,
-        id_column,
-        text,
-        time_column,
-        features,
-        frozenset(categorical or ()),
-        header=not no_header,
-    )
-    if key is not None and key_value is not None:
+    logs.configure("warning", "auto", sys.stderr)
+    if recording is not None:
+        _check_recording(target)
+        publish_recording(recording, target, speed=speed, limit=limit, timestamp=timestamp)
+        return
+    if speed is not None:
+        raise click.UsageError("expected --speed with --recording alone; leave it out")
+    if columns.key is not None and key_value is not None:
         raise click.UsageError("expected --key or --key-value, got both; leave one out")
     if packed and batch is not None:
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
@@ -181,34 +167,53 @@ def publish(
         _check_stream(described, format_name, columns, ids=ids, packed=packed, endless=not limit and not dry_run)
         source = partial(generated_source, described, stream, ids, limit)
     else:
-        got = "neither; name one" if file is None else "both; leave one out"
-        raise click.UsageError(f"expected FILE or --generate STREAM, got {got}")
-    if log_path is None and not dry_run:
-        raise click.UsageError("expected --log FILE, the embedded log to write to; name one, or --dry-run")
+        got = "none; name one" if file is None else "two; leave one out"
+        raise click.UsageError(f"expected FILE, --generate STREAM or --recording FILE, got {got}")
+    if not target.is_named and not dry_run:
+        raise click.UsageError(
+            "expected --log FILE, an embedded log to write to, or --to SETTINGS; name one, or --dry-run"
+        )
+    topic = target.the_topic()
+    form = Form(topic, 1, topic if key_value is None else key_value, packed, batch, target.partitioner)
     clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
     done = _Done()
     try:
         with ExitStack() as stack:
             opened = source(stack)
             entries = islice(finish(opened.entries, labels, number_ids=number_ids), limit)
-            form = Form(topic, partitions or 1, topic if key_value is None else key_value, packed, batch)
-            if dry_run or log_path is None:
+            if dry_run:
                 _print_events(opened, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
                 return
-            log = stack.enter_context(EmbeddedLog(log_path))
-            form = replace(form, partitions=partitions or log.partitions(topic) or 1)
-            log.create_topic(topic, form.partitions)
+            stopped = stack.enter_context(until_signalled())
+            log = stack.enter_context(target.opened([topic], stopped))
+            form = replace(form, partitions=target.prepare(log, topic, target.partitions))
             advance = stack.enter_context(_progress(opened))
             for chunk in chunks(entries, opened.size):
+                if stopped():
+                    raise LogError(f"stopped before the end of {opened.name}")
                 made = make_records(chunk, form, clock())
                 _judge(opened, made.bad, done, skip_bad=skip_bad)
-                done.records += log.append(made.records)
+                done.records += write(log, made.records)
                 done.events += made.events
                 advance(done.events)
     except (LogError, SourceError) as error:
         written = f"\n{_count(done.events, 'event')} before that went to {topic}" if done.events else ""
         raise click.ClickException(f"{error}{written}") from error
-    _print_end(opened, done, form, log_path)
+    _print_end(opened, done, form, target)
+
+
+def _check_recording(target: Target) -> None:
+    """Refuse what means nothing to a recording, whose records stay as they are."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _OF_RECORDINGS:
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else "FILE"
+            raise click.UsageError(
+                f"expected no {name} with --recording, whose records stay as they are; leave it out"
+            )
+    if not target.is_named:
+        raise click.UsageError("expected --to SETTINGS, the log to publish to, or --log FILE; name one")
 
 
 @dataclass
@@ -310,18 +315,15 @@ def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *,
             click.echo(json.dumps({"key": key, **entry.fields}, ensure_ascii=False))
 
 
-def _print_end(source: Source, done: _Done, form: Form, log_path: Path) -> None:
+def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
     for note in source.notes.values():
         click.echo(note, err=True)
     if done.skipped:
         click.echo(f"skipped {_count(done.skipped, 'line')} of {source.name}", err=True)
     records = "" if form.batch is None else f" in {_count(done.records, 'record')}"
     partitions = _count(form.partitions, "partition")
-    click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {log_path}")
-    click.echo(
-        f"next: anabranch run SETTINGS, with a model whose input is {form.topic}; then\n"
-        f"      anabranch show {shlex.quote(str(log_path))} --topic {form.topic}.out"
-    )
+    click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {target.name}")
+    click.echo(target.next_steps(form.topic))
 
 
 def _count(number: int, what: str) -> str:

@@ -23,7 +23,7 @@ from worker.compare import first_difference
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition
 from worker.loop import Worker
-from worker.settings import Settings
+from worker.settings import LogSettings, Settings
 from worker.transaction import Transaction
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -63,7 +63,7 @@ def replay(
     if output.exists():
         fail(f"expected {output} not to exist, it would mix old results with new ones; remove it or name another")
     with clear_errors(), EmbeddedLog(output, group=settings.group, source=recording) as log:
-        _replay(log, settings, restore_every)
+        _replay(log, settings, output, restore_every)
         if golden is None:
             return
         topics = [topic for route in settings.routes.values() for topic in route.results]
@@ -74,35 +74,51 @@ def replay(
     click.echo(f"the results equal {golden}")
 
 
-def _replay(log: EmbeddedLog, settings: Settings, restore_every: int | None) -> None:
-    unseen = settings.metrics.model_copy(update={"port": None})
-    quiet = settings.model_copy(update={"metrics": unseen, "checkpoint": None})
-    total = sum(
-        log.watermarks(TopicPartition(topic, number)).high
-        for topic in settings.routes
-        for number in range(log.partitions(topic) or 0)
-    )
+def _replay(log: EmbeddedLog, settings: Settings, output: Path, restore_every: int | None) -> None:
+    total = _offsets(log, settings)
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as bar,
         until_signalled() as stop,
     ):
         task = bar.add_task("replaying", total=total)
-        transactions = outputs = 0
+        transactions = records = outputs = 0
 
         def committed(transaction: Transaction) -> None:
-            nonlocal transactions, outputs
+            nonlocal transactions, records, outputs
             transactions += 1
+            records += transaction.records
             outputs += len(transaction.outputs)
             bar.advance(task, transaction.records)
             if restore_every and transactions % restore_every == 0:
                 _save_and_restore(worker)
 
-        with worker_on(log, quiet, committed) as (worker, _):
+        with worker_on(log, _by_itself(settings, output), committed) as (worker, _):
             worker.run(stop, until_end=True)
     if stop():
         fail("stopped before the end of the recording; the results are incomplete")
-    click.echo(f"{total} records in, {outputs} results and dead letters out")
+    click.echo(f"{records} records in, {outputs} results and dead letters out")
+
+
+def _by_itself(settings: Settings, output: Path) -> Settings:
+    """Return the settings for a run that leaves results and nothing else, wherever the recording came from."""
+    return settings.model_copy(
+        update={
+            "log": LogSettings(embedded=output),
+            "metrics": settings.metrics.model_copy(update={"port": None}),
+            "checkpoint": None,
+            "start": "earliest",
+        }
+    )
+
+
+def _offsets(log: EmbeddedLog, settings: Settings) -> int:
+    bounds = [
+        log.watermarks(TopicPartition(topic, number))
+        for topic in settings.routes
+        for number in range(log.partitions(topic) or 0)
+    ]
+    return sum(high - low for low, high in bounds)
 
 
 def _save_and_restore(worker: Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from worker.commands.common import (
     until_signalled,
     worker_on,
 )
+from worker.log.port import LogError
+from worker.status import Status, StatusBoard
 
 
 @click.command()
@@ -30,8 +33,17 @@ def run(settings_file: Path, until_end: bool) -> None:
     settings = read_settings(settings_file)
     configure_logs(settings)
     logger = structlog.get_logger("anabranch")
-    with clear_errors(), open_log(settings) as log:
-        with until_signalled() as stop, worker_on(log, settings) as (worker, url):
+    board = StatusBoard(Status(time.monotonic()))
+    with clear_errors(), until_signalled() as stop:
+
+        def pulse() -> None:
+            board.tick(time.monotonic())
+            if stop():
+                raise LogError(
+                    "stopped while no broker answered; what was not committed is made again at the next start"
+                )
+
+        with open_log(settings, pulse) as log, worker_on(log, settings, board=board) as (worker, url):
             logger.info("starting", settings=str(settings_file), page=url)
             worker.run(stop, until_end=until_end)
         logger.info("stopped")

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from worker import logs
 from worker.codec import DeadLetter, Output, Prediction, Split, Tree
-from worker.log.browse import Filter, Record, coming, partitions_of, scan, tail
+from worker.commands.common import clear_errors, fail, open_log, read_settings
+from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import LogError
+from worker.log.port import Log
 from worker.views.output_text import (
     dead_letter_text,
     event_line,
@@ -28,10 +34,27 @@ from worker.views.record_json import as_object, result_of
 from worker.views.tree_text import draw
 
 _LAST = 10  # of each kind
+_SETTINGS = (".yaml", ".yml")  # suffixes
+
+
+class _Shown(NamedTuple):
+    """The log that is looked at."""
+
+    log: Log
+    topics: Sequence[str]  # that it is known to hold
+    missing: Sequence[str]  # that the settings name and it does not hold
+    group: str
+
+
+class _Summary(NamedTuple):
+    """What is told of a topic."""
+
+    latest: dict[tuple[str, str, bytes | None], Record]  # by type, model and key, in the order of the last changes
+    others: dict[str, deque[Record]]  # the last ones, by type
 
 
 @click.command(short_help="Show what a log holds: splits, trees, predictions, dead letters.")
-@click.argument("log", type=click.Path(path_type=Path))
+@click.argument("log", metavar="LOG|SETTINGS", type=click.Path(path_type=Path))
 @click.option("--topic", help="Show the records of this topic; without one, an overview of all topics.")
 @click.option("--key", help="Only records of this key.")
 @click.option("--model", help="Only results of this model.")
@@ -39,12 +62,14 @@ _LAST = 10  # of each kind
     "--last",
     metavar="N",
     type=click.IntRange(1),
-    help=f"Of each kind the last N.  [default: {_LAST}; all as JSON]",
+    help="Only the last N records, read from the end of the topic.  "
+    f"[default: all are read, and of each kind the last {_LAST} shown; all as JSON]",
 )
 @click.option("--follow", is_flag=True, help="Go on with each record as it comes, until interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option(
-    "--group", default="anabranch", show_default=True, help="Whose committed offsets the overview shows."
+    "--group",
+    help="Whose committed offsets the overview shows.  [default: that of SETTINGS, else anabranch]",
 )
 def show(
     log: Path,
@@ -54,65 +79,116 @@ def show(
     last: int | None,
     follow: bool,
     as_json: bool,
-    group: str,
+    group: str | None,
 ) -> None:
-    """Show what LOG, an embedded log or a recording, holds.
+    """Show what a log holds.
+
+    LOG is the file of an embedded log, or a recording; SETTINGS, a file that ends in .yaml, names the log.
 
     Of a topic with results: the latest split and tree of each key, the last predictions and dead letters.
     Of a topic with events: the last of them.
     """
     if topic is None and (key is not None or model is not None or last is not None or follow):
         raise click.UsageError("expected --topic with --key, --model, --last and --follow; name a topic")
+    logs.configure("warning", "auto", sys.stderr)
     wanted = Filter(None if key is None else key.encode(), model)
     console = Console(highlight=False)
     try:
-        with EmbeddedLog(log, group=group, create=False) as opened:
+        with clear_errors(), _opened(log, group) as shown:
             if topic is None:
-                _show_overview(console, opened, group, as_json=as_json)
+                _show_overview(console, shown, as_json=as_json)
                 return
-            sources = partitions_of(opened, topic)
-            ends = {source: opened.watermarks(source).high for source in sources}
+            sources = partitions_of(shown.log, topic, shown.topics)
+            bounds = {source: shown.log.watermarks(source) for source in sources}
+            browser = Browser(shown.log, bounds, wanted, lambda told: click.echo(told, err=True))
             if follow:
-                _show_lines(console, tail(opened, ends, wanted, last or _LAST), as_json=as_json)
-                _show_lines(console, coming(opened, ends, wanted), as_json=as_json)
+                _show_lines(console, browser.tail(last or _LAST), as_json=as_json)
+                _show_lines(console, browser.coming(), as_json=as_json)
+            elif last is not None:
+                _show_some(console, topic, browser.tail(last), last, as_json=as_json)
             elif as_json:
-                records = scan(opened, ends, wanted) if last is None else tail(opened, ends, wanted, last)
-                _show_lines(console, records, as_json=True)
+                _show_lines(console, browser.scan(), as_json=True)
             else:
-                _show_summary(console, topic, scan(opened, ends, wanted), last or _LAST)
+                with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
+                    summary = _summary(browser.scan(passed), _LAST)
+                _show_summary(console, topic, summary, _LAST)
     except KeyboardInterrupt:
         if not follow:
             raise
-    except (LogError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+    except ValueError as error:
+        fail(str(error))
 
 
-def _show_overview(console: Console, log: EmbeddedLog, group: str, *, as_json: bool) -> None:
+@contextmanager
+def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
+    """Open a file of an embedded log, or the log that a settings file names."""
+    if path.suffix not in _SETTINGS:
+        group = group or "anabranch"
+        with EmbeddedLog(path, group=group, create=False) as log:
+            yield _Shown(log, list(log.topics()), [], group)
+        return
+    settings = read_settings(path)
+    if group is not None:
+        settings = settings.model_copy(update={"group": group})
+    named = list(settings.routes)
+    for route in settings.routes.values():
+        named += [*route.results, *([] if settings.checkpoint is None else [route.state])]
+    with open_log(settings, role="-show") as opened:
+        missing = [topic for topic in named if opened.partitions(topic) is None]
+        yield _Shown(opened, [topic for topic in named if topic not in missing], missing, settings.group)
+
+
+@contextmanager
+def _progress(topic: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how far a topic has been read; yield what is to be told how many offsets were passed."""
+    console = Console(stderr=True)
+    text = TextColumn(f"reading all of {topic} (--last N reads its end alone)", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda offsets: progress.advance(task, offsets)
+
+
+def _show_overview(console: Console, shown: _Shown, *, as_json: bool) -> None:
     rows = []
-    for topic in log.topics():
-        for source in partitions_of(log, topic):
-            low, high = log.watermarks(source)
-            rows.append(PartitionRow(*source, high - low, low, high, log.committed(source)))
+    for topic in shown.topics:
+        for source in partitions_of(shown.log, topic, shown.topics):
+            low, high = shown.log.watermarks(source)
+            rows.append(PartitionRow(*source, high - low, low, high, shown.log.committed(source)))
     if as_json:
         for row in rows:
             click.echo(json.dumps(row._asdict(), ensure_ascii=False))
-    elif rows:
-        console.print(overview(group, rows))
-    else:
+        return
+    if rows:
+        console.print(overview(shown.group, rows))
+    if shown.missing:
+        console.print(f"not there yet: {', '.join(shown.missing)} (anabranch topics create)")
+    elif not rows:
         console.print("no topics; publish events first (anabranch publish)")
 
 
-def _show_summary(console: Console, topic: str, records: Iterable[Record], last: int) -> None:
-    """Show the latest split and tree of each key, and the last of everything else."""
-    latest: dict[tuple[str, str, bytes | None], Record] = {}
-    others: dict[str, deque[Record]] = {}
+def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:
+    if as_json:
+        _show_lines(console, records, as_json=True)
+    else:
+        _show_summary(console, topic, _summary(records, last), last)
+
+
+def _summary(records: Iterable[Record], last: int) -> _Summary:
+    """Return the latest split and tree of each key, and the last of everything else."""
+    summary = _Summary({}, {})
     for record in records:
         if record.type in ("split", "tree"):
             identity = (record.type, record.model, record.key)
-            latest.pop(identity, None)  # so that the dict is in the order of the last changes
-            latest[identity] = record
+            summary.latest.pop(identity, None)
+            summary.latest[identity] = record
         else:
-            others.setdefault(record.type, deque(maxlen=last)).append(record)
+            summary.others.setdefault(record.type, deque(maxlen=last)).append(record)
+    return summary
+
+
+def _show_summary(console: Console, topic: str, summary: _Summary, last: int) -> None:
+    latest, others = summary
     if not latest and not others:
         console.print(f"no such records in {topic}")
         return

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from worker.sources.lines import Lines
@@ -135,9 +136,24 @@ def number(text: str) -> float:
     return value
 
 
+def moment(text: str) -> int:
+    """Return a time in ms since the epoch, of such a number or of ISO 8601; one without a zone is taken as UTC."""
+    if text.isascii() and text.isdigit():
+        return int(text[:19])
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UnreadableError(f"expected ms since the epoch or an ISO 8601 time, got {brief(text)}") from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    since = time - datetime(1970, 1, 1, tzinfo=UTC)
+    return since.days * 86_400 * _MS + since.seconds * _MS + since.microseconds // _MS
+
+
 def brief(text: str) -> str:
     """Return a piece of a file, quoted and cut, for a message."""
     return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}... ({len(text)} characters)"
 
 
 _SHOWN = 40
+_MS = 1000

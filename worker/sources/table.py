@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from worker.sources.example import (
@@ -16,13 +15,13 @@ from worker.sources.example import (
     brief,
     check_text,
     label,
+    moment,
     name,
     words,
 )
 from worker.sources.lines import Lines, SourceError
 
 _PRESENT, _ABSENT = "1", ("0", "")
-_MS = 1000
 
 
 def read_csv(lines: Lines, columns: Columns) -> Iterator[Entry]:
@@ -123,19 +122,5 @@ def _example(row: list[str], layout: _Layout, line: int) -> Example:
             raise UnreadableError("expected a label, got an empty cell")
         fields["y"] = label(row[layout.label])
     if layout.time >= 0:
-        fields["ts"] = _time(row[layout.time])
+        fields["ts"] = moment(row[layout.time])
     return Example(row[layout.key] if layout.key >= 0 else None, fields, line)
-
-
-def _time(cell: str) -> int:
-    """Return ms since the epoch; a time without a zone is taken as UTC."""
-    if cell.isascii() and cell.isdigit():
-        return int(cell[:19])
-    try:
-        time = datetime.fromisoformat(cell)
-    except ValueError:
-        raise UnreadableError(f"expected ms since the epoch or an ISO 8601 time, got {brief(cell)}") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    since = time - datetime(1970, 1, 1, tzinfo=UTC)
-    return since.days * 86_400 * _MS + since.seconds * _MS + since.microseconds // _MS

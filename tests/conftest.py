@@ -1,0 +1,39 @@
+"""What several test files share: real Apache Kafka, started when a test first asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from worker.broker import BrokerUnavailable, Cluster, Installation, install
+
+_FETCHING = 240.0  # s for the jars, the first time; less than a test may take
+
+
+@pytest.fixture(scope="session")
+def installation() -> Installation:
+    """Return Java and Kafka's jars; skip where they are not to be had, fail with ANABRANCH_REQUIRE_KAFKA=1."""
+    try:
+        return install(timeout=_FETCHING)
+    except BrokerUnavailable as error:
+        if os.environ.get("ANABRANCH_REQUIRE_KAFKA") == "1":
+            raise
+        pytest.skip(f"needs Apache Kafka: {error}")
+
+
+@pytest.fixture(scope="session")
+def kafka(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Return one running node, for all tests: each has topics, groups and transactional ids of its own."""
+    # The cleaner looks for work every second rather than 15: compacted topics can be tested.
+    often = {"log.cleaner.backoff.ms": "1000"}
+    with Cluster(installation, tmp_path_factory.mktemp("kafka"), properties=often) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka3(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Return three running nodes, for all tests: one that takes a node down brings it back."""
+    with Cluster(installation, tmp_path_factory.mktemp("kafka"), 3) as cluster:
+        yield cluster

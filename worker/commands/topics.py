@@ -1,0 +1,78 @@
+"""`anabranch topics`: what a worker needs in its cluster, and making it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from worker.commands.common import clear_errors, open_log, read_settings, settings_argument
+from worker.log.port import Log
+from worker.settings import Settings
+from worker.topics import Topic, create_topics, missing_topics, written_topics
+
+
+@click.group()
+def topics() -> None:
+    """Look at the topics that a worker reads and writes, and create them."""
+
+
+@topics.command("list")
+@settings_argument
+def list_topics(settings_file: Path) -> None:
+    """Show the topics that a worker with these SETTINGS writes, and which of them are missing."""
+    settings = read_settings(settings_file)
+    with clear_errors(), open_log(settings) as log:
+        missing = {topic.name for topic in missing_topics(log, settings)}
+        _print(list(written_topics(log, settings)), missing)
+
+
+@topics.command()
+@settings_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--inputs",
+    type=click.IntRange(1),
+    metavar="PARTITIONS",
+    help="Create missing input topics too, with so many partitions.",
+)
+def create(settings_file: Path, yes: bool, inputs: int | None) -> None:
+    """Create the topics that a worker with these SETTINGS writes and that are not there yet.
+
+    Each has as many partitions as its input; those for checkpoints are compacted. What will be done is shown
+    first. Replication follows the broker's default.replication.factor.
+    """
+    settings = read_settings(settings_file)
+    with clear_errors(), open_log(settings) as log:
+        if inputs is not None:
+            _create_inputs(log, settings, inputs, yes)
+        missing = missing_topics(log, settings)
+        if not missing:
+            click.echo("all topics are there")
+            return
+        _print(missing, {topic.name for topic in missing})
+        if not yes:
+            click.confirm("create these?", abort=True)
+        create_topics(log, settings)
+        click.echo(f"created: {', '.join(topic.name for topic in missing)}")
+
+
+def _create_inputs(log: Log, settings: Settings, partitions: int, yes: bool) -> None:
+    for topic in settings.routes:
+        if log.partitions(topic) is None:
+            if not yes:
+                click.confirm(f"create the input topic {topic} with {partitions} partitions?", abort=True)
+            log.create_topic(topic, partitions)
+            click.echo(f"created: {topic}")
+
+
+def _print(found: list[Topic], missing: set[str]) -> None:
+    table = Table("topic", "partitions", "cleanup", "for", "", box=box.SIMPLE)
+    for topic in found:
+        cleanup = "compact" if topic.compacted else "delete"
+        state = "missing" if topic.name in missing else ""
+        table.add_row(topic.name, str(topic.partitions), cleanup, topic.use, state)
+    Console().print(table)

@@ -1,0 +1,205 @@
+"""A member of the group: it is given partitions, reads those that it started, and loses them again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import confluent_kafka as client
+from confluent_kafka import Consumer, KafkaException
+
+from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.outage import Outage
+from worker.log.kafka.reading import Reading
+from worker.log.port import LogError, OwnershipLost, Records, TopicPartition
+
+JOIN_SECONDS = 60.0  # for a broker that shares partitions out itself; one that cannot would never say so
+
+
+class Member:
+    """The part of the log that is a member of the group.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        Which has the name of the group, and subscribes to nothing yet.
+    outage : Outage
+        What to do where no broker answers.
+    incremental : bool
+        Whether partitions come and go one by one, rather than all of them at each change.
+
+    Notes
+    -----
+    What is assigned is paused until it is started, so that the client keeps it, as the group wants, and
+    fetches nothing of it.
+    """
+
+    def __init__(self, consumer: Consumer, outage: Outage, *, incremental: bool) -> None:
+        self._consumer = consumer
+        self._outage = outage
+        self._reading = Reading(consumer, outage)
+        self._incremental = incremental
+        self._leaving: Callable[[], None] | None = None  # once it has joined
+        self._owned: dict[TopicPartition, int] | None = None
+        self._assignments = 0
+        self._failure: BaseException | None = None
+        self._admitted_by = float("inf")
+        self._given_to: Any = None
+
+    def join(self, topics: Collection[str], leaving: Callable[[], None]) -> None:
+        """Ask to be a member; partitions come in later polls."""
+        self._leaving = leaving
+        if self._incremental:
+            self._admitted_by = time.monotonic() + JOIN_SECONDS
+        with as_log_errors("the group, to be joined"):
+            self._consumer.subscribe(
+                sorted(topics),
+                on_assign=self._recorded(self._on_assign),
+                on_revoke=self._recorded(self._on_revoke),
+                on_lost=self._recorded(self._give_up),
+            )
+
+    @property
+    def owned(self) -> Mapping[TopicPartition, int] | None:
+        """The partitions that it was given, each with the number of the assignment; None while there is none."""
+        return self._owned
+
+    def check_owned(self, sources: Collection[TopicPartition]) -> None:
+        """Raise `OwnershipLost` where one of these was not given to this member, once it has joined."""
+        if self._leaving is None:
+            return
+        for source in sources:
+            if source not in (self._owned or ()):
+                raise OwnershipLost(
+                    f"{source.topic}/{source.partition} was to be committed, but the group has not given it to "
+                    "this member; leave it to the one that has it"
+                )
+
+    @property
+    def outlives_changes(self) -> bool:
+        """Whether a change of the group leaves it the partitions that it has."""
+        return self._incremental
+
+    def identity(self) -> Any:
+        """Return what the brokers know this member by at the moment, to commit offsets under it.
+
+        Raises `OwnershipLost` where it is no longer what its partitions were given to. The brokers would not
+        notice once the group is empty, and take the offsets of a member that has been replaced in between.
+        """
+        identity = self._consumer.consumer_group_metadata()
+        if self._leaving is not None and self._was_put_out(identity):
+            raise OwnershipLost("the group has put this member out; leave them to others")
+        return identity
+
+    def _was_put_out(self, identity: Any) -> bool:
+        # Where partitions come and go one by one, the identity counts changes that a member outlives.
+        return not self._incremental and bool(identity != self._given_to)
+
+    def committed(self, source: TopicPartition, seconds: float) -> Any:
+        """Return what the client knows as the committed offset of a partition, with its metadata."""
+        (place,) = self._consumer.committed([client.TopicPartition(*source)], timeout=seconds)
+        if place.error is not None:
+            raise KafkaException(place.error)
+        return place
+
+    def commit(self, places: list[client.TopicPartition]) -> None:
+        """Commit offsets without a transaction."""
+        self.identity()
+        for place in self._consumer.commit(offsets=places, asynchronous=False):
+            if place.error is not None:
+                raise KafkaException(place.error)
+
+    def start(self, source: TopicPartition, offset: int) -> None:
+        """Read an owned partition from this offset on."""
+        with as_log_errors(f"{source.topic}/{source.partition}, to be read"):
+            # In this order: the client wakes up for the second, and would sleep on for a second after the first.
+            self._consumer.resume([client.TopicPartition(*source)])
+            self._consumer.seek(client.TopicPartition(*source, offset))
+        self._reading.positions[source] = offset
+
+    def poll(self, limit: int, timeout: float) -> list[Records]:
+        """Return up to `limit` records of the started partitions; wait up to `timeout` s for one."""
+        if self._leaving is None:
+            time.sleep(timeout)
+            return []
+        return self._reading.poll(limit, timeout, self._raise_failure)
+
+    def lost(self) -> None:
+        """Take note that the group no longer takes this member for the owner of anything.
+
+        What it owns gets new numbers, so that nobody goes on as if nothing had happened in between; where
+        partitions are all shared out anew, nothing is owned until they are.
+        """
+        if self._owned is None:
+            return
+        owned = [client.TopicPartition(*source) for source in self._owned]
+        self._reading.positions.clear()
+        if self._incremental:
+            self._consumer.pause(owned)
+            self._assignments += 1
+            self._owned = dict.fromkeys(self._owned, self._assignments)
+        else:
+            self._owned = None
+
+    def leave(self) -> None:
+        """Give everything up without a word to the owner."""
+        self._leaving = lambda: None
+        self._consumer.close()
+
+    def _recorded(self, act: Callable[[list[Any]], None]) -> Callable[[Consumer, list[Any]], None]:
+        """Return a callback for the client, which does not survive exceptions in those."""
+
+        def callback(_: Consumer, partitions: list[Any]) -> None:
+            try:
+                act(partitions)
+            except BaseException as failure:
+                self._failure = failure
+
+        return callback
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        if self._owned is None and time.monotonic() > self._admitted_by and not self._outage.lasts:
+            raise LogError(
+                f"expected the group to admit this member within {JOIN_SECONDS:.0f} s, got no assignment; "
+                "group.protocol=consumer needs Kafka 4.0 or newer: use the classic one, or a newer broker"
+            )
+
+    def _on_assign(self, partitions: list[Any]) -> None:
+        for partition in partitions:
+            partition.offset = client.OFFSET_END  # else the client would look for the committed one
+        if self._incremental:
+            self._consumer.incremental_assign(partitions)
+        else:
+            self._consumer.assign(partitions)
+        if partitions:
+            self._consumer.pause(partitions)
+        self._assignments += 1
+        self._admitted_by = float("inf")
+        self._given_to = self._consumer.consumer_group_metadata()
+        self._owned = {**(self._owned or {}), **dict.fromkeys(_sources(partitions), self._assignments)}
+
+    def _on_revoke(self, partitions: list[Any]) -> None:
+        try:
+            if self._leaving is not None and not self._was_put_out(self._consumer.consumer_group_metadata()):
+                self._leaving()
+        finally:
+            self._give_up(partitions)
+
+    def _give_up(self, partitions: list[Any]) -> None:
+        gone = _sources(partitions)
+        for source in gone:
+            self._reading.positions.pop(source, None)
+        if self._incremental:
+            self._owned = {source: number for source, number in (self._owned or {}).items() if source not in gone}
+            self._consumer.incremental_unassign(partitions)
+        else:
+            self._owned = None
+            self._consumer.unassign()
+
+
+def _sources(partitions: list[Any]) -> set[TopicPartition]:
+    return {TopicPartition(partition.topic, partition.partition) for partition in partitions}

@@ -1,0 +1,160 @@
+"""Waiting for brokers that do not answer: for as long as it takes, and not in silence."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.port import LogError
+
+ATTEMPT_SECONDS = 1.0  # of one call; between two of them a signal is noticed
+TELL_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed, is no outage
+_PAUSE_SECONDS = 0.1  # after a call that failed at once
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """A call was not answered for so long that its client may be what is wrong."""
+
+
+class Outage:
+    """Tells a person once that the brokers do not answer, and once that they do again.
+
+    Parameters
+    ----------
+    notify : callable
+        Told both, in a sentence.
+    pulse : callable
+        Called again and again while a call waits. What it raises ends the wait.
+    patience : float
+        Seconds that one call waits for the brokers.
+    """
+
+    def __init__(
+        self,
+        notify: Callable[[str], None],
+        pulse: Callable[[], None] = lambda: None,
+        patience: float = math.inf,
+    ) -> None:
+        self._notify = notify
+        self._pulse = pulse
+        self._patience = patience
+        self._since: float | None = None
+        self._told = False
+        self._refusal: Any = None
+
+    def check(self) -> None:
+        """Raise `LogError` where the brokers did answer, but let nobody in: that is not worth waiting for."""
+        if self._refusal is not None:
+            raise LogError(f"the brokers did not let this client in: {explain(self._refusal)}")
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the brokers were last seen not to answer."""
+        return self._since is not None
+
+    def seen(self, reason: str) -> None:
+        """Take note that a broker did not answer."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        if not self._told and now - self._since >= TELL_AFTER_SECONDS:
+            self._told = True
+            self._notify(f"no answer from the brokers ({reason}); waiting for them")
+
+    def over(self) -> None:
+        """Take note that a broker answered."""
+        if self._told:
+            self._notify("the brokers answer again")
+        self._since, self._told = None, False
+
+    def on_error(self, error: Any) -> None:
+        """Take note of what a client reports on its own account."""
+        if error.code() == KafkaError._AUTHENTICATION:
+            self._refusal = error
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.seen(explain(error))
+
+    def wait_for(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
+        """Make a call until it is answered, and return its result.
+
+        Parameters
+        ----------
+        what : str
+            What the call is for, for messages.
+        attempt : callable
+            The call. It is given the seconds that it may take.
+        most : float
+            Seconds after which the client is not trusted to get through any more.
+
+        Raises
+        ------
+        Unanswered
+            Where it took longer than `most`.
+        KafkaException
+            What the call raises and waiting does not mend.
+        LogError
+            Where the brokers let the client not in, or the patience ends first.
+        """
+        began = time.monotonic()
+        while True:
+            try:
+                result = attempt(ATTEMPT_SECONDS)
+            except KafkaException as failure:
+                error = failure.args[0]
+                if verdict(error) is not Verdict.WAIT:
+                    raise
+                self.check()
+                self._pulse()
+                self.seen(f"{what}: {explain(error)}")
+                waited = time.monotonic() - began
+                if waited >= most:
+                    raise Unanswered(what) from failure
+                if waited >= self._patience:
+                    raise LogError(
+                        f"{what}: expected an answer from the brokers within {self._patience:.0f} s, got "
+                        f"{explain(error)}; check bootstrap.servers and whether they run"
+                    ) from failure
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                self.over()
+                return result
+
+    def watched(self, call: Callable[[], T], most: float) -> T:
+        """Make a call of the client that may not come back, and return its result.
+
+        Seen after a restart of the only node: the client has given up the broker that it knew and waits, without
+        an end, for the answer to what it had queued for that one.
+
+        Raises
+        ------
+        Unanswered
+            Where it took longer than `most` seconds. The call goes on in a thread that is left alone.
+        """
+        outcome: Future[T] = Future()
+
+        def make() -> None:
+            try:
+                outcome.set_result(call())
+            except BaseException as failure:
+                outcome.set_exception(failure)
+
+        Thread(target=make, daemon=True).start()
+        deadline = time.monotonic() + most
+        while True:
+            try:
+                return outcome.result(ATTEMPT_SECONDS)
+            except TimeoutError as late:
+                if outcome.done():
+                    raise
+                self._pulse()
+                if time.monotonic() >= deadline:
+                    raise Unanswered from late

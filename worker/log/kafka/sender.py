@@ -1,0 +1,108 @@
+"""Handing records to a producer, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.port import LogError, OutRecord, TopicPartition
+
+_FULL_SECONDS = 0.1  # to wait for room in the client's queue, before looking again
+
+
+def flush(producer: Producer, seconds: float) -> None:
+    """Wait until all records have arrived or failed; raise `KafkaException` where that takes longer."""
+    if producer.flush(seconds):
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+class Failure(NamedTuple):
+    """A record that did not arrive."""
+
+    error: Any
+    target: TopicPartition
+    size: int  # bytes of key and value
+
+
+class Sender:
+    """Hands records to a producer and keeps the failures that it reports.
+
+    Parameters
+    ----------
+    expect : callable
+        Raises `LogError` where there is no such partition.
+    """
+
+    def __init__(self, expect: Callable[[TopicPartition], None]) -> None:
+        self._expect = expect
+        self._known: set[TopicPartition] = set()
+        self._failures: list[Failure] = []
+
+    def on_delivery(self, error: Any, message: Any) -> None:
+        """Take note of a failure; called by the producer, which does not survive exceptions in here."""
+        size = len(message.key() or b"") + len(message.value() or b"")
+        self._failures.append(Failure(error, TopicPartition(message.topic(), message.partition()), size))
+
+    def send(self, producer: Producer, outputs: Sequence[OutRecord]) -> None:
+        """Hand over the records; `failure` tells later what became of them.
+
+        Raises
+        ------
+        LogError
+            Where a topic or partition is unknown, a timestamp is below 1, or a record is too large.
+        KafkaException
+            Where the producer takes no records.
+        """
+        self._failures.clear()
+        for topic, partition, key, value, headers, timestamp in outputs:
+            target = TopicPartition(topic, partition)
+            self.expect(target)
+            if timestamp < 1:  # 0 means now to the client
+                raise LogError(
+                    f"a record for {topic}/{partition} has timestamp {timestamp}; "
+                    "expected ms since the epoch, at least 1; set one"
+                )
+            while True:
+                try:
+                    producer.produce(
+                        topic,
+                        value,
+                        key,
+                        partition,
+                        timestamp=timestamp,
+                        headers=list(headers) if headers else None,
+                    )
+                except BufferError:
+                    producer.poll(_FULL_SECONDS)
+                except KafkaException as failure:
+                    self._failures.append(Failure(failure.args[0], target, len(key or b"") + len(value or b"")))
+                    raise
+                else:
+                    break
+
+    def expect(self, target: TopicPartition) -> None:
+        """Raise `LogError` where there is no such partition. The client would wait for it, 30 s by default."""
+        if target not in self._known:
+            self._expect(target)
+            self._known.add(target)
+
+    def refusal(self) -> str | None:
+        """Return why a record was refused for good, None where none was."""
+        refused = [failure for failure in self._failures if verdict(failure.error) is Verdict.REFUSED]
+        if not refused:
+            return None
+        # All records of a batch share its fate, and a large one is the likeliest reason.
+        error, (topic, partition), size = max(refused, key=attrgetter("size"))
+        return f"a record for {topic}/{partition} of {size:,} bytes was refused: {explain(error)}"
+
+    def failed(self) -> str | None:
+        """Return what kept a record from arriving, None where all have."""
+        return explain(self._failures[0].error) if self._failures else None
+
+    def forget(self) -> None:
+        """Look anew for the topics to send to: one of them may be gone."""
+        self._known.clear()

@@ -82,6 +82,14 @@ def test_a_named_topic(recording: Path) -> None:
         assert log.watermarks(TopicPartition("sms.out", 0)).high == 2
 
 
+def test_progress(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal shows a bar that counts records."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = _publish(recording, "--to", "worker.yaml")
+    assert "4 records" in result.stderr
+    assert "━━━" in result.stderr
+
+
 def test_limit(recording: Path) -> None:
     """It stops after as many records as are wanted."""
     result = _publish(recording, "--to", "worker.yaml", "--limit", "2")

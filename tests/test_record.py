@@ -164,10 +164,14 @@ def _meanwhile(folder: Path, then: Callable[[], None]) -> Iterator[None]:
     """Write an event once the recording holds ten, and do something once it holds that one too."""
 
     def act() -> None:
-        _until_recorded(folder, 10)
-        with EmbeddedLog(folder / "events.db") as log:
-            log.append([_event(10)])
-        _until_recorded(folder, 11)
+        try:
+            _until_recorded(folder, 10)
+            with EmbeddedLog(folder / "events.db") as log:
+                log.append([_event(10)])
+            _until_recorded(folder, 11)
+        except BaseException:
+            os.kill(os.getpid(), signal.SIGTERM)  # else the recording would go on and on
+            raise
         then()
 
     thread = threading.Thread(target=act)
@@ -207,6 +211,18 @@ def test_signals(settings: Path, number: int) -> None:
     assert "stopped before its end; the same command goes on with it" in told
     assert _offsets(settings.parent) == list(range(11))
     assert "recorded 0 records" in _recorded(settings, "--topic", "sms")
+
+
+def test_progress(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal shows a bar that counts records; elsewhere there is a line now and then."""
+    assert "so far" not in _recorded(settings, "--topic", "clicks")
+    monkeypatch.setattr(import_module("worker.commands.record"), "_TELL_SECONDS", 0.0)
+    assert "10 records so far, 100% of what there is" in _recorded(settings, "--topic", "sms")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = _record(settings, "--topic", "sms", to="new.db")
+    assert "10 records" in result.stderr
+    assert "━━━" in result.stderr
+    assert "so far" not in result.stderr
 
 
 def test_where_it_began_is_kept(settings: Path) -> None:
@@ -277,8 +293,11 @@ def test_the_log_itself(settings: Path) -> None:
     assert "events.db: is the log itself" in result.stderr
 
 
-def test_no_recording_is_made_in_vain(tmp_path: Path) -> None:
-    """Without the log there is no recording."""
+def test_no_recording_is_made_in_vain(settings: Path, tmp_path: Path) -> None:
+    """Without the topic or the log no recording is begun."""
+    assert _record(settings, "--topic", "sns").exit_code == 1
+    assert not (tmp_path / "rec.db").exists()
+    (tmp_path / "events.db").unlink()
     (tmp_path / "worker.yaml").write_text(SETTINGS)
     result = _record(tmp_path / "worker.yaml")
     assert result.exit_code == 1

@@ -428,6 +428,14 @@ def test_partitions_are_merged(tmp_path: Path) -> None:
     assert [each["key"] for each in _objects(path, "--topic", "t", "--last", 7)] == [str(n) for n in range(23, 30)]
 
 
+def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While all of a topic is read, a terminal shows how far it is and how to read less."""
+    assert "all of" not in _show(_log(tmp_path), "--topic", "sms.out").stderr
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "all of sms.out (for its end: --last N)" in _show(tmp_path / "events.db", "--topic", "sms.out").stderr
+    assert _show(tmp_path / "events.db", "--topic", "sms.out", "--last", 5).stderr == ""
+
+
 def _assignments(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, int]]:
     """Return what readers are told to read from now on: offsets by partition."""
     told: list[dict[int, int]] = []

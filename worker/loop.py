@@ -28,6 +28,7 @@ from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
+RESTORE_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 _RESTORE_SECONDS = 0.1  # of each turn
 _LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
 _ATTEMPTS = 10  # of a commit that the log gives up
@@ -139,6 +140,7 @@ class Worker:
         partition.position = records.next_offset
         if not records.keys:
             return
+        partition.applied = records.next_offset
         started = self._clock()
         processed = partition.pipeline.process(records)
         partition.consumed += len(records.keys)
@@ -195,9 +197,9 @@ class Worker:
                 continue
             while source in self.partitions and self._clock() < until:
                 if not partition.checkpoints.is_writing:
-                    if partition.checkpoints.offset == partition.position:
+                    if partition.checkpoints.offset == partition.applied:
                         break
-                    partition.checkpoints.take(partition.pipeline.arrays(), partition.position)
+                    partition.checkpoints.take(partition.pipeline.arrays(), partition.applied)
                 self._send(partition, partition.checkpoints.records(LARGEST_SHARE))
                 self.commit()
 
@@ -225,7 +227,10 @@ class Worker:
     def _regained(self, source: TopicPartition, assignment: int | None) -> bool:
         """Return whether a partition that went came back as it was; then it simply goes on."""
         partition = self.partitions[source]
-        if assignment is None or not partition.is_live or self._log.committed(source) != partition.position:
+        if assignment is None or not partition.is_live:
+            return False
+        committed = self._log.committed(source)
+        if committed is None or not partition.applied <= committed <= partition.position:
             return False
         if partition.checkpoints is not None and self._state_end(partition) != partition.state_end:
             return False  # somebody has written a checkpoint, and may have deleted pages that ours builds on
@@ -267,7 +272,7 @@ class Worker:
         pipeline = self._pipeline(source)
         checkpoints = self._checkpointer(source)
         expected = Expected(self._fingerprint, self._inputs[source.topic], self._settings.start)
-        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock)
+        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_PATIENCE)
         self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring)
 
     def _pipeline(self, source: TopicPartition) -> Pipeline:
@@ -294,11 +299,11 @@ class Worker:
 
     def _go_live(self, partition: Partition, start: Start) -> None:
         partition.restoring = None
-        partition.position = start.offset
+        partition.applied = partition.position = start.offset
         if partition.checkpoints is not None and start.is_fresh and start.offset > 0:
             # Without it nobody could tell later that the records before it are in no model. For the same reason
             # it is one transaction; empty models are a few pages.
-            partition.checkpoints.take(partition.pipeline.arrays(), partition.position)
+            partition.checkpoints.take(partition.pipeline.arrays(), partition.applied)
             self._send(partition, partition.checkpoints.records())
             self.commit()
             if partition.source not in self.partitions:
@@ -329,7 +334,7 @@ class Worker:
             if checkpoints is None:
                 continue
             started = self._clock()
-            if checkpoints.proceed(partition.pipeline.arrays(), partition.position, partition.consumed):
+            if checkpoints.proceed(partition.pipeline.arrays(), partition.applied, partition.consumed):
                 self._reporter.copied(source, checkpoints.state_bytes, self._clock() - started)
             self._send(partition, checkpoints.share())
 

@@ -26,8 +26,10 @@ class Partition:
         None where the settings want none.
     restoring : generator, optional
         Rebuilds the models step by step; None once the partition is live.
+    applied : int
+        The offset after the last record that is in the models.
     position : int
-        The next offset to be read: the models hold all records below it.
+        The next offset to be read. Between the two there may be offsets without a record.
     consumed : int
         Records since it went live.
     state_end : int
@@ -40,6 +42,7 @@ class Partition:
     pipeline: Pipeline
     checkpoints: Checkpointer | None
     restoring: Generator[int, None, Start] | None
+    applied: int = -1
     position: int = -1
     consumed: int = 0
     state_end: int = -1

@@ -28,8 +28,21 @@ class Until(NamedTuple):
     follows: bool = False  # go on beyond the end
 
 
+def partitions_of(log: Log, topics: Collection[str]) -> dict[str, int]:
+    """Return how many partitions each topic has; raise `LogError` where there is no such topic."""
+    counts = {}
+    for topic in topics:
+        count = log.partitions(topic)
+        if count is None:
+            raise LogError(
+                f"expected the topic {topic!r}, to be recorded; there is none in the log; check the name"
+            )
+        counts[topic] = count
+    return counts
+
+
 def plan(
-    log: Log, recording: EmbeddedLog, topics: Collection[str], beginning: Beginning, until: Until
+    log: Log, recording: EmbeddedLog, topics: Mapping[str, int], beginning: Beginning, until: Until
 ) -> dict[TopicPartition, Stretch]:
     """Return what there is to record of each partition, and prepare the recording for it.
 
@@ -39,8 +52,8 @@ def plan(
         What is recorded. It is only looked at.
     recording : EmbeddedLog
         Where to. It gets the topics that it does not have yet.
-    topics : collection of str
-        What is wanted.
+    topics : mapping
+        What is wanted, as `partitions_of` returns it.
     beginning : "earliest", "latest" or int
         Where a topic begins that the recording does not have yet; the others go on where they end.
     until : Until
@@ -49,13 +62,12 @@ def plan(
     Raises
     ------
     LogError
-        Where a topic is unknown, has another number of partitions than in the recording, or no longer has
-        the records with which the recording would go on.
+        Where a topic has another number of partitions than in the recording, or no longer has the records
+        with which the recording would go on.
     """
-    counts = {topic: _partitions(log, recording, topic) for topic in topics}
-    new = {topic: count for topic, count in counts.items() if recording.partitions(topic) is None}
+    new = {topic: count for topic, count in topics.items() if _held(recording, topic, count) is None}
     stretches = {}
-    for topic, count in counts.items():
+    for topic, count in topics.items():
         for number in range(count):
             source = TopicPartition(topic, number)
             start = _first(log, source, beginning) if topic in new else _next(log, recording, source)
@@ -92,16 +104,15 @@ def copy(
         yield batches, bounded.remaining
 
 
-def _partitions(log: Log, recording: EmbeddedLog, topic: str) -> int:
-    count, held = log.partitions(topic), recording.partitions(topic)
-    if count is None:
-        raise LogError(f"expected the topic {topic!r}, to be recorded; there is none in the log; check the name")
+def _held(recording: EmbeddedLog, topic: str, count: int) -> int | None:
+    """Return how many partitions the topic has in the recording; raise where it is another number."""
+    held = recording.partitions(topic)
     if held not in (None, count):
         raise LogError(
             f"expected the topic {topic!r} to have {held} partitions, as in the recording; it has {count}, and "
             "keys have moved to others of them; record into a new file"
         )
-    return count
+    return held
 
 
 def _first(log: Log, source: TopicPartition, beginning: Beginning) -> int:

@@ -16,7 +16,6 @@ from worker.pipeline import Pipeline
 from worker.topics import moved_keys
 
 _BATCH = 2_000  # records at a time; results do not depend on it
-_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 
 
 class Expected(NamedTuple):
@@ -40,7 +39,7 @@ def restore(
     checkpoints: Checkpointer | None,
     expected: Expected,
     clock: Callable[[], float],
-    patience: float = _PATIENCE,
+    patience: float,
 ) -> Generator[int, None, Start]:
     """Rebuild the models without writing or counting anything; yield how many offsets remain at each step.
 

@@ -23,7 +23,7 @@ from worker.settings import LogSettings, Settings, SplitSettings
 from worker.status import Status, StatusBoard
 
 FORMS = ("list", "packed", "columns")
-_TOPIC = "events"
+TOPIC = "events"
 _ONES = 15  # features of an example
 _VOCABULARY = 2_000
 _ROWS = 1_000  # rows of a columnar record
@@ -45,7 +45,8 @@ def _examples(n: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[A
     return features, label
 
 
-def _records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
+def records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
+    """Yield the input: n examples in a form, of so many keys."""
     features, label = _examples(n)
     random = np.random.default_rng(1)
     if form == "columns":
@@ -57,12 +58,12 @@ def _records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
                 "i": features[start : start + rows].astype("<u4").tobytes(),
                 "y": label[start : start + rows].tobytes(),
             }
-            yield OutRecord(_TOPIC, 0, _key(int(random.integers(keys))), msgpack.packb(value), (), 1)
+            yield OutRecord(TOPIC, 0, _key(int(random.integers(keys))), msgpack.packb(value), (), 1)
         return
     chosen = random.integers(keys, size=n).tolist()
     for key, row, y in zip(chosen, features, label.tolist(), strict=True):
         x = row.tolist() if form == "list" else {"i": row.astype("<u4").tobytes()}
-        yield OutRecord(_TOPIC, 0, _key(key), msgpack.packb({"x": x, "y": y}), (), 1)
+        yield OutRecord(TOPIC, 0, _key(key), msgpack.packb({"x": x, "y": y}), (), 1)
 
 
 def _key(number: int) -> bytes:
@@ -70,8 +71,8 @@ def _key(number: int) -> bytes:
 
 
 def _settings(path: Path) -> Settings:
-    model = SplitSettings(kind="split", input=_TOPIC, classes=(0, 1), features="ids")
-    return Settings(log=LogSettings(embedded=path), models={"splits": model})
+    model = SplitSettings(kind="split", input=TOPIC, classes=(0, 1), features="ids")
+    return Settings(log=LogSettings(embedded=path), models={"splits": model}, checkpoint=None)
 
 
 def _run(path: Path, round_: int) -> tuple[float, Worker, int]:
@@ -129,8 +130,8 @@ def bench_pipeline(
 
 def _filled(path: Path, form: str, events: int, keys: int) -> None:
     with EmbeddedLog(path) as log:
-        log.create_topic(_TOPIC, 1)
-        log.append(_records(form, events, keys))
+        log.create_topic(TOPIC, 1)
+        log.append(records(form, events, keys))
 
 
 def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int]]) -> dict[str, Any]:

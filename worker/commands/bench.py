@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
 from worker.bench.updates import EXPECTED, workload
-from worker.commands.common import fail
+from worker.broker import Cluster, install
+from worker.commands.common import clear_errors, fail
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -54,6 +56,21 @@ _repeats = click.option(
 )
 
 
+_bootstrap = click.option(
+    "--bootstrap", help="A cluster to use; without it one node is started, and its data thrown away at the end."
+)
+
+
+@contextmanager
+def _cluster(bootstrap: str | None) -> Iterator[str]:
+    if bootstrap is not None:
+        yield bootstrap
+        return
+    with tempfile.TemporaryDirectory() as folder, clear_errors():
+        with Cluster(install(), Path(folder) / "kafka", quick=False) as cluster:
+            yield cluster.bootstrap
+
+
 @click.group()
 def bench() -> None:
     """Measure; every command prints JSON lines, with both sides of a comparison from one run."""
@@ -80,11 +97,41 @@ def splits(data: str, finders: list[str], criterion: str, limit: int | None, upd
 @click.option("--forms", type=_Listed(list(FORMS)), default=",".join(FORMS), show_default=True)
 @click.option("--keys", type=_Listed(), default="1,1000,100000", show_default=True, help="Numbers of model keys.")
 @click.option("--events", type=click.IntRange(1), default=200_000, show_default=True, help="Examples in a run.")
+@click.option("--kafka", is_flag=True, help="On Apache Kafka, beside a bare consumer and at least once.")
+@_bootstrap
 @_repeats
-def pipeline(forms: list[str], keys: list[str], events: int, repeats: int) -> None:
-    """Run the whole path: embedded log, decode, exact split model, results committed."""
+def pipeline(
+    forms: list[str], keys: list[str], events: int, kafka: bool, bootstrap: str | None, repeats: int
+) -> None:
+    """Run the whole path: log, decode, exact split model, results committed.
+
+    On Kafka there is one key, and a line more: the latency at half of the highest rate.
+    """
+    if kafka:
+        from worker.bench.kafka import bench_kafka
+
+        with _cluster(bootstrap) as address:
+            _print(lambda progress: bench_kafka(address, forms, events, repeats, progress))
+        return
     counts = [int(count) for count in keys]
     _print(lambda progress: bench_pipeline(forms, counts, events, repeats, progress))
+
+
+@bench.command()
+@click.option("--features", type=click.IntRange(1_000), default=1_000_000, show_default=True)
+@click.option("--examples", type=click.IntRange(100), default=20_000, show_default=True, help="Live ones.")
+@click.option("--changes", type=_FILE, help="A recorded set (.npz): what a second checkpoint of it writes.")
+@_bootstrap
+def state(features: int, examples: int, changes: Path | None, bootstrap: str | None) -> None:
+    """Checkpoint a large model on Apache Kafka and restore it: how long the loop stops, how fast it is read."""
+    from worker.bench.state import bench_changes, bench_state
+
+    if changes is not None:
+        with _naming("--changes"):
+            _print(lambda progress: bench_changes(changes, progress))
+        return
+    with _cluster(bootstrap) as address:
+        _print(lambda progress: bench_state(address, features, examples, progress))
 
 
 @bench.command()

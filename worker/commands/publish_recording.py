@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -111,7 +110,7 @@ def _progress(total: int) -> Iterator[tuple[Callable[[int], None], Callable[[int
     """
     console = Console(stderr=True)
     columns = (TextColumn("{task.fields[records]:,} records"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=total, records=0)
         yield (
             lambda offsets: progress.advance(task, offsets),

@@ -6,7 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from worker.commands.common import (
 from worker.log.bounded import Stretch
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, Records, TopicPartition
-from worker.recorder import Beginning, Until, copy, plan
+from worker.recorder import Beginning, Until, copy, partitions_of, plan
 from worker.sources.example import UnreadableError, moment
 
 _TELL_SECONDS = 10.0  # between two lines about the progress
@@ -123,10 +123,13 @@ def record(
             if stopped():
                 raise LogError("stopped while no broker answered; the recording holds what was read before")
 
-        with open_log(settings, pulse, role="-record") as log, EmbeddedLog(recording) as target:
+        with ExitStack() as stack:
+            log = stack.enter_context(open_log(settings, pulse, role="-record"))
+            counts = partitions_of(log, names)
+            target = stack.enter_context(EmbeddedLog(recording))
             held = target.topics()
-            stretches = plan(log, target, names, beginning, until)
-            _tell_plan(log, names, held, stretches)
+            stretches = plan(log, target, counts, beginning, until)
+            _tell_plan(log, counts, held)
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
     click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(names)} to {recording}")
@@ -193,15 +196,12 @@ class _Dry:
             )
 
 
-def _tell_plan(
-    log: Log, names: list[str], held: Mapping[str, int], stretches: Mapping[TopicPartition, Stretch]
-) -> None:
-    for name in names:
-        count = sum(topic == name for topic, _ in stretches)
-        how = "goes on where the recording ends" if name in held else "new in the recording"
+def _tell_plan(log: Log, topics: Mapping[str, int], held: Mapping[str, int]) -> None:
+    for topic, count in topics.items():
+        how = "goes on where the recording ends" if topic in held else "new in the recording"
         compacted = "; it is compacted, records that others have replaced may be gone"
         click.echo(
-            f"{name}: {_count(count, 'partition')}, {how}{compacted if log.is_compacted(name) else ''}", err=True
+            f"{topic}: {_count(count, 'partition')}, {how}{compacted if log.is_compacted(topic) else ''}", err=True
         )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from worker import logs
@@ -142,8 +142,8 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
 def _progress(topic: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show on a terminal how far a topic has been read; yield what is to be told how many offsets were passed."""
     console = Console(stderr=True)
-    text = TextColumn(f"reading all of {topic} (--last N reads its end alone)", markup=False)
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    text = TextColumn(f"all of {topic} (for its end: --last N)", markup=False)
+    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=total)
         yield lambda offsets: progress.advance(task, offsets)

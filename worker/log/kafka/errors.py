@@ -78,6 +78,9 @@ _WAIT = {
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
 }
 
+# Codes of a topic or partition that the client or the broker does not know.
+MISSING = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+
 _PERMISSION = "ask for the permission, or use another name"
 
 # What to do about errors that stay the same however often one tries.

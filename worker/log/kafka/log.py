@@ -227,7 +227,7 @@ class KafkaLog:
         if self._transactional:
             properties = transaction_properties(self._properties, self._group, self._instance)
             return Transactions(
-                lambda: self._new(Producer, properties | reports), self._sender, self._outage, self._member
+                self._new(Producer, properties | reports), self._sender, self._outage, self._member
             )
         properties = producer_properties(self._properties)
         return AtLeastOnce(self._new(Producer, properties | reports), self._sender, self._outage, self._member)

@@ -170,7 +170,9 @@ class Member:
 
     def _on_assign(self, partitions: list[Any]) -> None:
         for partition in partitions:
-            partition.offset = client.OFFSET_END  # else the client would look for the committed one
+            # A number, not a word like "end" or "committed": the client would ask a broker what that means, and go
+            # there when the answer comes, even where the partition was started elsewhere meanwhile.
+            partition.offset = 0
         if self._incremental:
             self._consumer.incremental_assign(partitions)
         else:
@@ -183,8 +185,9 @@ class Member:
         self._owned = {**(self._owned or {}), **dict.fromkeys(_sources(partitions), self._assignments)}
 
     def _on_revoke(self, partitions: list[Any]) -> None:
+        lost = self._owned is None or self._was_put_out(self._consumer.consumer_group_metadata())
         try:
-            if self._leaving is not None and not self._was_put_out(self._consumer.consumer_group_metadata()):
+            if self._leaving is not None and not lost:
                 self._leaving()
         finally:
             self._give_up(partitions)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -19,10 +17,6 @@ TELL_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed
 _PAUSE_SECONDS = 0.1  # after a call that failed at once
 
 T = TypeVar("T")
-
-
-class Unanswered(Exception):
-    """A call was not answered for so long that its client may be what is wrong."""
 
 
 class Outage:
@@ -83,7 +77,7 @@ class Outage:
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.seen(explain(error))
 
-    def wait_for(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
+    def wait_for(self, what: str, attempt: Callable[[float], T]) -> T:
         """Make a call until it is answered, and return its result.
 
         Parameters
@@ -92,13 +86,9 @@ class Outage:
             What the call is for, for messages.
         attempt : callable
             The call. It is given the seconds that it may take.
-        most : float
-            Seconds after which the client is not trusted to get through any more.
 
         Raises
         ------
-        Unanswered
-            Where it took longer than `most`.
         KafkaException
             What the call raises and waiting does not mend.
         LogError
@@ -116,8 +106,6 @@ class Outage:
                 self._pulse()
                 self.seen(f"{what}: {explain(error)}")
                 waited = time.monotonic() - began
-                if waited >= most:
-                    raise Unanswered(what) from failure
                 if waited >= self._patience:
                     raise LogError(
                         f"{what}: expected an answer from the brokers within {self._patience:.0f} s, got "
@@ -127,34 +115,3 @@ class Outage:
             else:
                 self.over()
                 return result
-
-    def watched(self, call: Callable[[], T], most: float) -> T:
-        """Make a call of the client that may not come back, and return its result.
-
-        Seen after a restart of the only node: the client has given up the broker that it knew and waits, without
-        an end, for the answer to what it had queued for that one.
-
-        Raises
-        ------
-        Unanswered
-            Where it took longer than `most` seconds. The call goes on in a thread that is left alone.
-        """
-        outcome: Future[T] = Future()
-
-        def make() -> None:
-            try:
-                outcome.set_result(call())
-            except BaseException as failure:
-                outcome.set_exception(failure)
-
-        Thread(target=make, daemon=True).start()
-        deadline = time.monotonic() + most
-        while True:
-            try:
-                return outcome.result(ATTEMPT_SECONDS)
-            except TimeoutError as late:
-                if outcome.done():
-                    raise
-                self._pulse()
-                if time.monotonic() >= deadline:
-                    raise Unanswered from late

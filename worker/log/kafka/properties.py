@@ -111,6 +111,12 @@ _PRODUCER_ONLY = {
     "msg_order_cmp",
 }
 
+_WRITING_DEFAULTS: dict[str, Value] = {
+    # Otherwise, when the last broker that a client knows is gone, it forgets who coordinates its transactions, and
+    # never asks again: the call that waits for that does not come back.
+    "metadata.recovery.strategy": "none",
+}
+
 _READING: dict[str, Value] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -185,7 +191,13 @@ def member_properties(properties: Properties, group: str, instance: str) -> dict
 def producer_properties(properties: Properties) -> dict[str, Value]:
     """Return the properties of a producer whose records arrive once and in order."""
     given = {name: value for name, value in properties.items() if name not in _CONSUMER_ONLY}
-    return {**_CLIENT_DEFAULTS, **given, "enable.idempotence": True, "delivery.report.only.error": True}
+    return {
+        **_CLIENT_DEFAULTS,
+        **_WRITING_DEFAULTS,
+        **given,
+        "enable.idempotence": True,
+        "delivery.report.only.error": True,
+    }
 
 
 def transaction_properties(properties: Properties, group: str, instance: str) -> dict[str, Value]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import confluent_kafka as client
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from worker.log.kafka.columns import to_records
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import MISSING, Verdict, explain, verdict
 from worker.log.kafka.outage import Outage
 from worker.log.port import LogError, Records, TopicPartition
 
+GONE_SECONDS = 10.0  # after which a topic that a broker does not know is taken for deleted
 _LOOK_SECONDS = 1.0  # between two looks whether the brokers are back
 
 
@@ -109,6 +111,8 @@ class Reading:
                 self._outage.seen(explain(error))
             case Verdict.LOST | Verdict.STALE:
                 pass  # the group tells by taking the partitions away
+            case Verdict.REFUSED if error.code() in MISSING and self._turns_up(message.topic()):
+                pass
             case Verdict.FENCED:
                 raise LogError(
                     f"another process is in the group under the name of this instance ({explain(error)}); stop "
@@ -121,6 +125,17 @@ class Reading:
                     else ""
                 )
                 raise LogError(f"{where}{explain(error)}")
+
+    def _turns_up(self, topic: str | None) -> bool:
+        """Return whether a topic is there after all: not every broker has heard of a new one at once."""
+        deadline = time.monotonic() + GONE_SECONDS
+        while topic is not None and time.monotonic() < deadline:
+            with suppress(KafkaException):
+                found = self._consumer.list_topics(topic, timeout=1.0).topics[topic]
+                if found.error is None and found.partitions:
+                    return True
+            time.sleep(0.1)
+        return False
 
     def _look(self) -> None:
         """In an outage, ask from time to time whether it is over: an idle partition would not tell."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -9,16 +10,18 @@ import confluent_kafka as client
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.errors import MISSING, as_log_errors
 from worker.log.kafka.outage import Outage
 from worker.log.port import LogError, TopicPartition, Watermarks
 
 _BROKERS_CHOICE = -1  # of the replication factor
 _LATE_SECONDS = 5.0
 _ANY_TIME = str(2**63 - 1)
+_ASKED = 3  # times before a topic is taken to be missing: not every broker has heard of a new one at once
+_ASKED_SECONDS = 0.05  # between two of them
 
 # What the client says of a partition that has none at the moment, or is not there at all.
-_NO_LEADER = {KafkaError._NOENT, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART}
+_NO_LEADER = {KafkaError._NOENT, *MISSING}
 
 # What a broker says of a client that has not heard of an election.
 _OLD_LEADER = {
@@ -45,19 +48,25 @@ class Topics:
 
     def partitions(self, topic: str) -> int | None:
         """Return how many partitions the topic has, None where there is no such topic."""
+        for _ in range(_ASKED):
+            count = self._described(topic)
+            if count is not None:
+                return count
+            time.sleep(_ASKED_SECONDS)
+        return None
 
-        def describe(seconds: float) -> int | None:
-            try:
-                told = self._asked("describe_topics", client.TopicCollection([topic]), seconds)
-            except KafkaException as failure:
-                if failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    return None
-                raise
-            return len(told.partitions)
+    def _described(self, topic: str) -> int | None:
+        """Return what one broker knows, another one at each call."""
+
+        def look(seconds: float) -> int | None:
+            # All topics: asked for one by name, a broker may be set up to create it. And not `describe_topics`,
+            # which keeps a core busy for as long as any of the brokers is away.
+            told = self._admin.list_topics(timeout=seconds).topics.get(topic)
+            return len(told.partitions) if told is not None and told.error is None else None
 
         what = f"topic {topic!r}"
         with as_log_errors(what):
-            return self._outage.wait_for(what, describe)
+            return self._outage.wait_for(what, look)
 
     def existing(self, topic: str) -> int:
         """Return how many partitions the topic has; raise `LogError` where there is no such topic."""
@@ -84,7 +93,7 @@ class Topics:
         """
         if partitions < 1:
             raise LogError(f"topic {topic!r} was to have {partitions} partitions; expected at least 1")
-        if self.partitions(topic) is None:
+        if self._described(topic) is None:
             self._create(topic, partitions, compacted)
         count = self._outage.wait_for(f"the new topic {topic!r}", lambda _: self._seen(topic))
         if count != partitions:
@@ -119,7 +128,7 @@ class Topics:
 
     def _seen(self, topic: str) -> int:
         """Return how many partitions the new topic has, once the broker that is asked has heard of it."""
-        count = self.partitions(topic)
+        count = self._described(topic)
         if count is None:
             raise KafkaException(KafkaError(KafkaError._WAIT_CACHE))
         return count

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import confluent_kafka as client
@@ -12,12 +11,10 @@ from confluent_kafka import KafkaException, Producer
 
 from worker.log.kafka.errors import Verdict, explain, verdict
 from worker.log.kafka.member import Member
-from worker.log.kafka.outage import Outage, Unanswered
+from worker.log.kafka.outage import Outage
 from worker.log.kafka.sender import Sender, flush
 from worker.log.port import CommitAborted, LogError, OutRecord, OwnershipLost, TopicPartition
 
-# After which a producer is replaced: it may not find its coordinator again, or wait for one that is no more.
-RENEW_SECONDS = 15.0
 STALE_SECONDS = 0.2  # until this member has heard of a change in its group, a heartbeat or so
 
 T = TypeVar("T")
@@ -28,8 +25,8 @@ class Transactions:
 
     Parameters
     ----------
-    new_producer : callable
-        Makes a transactional one, whose delivery reports go to `sender`.
+    producer : Producer
+        A transactional one, whose delivery reports go to `sender`.
     sender : Sender
         Hands over the records.
     outage : Outage
@@ -38,11 +35,8 @@ class Transactions:
         Whose offsets are committed.
     """
 
-    def __init__(
-        self, new_producer: Callable[[], Producer], sender: Sender, outage: Outage, member: Member
-    ) -> None:
-        self._new_producer = new_producer
-        self._producer = new_producer()
+    def __init__(self, producer: Producer, sender: Sender, outage: Outage, member: Member) -> None:
+        self._producer = producer
         self._sender = sender
         self._outage = outage
         self._member = member
@@ -68,29 +62,7 @@ class Transactions:
             )
             self._call("a transaction, to be committed", self._producer.commit_transaction)
         except KafkaException as failure:
-            try:
-                error = self._given_up(failure.args[0])
-            except Unanswered:
-                self._renew(offsets)
-                return
-            raise error from failure
-        except Unanswered:
-            self._renew(offsets)
-
-    def _renew(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Go on with a new producer; raise `CommitAborted` unless the transaction turns out to be committed.
-
-        The new one ends what the old one left open, so that the committed offsets then tell which it was.
-        """
-        self._producer.purge()
-        self._sender.forget()
-        self._producer = self._new_producer()
-        self._ready = False
-        self.prepare()
-        for source, offset in offsets.items():
-            ask = partial(self._member.committed, source)
-            if self._outage.wait_for("the committed offset", ask).offset != offset:
-                raise CommitAborted("the transaction was not answered; a new producer has ended it")
+            raise self._given_up(failure.args[0]) from failure
 
     def _fill(self, outputs: Sequence[OutRecord], places: list[client.TopicPartition]) -> None:
         def send_offsets(seconds: float) -> None:
@@ -100,7 +72,7 @@ class Transactions:
             self._sender.send(self._producer, outputs)
             if places:
                 self._call("the offsets of a transaction", send_offsets)
-        except (KafkaException, Unanswered):
+        except KafkaException:
             raise
         except Exception:
             self._abort()
@@ -135,10 +107,7 @@ class Transactions:
             raise self._beyond_repair(failure.args[0]) from failure
 
     def _call(self, what: str, attempt: Callable[[float], T]) -> T:
-        def watched(seconds: float) -> T:
-            return self._outage.watched(lambda: attempt(seconds), RENEW_SECONDS)
-
-        result = self._outage.wait_for(what, watched, RENEW_SECONDS)
+        result = self._outage.wait_for(what, attempt)
         self._producer.poll(0)
         return result
 

@@ -274,16 +274,19 @@ def _until_copied(checkpoints: Checkpointer, models: Models, offset: int, record
     raise AssertionError("never copied")
 
 
-def test_the_share_of_a_transaction_follows_the_clock() -> None:
-    """What one transaction carries is bounded by the bytes a second that the settings allow."""
+def test_shares_follow_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction carries a share of a checkpoint, and the next follows when the rate allows it."""
+    monkeypatch.setattr("worker.checkpoint.writer.SHARE_BYTES", 250_000)
     clock = Clock()
     checkpoints = checkpointer(clock, bytes_per_second=1_000_000)
     checkpoints.take({"one": {"counts": np.arange(1_000_000, dtype=np.int64)}}, 1)
+    assert checkpoints.share() == []
     clock.now += 0.25
-    share = sum(len(record.value or b"") for record in checkpoints.share())
-    assert 250_000 <= share <= 250_000 + 2 * PAGE_BYTES
+    share = checkpoints.share()
+    assert 250_000 <= sum(len(record.value or b"") for record in share) <= 250_000 + PAGE_BYTES
+    assert checkpoints.share() == []
     assert checkpoints.is_writing
-    assert len(checkpoints.records()) == 122 - len(range(0, share, PAGE_BYTES)) + 2 + 1
+    assert len(share) + len(checkpoints.records()) == 123 + 2
 
 
 @st.composite

@@ -244,7 +244,7 @@ def test_death_around_checkpoints(
     Record by record, workers die with some pages sent, with manifests but no record, with the record but not
     all tombstones.
     """
-    monkeypatch.setattr(worker.checkpoint.writer, "LARGEST_SHARE", share)
+    monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", share)
     log = tmp_path / "log.db"
     deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
     assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, deaths_at=deaths_at) >= 3
@@ -268,7 +268,7 @@ def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
 def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""
-    monkeypatch.setattr(worker.checkpoint.writer, "LARGEST_SHARE", 200_000)
+    monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", 200_000)
     log = tmp_path / "log.db"
     deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
     assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 
 from worker.checkpoint import Checkpointer
-from worker.checkpoint.writer import LARGEST_SHARE, Identity
+from worker.checkpoint.writer import SHARE_BYTES, Identity
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Pipeline
@@ -28,6 +28,7 @@ from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
+_BUSY_POLL = 0.02  # while a checkpoint is written: the next share is soon due
 RESTORE_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 _RESTORE_SECONDS = 0.1  # of each turn
 _LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
@@ -131,7 +132,8 @@ class Worker:
         """Return how long a poll may wait for records: at most until there is something else to do."""
         if any(not partition.is_live for partition in self.partitions.values()):
             return 0.0
-        return max(0.0, min(_LONGEST_POLL, self._transaction.due_at - now))
+        busy = any(each.checkpoints is not None and each.checkpoints.is_busy for each in self.partitions.values())
+        return max(0.0, min(_BUSY_POLL if busy else _LONGEST_POLL, self._transaction.due_at - now))
 
     def _process(self, records: Records) -> None:
         partition = self.partitions.get(records.source)
@@ -200,7 +202,7 @@ class Worker:
                     if partition.checkpoints.offset == partition.applied:
                         break
                     partition.checkpoints.take(partition.pipeline.arrays(), partition.applied)
-                self._send(partition, partition.checkpoints.records(LARGEST_SHARE))
+                self._send(partition, partition.checkpoints.records(SHARE_BYTES))
                 self.commit()
 
     # --- the group

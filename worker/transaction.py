@@ -47,8 +47,12 @@ class Transaction:
     def add_state(
         self, source: TopicPartition, offset: int, state: Sequence[OutRecord], now: float, *, completes: bool
     ) -> None:
-        """Take in records of a partition's checkpoint, with its offset: only its owner can commit that."""
+        """Take in records of a partition's checkpoint, with its offset: only its owner can commit that.
+
+        It is due at once: the next share waits for that.
+        """
         self._begin(now)
+        self.due_at = now
         if completes:
             self.checkpointed.append(source)
         self.state += state

@@ -21,7 +21,7 @@ from worker.pipeline import Pipeline
 from worker.settings import CheckpointSettings, LogSettings, Settings, SplitSettings
 from worker.topics import create_topics
 
-_ONES = 75  # features of an example
+_SHARED = 40  # features of an example that others have too
 _MINUTE = 60.0
 
 
@@ -47,8 +47,8 @@ def bench_state(
     with open_kafka(settings) as log:
         log.create_topic(topic, 1)
         create_topics(log, settings)
-        for start in range(0, examples, 10_000):
-            log.commit(list(_events(topic, features, start, min(start + 10_000, examples))), {})
+        for start in range(0, examples, 5_000):
+            log.commit(list(_events(topic, features, examples, start, min(start + 5_000, examples))), {})
     timed = Timed()
     with open_kafka(settings) as log:
         progress("learning")
@@ -58,15 +58,21 @@ def bench_state(
         while partition.consumed < examples:
             worker.turn()
         progress("checkpointing")
-        longest = 0.0
-        written = 0
-        checkpoints = partition.checkpoints
-        assert checkpoints is not None
-        before, began = len(timed.checkpointed), time.perf_counter()
-        while len(timed.checkpointed) == before:
+        began, longest, polled = time.perf_counter(), 0.0, 0.0
+        poll = log.poll
+
+        def timed_poll(limit: int, timeout: float) -> list[Records]:
+            nonlocal polled
+            started = time.perf_counter()
+            found = poll(limit, timeout)
+            polled = time.perf_counter() - started
+            return found
+
+        log.poll = timed_poll  # type: ignore[method-assign]
+        while not timed.checkpointed:
             started = time.perf_counter()
             worker.turn()
-            longest = max(longest, time.perf_counter() - started)
+            longest = max(longest, time.perf_counter() - started - polled)
         seconds = time.perf_counter() - began
         written = timed.state_bytes
         status = partition.pipeline.models[0].status()
@@ -74,8 +80,10 @@ def bench_state(
         progress("restoring")
         again = Worker(log, settings, Timed())
         again.join()
+        while not again.partitions:
+            again.turn()
         began = time.perf_counter()
-        while not again.is_ready or not again.partitions:
+        while not again.is_ready:
             again.turn()
         restored = time.perf_counter() - began
     yield {
@@ -86,19 +94,19 @@ def bench_state(
         "checkpoint_bytes": written,
         "checkpoint_seconds": round(seconds, 2),
         "copy_ms": round(max(timed.pauses) * 1000, 1),
-        "longest_turn_ms": round(longest * 1000, 1),
+        "longest_pause_ms": round(longest * 1000, 1),
         "restore_seconds": round(restored, 2),
         "restore_bytes_per_second": round(written / restored),
         "machine": machine(),
     }
 
 
-def _events(topic: str, features: int, start: int, stop: int) -> Iterator[OutRecord]:
+def _events(topic: str, features: int, examples: int, start: int, stop: int) -> Iterator[OutRecord]:
+    """Yield examples that have features of their own, all together each feature once, and some of the first."""
     random = np.random.default_rng(start)
     for number in range(start, stop):
-        # Every feature has its turn; half of the ones go to the first hundredth of them, as words do.
-        own = (np.arange(_ONES // 2, dtype=np.int64) + number * (_ONES // 2)) % features
-        shared = random.integers(features // 100, size=_ONES - len(own))
+        own = np.arange(number * features // examples, (number + 1) * features // examples, dtype=np.int64)
+        shared = random.integers(features // 100, size=_SHARED)
         x = {"i": np.unique(np.concatenate([own, shared])).astype("<u4").tobytes()}
         value = msgpack.packb({"x": x, "y": number % 2, "id": number})
         yield OutRecord(topic, 0, b"key", value, (), 1)
@@ -135,7 +143,9 @@ def bench_changes(data: Path, progress: Callable[[str], None] = lambda step: Non
                 msgpack.packb(
                     {
                         "x": {
-                            "i": stream.feature[stream.pointer[at] : stream.pointer[at + 1]].astype("<u4").tobytes()
+                            "i": stream.feature[stream.pointer[at] : stream.pointer[at + 1]]
+                            .astype("<u4")
+                            .tobytes()
                         },
                         "y": int(stream.label[at]),
                     }

@@ -21,7 +21,7 @@ from worker.log.port import OutRecord, TopicPartition
 from worker.settings import CheckpointSettings
 
 _RESERVE_SECONDS = 0.01  # for which the loop may stop to take memory, each turn
-LARGEST_SHARE = 8_000_000  # bytes in one transaction, so that no reader of the results waits long for it
+SHARE_BYTES = 2_000_000  # in one transaction: some tens of milliseconds, for which results do not wait longer
 
 
 class Stage(Enum):
@@ -153,16 +153,22 @@ class Checkpointer:
         self._shared_at = self._clock()
 
     @property
+    def is_busy(self) -> bool:
+        """Whether there is something to do for it soon."""
+        return self.stage is not Stage.WAITING
+
+    @property
     def is_writing(self) -> bool:
         """Whether there is something left to write."""
         return self.stage is Stage.WRITING
 
     def share(self) -> list[OutRecord]:
-        """Return what the next transaction should carry of the checkpoint being written."""
+        """Return what the next transaction should carry of the checkpoint: perhaps nothing yet."""
         now = self._clock()
-        allowed = (now - self._shared_at) * self._settings.bytes_per_second
+        if (now - self._shared_at) * self._settings.bytes_per_second < SHARE_BYTES:
+            return []
         self._shared_at = now
-        return self.records(min(allowed, LARGEST_SHARE))
+        return self.records(SHARE_BYTES)
 
     def records(self, most: float = math.inf) -> list[OutRecord]:
         """Return what comes next of the checkpoint being written, so many bytes or a little more."""

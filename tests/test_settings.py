@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.codec.bounds import Bounds
+from worker.log.port import LogError
 from worker.settings import Cadence, Route, Settings, fingerprint, load
 from worker.settings_file import MAX_FILE_BYTES, SettingsError, read_text
 
@@ -488,3 +489,67 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         read_text(text, "text")
     except SettingsError as error:
         assert error.problems  # noqa: PT017  (either outcome is right)
+
+
+KAFKA = """\
+log:
+  kafka:
+    bootstrap: one:9092,two:9092
+    instance: worker-1
+    properties: {security.protocol: SASL_SSL, sasl.password: {file: secrets/password}, fetch.min.bytes: 1}
+models:
+  spam: {kind: split, input: sms, classes: [ham, spam], features: names}
+"""
+
+
+def test_kafka_and_its_properties(tmp_path: Path) -> None:
+    """Properties pass through as they are, and those in files are read without their last line break."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "password").write_text("open sesame \n")
+    kafka = _load(tmp_path, KAFKA).log.kafka
+    assert kafka is not None
+    assert (kafka.name, kafka.guarantee) == ("worker-1", "exactly_once")
+    assert kafka.resolved() == {
+        "bootstrap.servers": "one:9092,two:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.password": "open sesame ",
+        "fetch.min.bytes": 1,
+    }
+    other = _load(tmp_path, KAFKA, ANABRANCH_LOG__KAFKA__INSTANCE="worker-2").log.kafka
+    assert other is not None
+    assert other.name == "worker-2"
+
+
+def test_a_secret_that_is_not_there(tmp_path: Path) -> None:
+    """A missing file is named, with the property that it should hold."""
+    kafka = _load(tmp_path, KAFKA).log.kafka
+    assert kafka is not None
+    with pytest.raises(LogError, match=r"secrets/password: expected a file with the value of.*'sasl.password'"):
+        kafka.resolved()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "fetch.min.bytes: 1",
+            "isolation.level: read_uncommitted",
+            "no property 'isolation.level' (only committed",
+        ),
+        (
+            "fetch.min.bytes: 1",
+            "enable.auto.commit: true",
+            "no property 'enable.auto.commit' (offsets are committed",
+        ),
+        ("fetch.min.bytes: 1", "bootstrap.servers: three", "expected it as log.kafka.bootstrap, got 'three'"),
+        ("    bootstrap: one:9092,two:9092\n", "", "expected a value"),
+        ("log:\n", "log:\n  embedded: log.db\n", "expected either kafka or embedded"),
+        ("models:", "checkpoint: null\nstart: latest\nmodels:", "expected 'earliest' where checkpoint is null"),
+    ],
+)
+def test_wrong_kafka_settings(tmp_path: Path, before: str, after: str, message: str) -> None:
+    """What cannot be had is named with its place and the reason."""
+    assert before in KAFKA
+    [problem] = _problems(tmp_path, KAFKA.replace(before, after))
+    assert message in problem
+    assert problem.startswith("worker.yaml:")

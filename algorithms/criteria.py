@@ -64,7 +64,8 @@ def _xlogx(x: float) -> float:
 
 
 @inlined
-def _xlogx_units(table: Float64s, units: int) -> float:
+def xlogx_units(table: Float64s, units: int) -> float:
+    """Return X(n) = n log2(n) of a weight in units of 2^-20, from the memo where it is a whole number."""
     whole = units >> UNIT_BITS
     if whole < table.size and whole << UNIT_BITS == units:
         return float(table[whole])
@@ -75,7 +76,7 @@ def _xlogx_units(table: Float64s, units: int) -> float:
 def entropy(criterion: Entropy, u: int, v: int) -> float:
     """Return (u + v) H(u / (u + v)) in bits; `u` and `v` are in units of 2^-20."""
     table = criterion.table
-    return _xlogx_units(table, u + v) - (_xlogx_units(table, u) + _xlogx_units(table, v))
+    return xlogx_units(table, u + v) - (xlogx_units(table, u) + xlogx_units(table, v))
 
 
 @inlined

@@ -6,11 +6,13 @@ of the diagonal b / a = c1 / c0 monotone in both coordinates, so over a box [a1,
 
     min F = min(F(a1, b2), F(a2, b1))
 
-and branch and bound over a quadtree of boxes finds the minimum (README.md has the proof). Four ideas
-keep an update cheap:
+and branch and bound over a quadtree of boxes finds the minimum (README.md has the proof). Five ideas
+keep it cheap:
 
-* *Quantised cells.* Both axes are cut into four buckets an octave. A feature moves to another cell only
-  when a count crosses a bucket's edge, which a frequent one seldom does; the rest is one addition.
+* *Coarse cells.* Both axes are cut into four pieces an octave. A feature moves to another cell only when a
+  count crosses an edge, which a frequent one seldom does; the rest is one addition.
+* *Fine cells where asked for.* A search divides a cell of many features that it cannot leave out, rather than
+  read it, down to cells of one point, whose features all tie: the lowest is remembered.
 * *Rare features wait.* A feature of weight s cannot score below `_rare_bound(s)`. While that is worse than
   the best, features of weight < `RARE` are counted but in no cell.
 * *Start from the last answer.* Its present score prunes almost everything.
@@ -20,11 +22,11 @@ keep an update cheap:
 
 The quadtree is path-compressed (a box with one child is skipped), so it has fewer than two boxes a cell::
 
-    level 8  [ whole plane ]            boxes[k] = child x 4, parent, level, qa, qb
-               /        \\               a cell is a box of level 0: its first column is the
-    level 5 [ box ]   [ cell ]           first slot of its list of features
-             /   \\
-        [ cell ] [ cell ]               qa, qb: the lowest quantised coordinates in the box
+    level 24  [ whole plane ]            boxes[k] = child x 4, parent, level, qa, qb
+                /        \\               of a cell the first columns are a list of features:
+    level 20 [ box ]   [ cell ]           first, lowest, second, seen
+              /   \\
+         [ cell ] [ cell ] level 16      qa, qb: the lowest coordinates in the box
 """
 
 from __future__ import annotations
@@ -57,8 +59,10 @@ from algorithms.slots import (
     feature_of,
 )
 
-# Columns of `Exact.boxes`.
-FIRST = 0  # of a cell: its first slot; of other boxes columns 0..3 are the children
+# Columns of `Exact.boxes`. A box holds boxes, its children in columns 0..3, or it is a cell and holds slots.
+FIRST = 0  # of a cell: the first slot of its list
+LOWEST, SECOND = 1, 2  # of a cell: its two lowest features from `SEEN` on; LOWEST is NONE where not known
+SEEN = 3  # of a cell: the first slot of the list when last looked at
 PARENT, LEVEL, QA, QB = 4, 5, 6, 7
 
 # Columns of `Exact.lists`: the neighbours of a slot in its cell.
@@ -76,7 +80,12 @@ USED, HIGH, FREE = 0, 1, 2  # boxes in use, ever used, first of the free list (l
 
 SHORT = -2  # `find` ran out of boxes: enlarge and ask again
 
-_LEVELS = 8  # quantised coordinates are below 2^8
+_BITS = 18  # of a count that coordinates keep below its leading one
+_LEVELS = 24  # coordinates of counts are below 2^24
+COARSE = 16  # the level of a cell where no search has asked for a finer one: four an octave
+CELL = 32  # added to the level in `LEVEL`: this box is a cell
+_THICK = 32  # a cell of more features is divided rather than read
+_RARELY = 4  # if each of them is in less than one of 2^4 examples
 _SMALL = 24  # an index of so few features is scanned: no boxes, and no slower
 _ALL_RARE = 1 << 62
 _MOST_PATIENCE = 63
@@ -93,30 +102,31 @@ class Exact(NamedTuple):
     lists: Int32s  # int32[slots, 2]
     state: Int64s  # int64[indexes, 5]
     others: Float64s  # float64[indexes], a lower bound on every score but the best one's; -inf: not known
-    edges: Int64s  # int64[2^8 + 1], the lowest count of each bucket
-    stack: Int32s  # int32[64], scratch of the search
-    bounds: Float64s  # float64[64], likewise
+    stack: Int32s  # int32[128], scratch of the search
+    bounds: Float64s  # float64[128], likewise
     counts: Int64s  # int64[3]
 
 
-def _edges() -> Int64s:
-    edges = np.full((1 << _LEVELS) + 1, np.iinfo(np.int64).max, np.int64)
-    for bucket in range(1 << _LEVELS):
-        octave = max(0, (bucket >> 2) - 1)
-        edge = bucket if bucket < 8 else ((bucket & 3) | 4) << octave
-        edges[bucket] = min(edge, int(edges[bucket]))
-    return edges
+@inlined
+def coordinate(count: int) -> int:
+    """Return the coordinate of a count: the count itself as far as 19 bits hold it, else its 19 first bits.
+
+    Like a float, which rises with the count and takes as many values in each octave.
+    """
+    shift = 0
+    if count >> (_BITS + 1) > 0:
+        shift = math.frexp(float(count))[1] - 1 - _BITS
+        # float() may round a count beyond 2^53 up to the next octave.
+        if count >> (shift + _BITS) == 0:
+            shift -= 1
+    return (shift << _BITS) + (count >> shift)
 
 
 @inlined
-def bucket_of(edges: Int64s, count: int) -> int:
-    """Return the bucket of a count: exact up to 7, then four an octave."""
-    if count < 8:
-        return count
-    mantissa, exponent = math.frexp(float(count))
-    bucket = ((exponent - 3) << 2) + int(mantissa * 8.0)
-    # float() may round a count beyond 2^53 up to the next bucket's edge.
-    return bucket - 1 if edges[bucket] > count else bucket
+def edge(at: int) -> int:
+    """Return the lowest count that has this coordinate; some count of at least 2^62 where none has."""
+    shift = max(at >> _BITS, 1) - 1
+    return (at - (shift << _BITS)) << min(shift, 62 - _BITS)
 
 
 # --- boxes
@@ -152,31 +162,48 @@ def _free_box(finder: Exact, box: int) -> None:
 
 
 @inlined
+def _new_cell(finder: Exact, parent: int, qa: int, qb: int) -> int:
+    """Return a new cell for (qa, qb): a coarse one, or a fine one where the box above was a cell once."""
+    level = min(COARSE, finder.boxes[parent, LEVEL] - 1)
+    return _new_box(finder, parent, CELL | level, (qa >> level) << level, (qb >> level) << level)
+
+
+@inlined
+def _is_cell(finder: Exact, box: int) -> bool:
+    return finder.boxes[box, LEVEL] >= CELL
+
+
+@inlined
+def _level(finder: Exact, box: int) -> int:
+    return finder.boxes[box, LEVEL] & (CELL - 1)
+
+
+@inlined
 def _covers(finder: Exact, box: int, qa: int, qb: int) -> bool:
-    level = finder.boxes[box, LEVEL]
+    level = _level(finder, box)
     return ((qa ^ finder.boxes[box, QA]) | (qb ^ finder.boxes[box, QB])) >> level == 0
 
 
 @inlined
 def _quadrant(finder: Exact, box: int, qa: int, qb: int) -> int:
     """Return which child of a box a point belongs to."""
-    level = finder.boxes[box, LEVEL] - 1
+    level = _level(finder, box) - 1
     return ((qa >> level) & 1) | (((qb >> level) & 1) << 1)
 
 
 @inlined
 def _cell(finder: Exact, box: int, qa: int, qb: int) -> int:
-    """Return the cell (qa, qb) below a box that covers it, made where there is none. O(levels)."""
+    """Return the cell of (qa, qb) below a box that covers it, made where there is none. O(levels)."""
     boxes = finder.boxes
-    while boxes[box, LEVEL] > 0:
+    while not _is_cell(finder, box):
         quadrant = _quadrant(finder, box, qa, qb)
         child = int64(boxes[box, quadrant])
         if child == NONE:
-            child = _new_box(finder, box, 0, qa, qb)
+            child = _new_cell(finder, box, qa, qb)
             boxes[box, quadrant] = child
         elif not _covers(finder, child, qa, qb):
             # The child covers less than is asked for: put the smallest box that covers both between.
-            level = int64(boxes[child, LEVEL])
+            level = _level(finder, child)
             apart = ((qa ^ boxes[child, QA]) | (qb ^ boxes[child, QB])) >> level
             while apart > 0:
                 apart >>= 1
@@ -216,8 +243,19 @@ def _prune(finder: Exact, box: int) -> None:
 
 
 @inlined
+def _mark(finder: Exact, cell: int) -> int:
+    """Return how a slot names its cell: with the level, so that most changes of a count need no look at it."""
+    return (cell << 5) | _level(finder, cell)
+
+
+@inlined
+def _cell_of(mark: int) -> int:
+    return mark >> 5
+
+
+@inlined
 def _link(finder: Exact, slots: Slots, slot: int, box: int, qa: int, qb: int) -> None:
-    """Put a slot into the cell (qa, qb) below a box that covers it."""
+    """Put a slot into the cell of (qa, qb) below a box that covers it."""
     cell = _cell(finder, box, qa, qb)
     first = finder.boxes[cell, FIRST]
     finder.lists[slot, NEXT] = first
@@ -225,20 +263,22 @@ def _link(finder: Exact, slots: Slots, slot: int, box: int, qa: int, qb: int) ->
     if first != NONE:
         finder.lists[first, PREVIOUS] = slot
     finder.boxes[cell, FIRST] = slot
-    slots.rows[slot, MARK] = cell
+    slots.rows[slot, MARK] = _mark(finder, cell)
 
 
 @jit
 def _place(finder: Exact, slots: Slots, index: int, slot: int) -> None:
     """Put a waiting slot into its cell."""
-    qa = bucket_of(finder.edges, slots.rows[slot, C0])
-    qb = bucket_of(finder.edges, slots.rows[slot, C1])
+    qa = coordinate(slots.rows[slot, C0])
+    qb = coordinate(slots.rows[slot, C1])
     _link(finder, slots, slot, finder.state[index, ROOT], qa, qb)
 
 
 @inlined
 def _unlink(finder: Exact, slots: Slots, slot: int) -> None:
     """Take a slot out of its cell; the cell itself stays, maybe empty."""
+    boxes = finder.boxes
+    cell = _cell_of(slots.rows[slot, MARK])
     following = finder.lists[slot, NEXT]
     previous = finder.lists[slot, PREVIOUS]
     if following != NONE:
@@ -246,7 +286,11 @@ def _unlink(finder: Exact, slots: Slots, slot: int) -> None:
     if previous != NONE:
         finder.lists[previous, NEXT] = following
     else:
-        finder.boxes[slots.rows[slot, MARK], FIRST] = following
+        boxes[cell, FIRST] = following
+    if boxes[cell, LOWEST] == slot or boxes[cell, SECOND] == slot:
+        boxes[cell, LOWEST] = NONE
+    if boxes[cell, SEEN] == slot:
+        boxes[cell, SEEN] = following
     slots.rows[slot, MARK] = NO_MARK
 
 
@@ -271,16 +315,18 @@ def ready(finder: Exact, ones: int) -> bool:
 def touched(finder: Exact, slots: Slots, index: int, slot: int, label: int, weight: int) -> None:
     """Bring a slot to whose count of a label a weight has been added into the right cell."""
     count = slots.rows[slot, C0 + label]
-    cell = slots.rows[slot, MARK]
-    if cell == NO_MARK:
+    mark = slots.rows[slot, MARK]
+    if mark == NO_MARK:
         if slots.rows[slot, C0] + slots.rows[slot, C1] >= finder.state[index, RARE]:
             _place(finder, slots, index, slot)
-    # A bucket is told by a count's top three bits. Only a change that reaches up there (or may, the test
-    # is cheap and cautious) is worth a look at the box, which is seldom in the cache.
-    elif (count ^ (count - weight)) >= count >> 3:
-        bucket = int64(finder.boxes[cell, QA + label])
-        if count < finder.edges[bucket] or count >= finder.edges[bucket + 1]:
-            _move(finder, slots, index, slot, cell)
+    else:
+        # The side of a cell is told by a count's top bits, three where it is coarse. Only a change that reaches
+        # up there (or may, the test is cheap and cautious) is worth a look at the box, seldom in the cache.
+        level = mark & (CELL - 1)
+        if (count ^ (count - weight)) >= count >> (_BITS + 1 - level):
+            low = int64(finder.boxes[_cell_of(mark), QA + label])
+            if count < edge(low) or count >= edge(low + (1 << level)):
+                _move(finder, slots, index, slot, _cell_of(mark))
 
 
 @jit
@@ -293,8 +339,8 @@ def _move(finder: Exact, slots: Slots, index: int, slot: int, cell: int) -> None
     b = slots.rows[slot, C1]
     _unlink(finder, slots, slot)
     if a + b >= finder.state[index, RARE]:
-        qa = bucket_of(finder.edges, a)
-        qb = bucket_of(finder.edges, b)
+        qa = coordinate(a)
+        qb = coordinate(b)
         above = int64(finder.boxes[cell, PARENT])
         while not _covers(finder, above, qa, qb):
             above = int64(finder.boxes[above, PARENT])
@@ -315,8 +361,9 @@ def taking(finder: Exact, slots: Slots, criterion: Any, index: int, label: int, 
 @inlined
 def removing(finder: Exact, slots: Slots, index: int, slot: int) -> None:
     """Take a slot that is about to be given back out of its cell."""
-    cell = slots.rows[slot, MARK]
-    if cell != NO_MARK:
+    mark = slots.rows[slot, MARK]
+    if mark != NO_MARK:
+        cell = _cell_of(mark)
         _unlink(finder, slots, slot)
         if finder.boxes[cell, FIRST] == NONE:
             _prune(finder, cell)
@@ -359,16 +406,100 @@ def _rare_bound(criterion: Any, weight: int, n0: int, n1: int) -> float:
 @inlined
 def _box_bound(finder: Exact, criterion: Any, box: int, n0: int, n1: int, grain: int) -> float:
     """Return a lower bound on the scores in a box: the better of its two off-diagonal corners."""
-    width = 1 << finder.boxes[box, LEVEL]
-    qa = finder.boxes[box, QA]
-    qb = finder.boxes[box, QB]
-    edges = finder.edges
+    width = 1 << _level(finder, box)
+    qa = int64(finder.boxes[box, QA])
+    qb = int64(finder.boxes[box, QB])
     # Counts are multiples of the grain, which edges need not be: take the multiples just inside.
-    a1 = (edges[qa] + grain - 1) & -grain
-    b1 = (edges[qb] + grain - 1) & -grain
-    a2 = min((edges[qa + width] - 1) & -grain, n0)
-    b2 = min((edges[qb + width] - 1) & -grain, n1)
+    a1 = (edge(qa) + grain - 1) & -grain
+    b1 = (edge(qb) + grain - 1) & -grain
+    a2 = min((edge(qa + width) - 1) & -grain, n0)
+    b2 = min((edge(qb + width) - 1) & -grain, n1)
     return min(score(criterion, a1, b2, n0, n1), score(criterion, a2, b1, n0, n1))
+
+
+@inlined
+def _is_point(finder: Exact, cell: int, grain: int) -> bool:
+    """Return whether all features of a cell must have the same counts."""
+    width = 1 << _level(finder, cell)
+    qa = int64(finder.boxes[cell, QA])
+    qb = int64(finder.boxes[cell, QB])
+    return max(edge(qa + width) - edge(qa), edge(qb + width) - edge(qb)) <= grain
+
+
+@inlined
+def _is_thick(finder: Exact, cell: int, total: int) -> bool:
+    """Return whether a cell has so many features, and such rare ones, that it should be divided.
+
+    A feature in a fine cell moves whenever it is seen, and a move costs what a dozen features cost to read.
+    """
+    rare = edge(int64(finder.boxes[cell, QA])) + edge(int64(finder.boxes[cell, QB])) <= total >> _RARELY
+    if not rare or _level(finder, cell) == 0:
+        return False
+    slot = int64(finder.boxes[cell, FIRST])
+    features = 0
+    while slot != NONE and features <= _THICK:
+        features += 1
+        slot = int64(finder.lists[slot, NEXT])
+    return features > _THICK
+
+
+@jit
+def _divide(finder: Exact, slots: Slots, cell: int) -> None:
+    """Make a cell the smallest box that holds its features, with cells half as wide below it.
+
+    Where all have the same coordinates it stays a cell, of level 0. There must be room for four boxes.
+    """
+    boxes = finder.boxes
+    rows = slots.rows
+    first = int64(boxes[cell, FIRST])
+    qa = coordinate(rows[first, C0])
+    qb = coordinate(rows[first, C1])
+    apart = int64(0)
+    slot = first
+    while slot != NONE:
+        apart |= (qa ^ coordinate(rows[slot, C0])) | (qb ^ coordinate(rows[slot, C1]))
+        slot = int64(finder.lists[slot, NEXT])
+    level = 0
+    while apart > 0:
+        apart >>= 1
+        level += 1
+    boxes[cell, QA] = (qa >> level) << level
+    boxes[cell, QB] = (qb >> level) << level
+    boxes[cell, LEVEL] = level if level > 0 else CELL
+    if level > 0:
+        for quadrant in range(4):
+            boxes[cell, quadrant] = NONE
+    slot = first
+    while slot != NONE:
+        following = int64(finder.lists[slot, NEXT])
+        if level > 0:
+            _link(finder, slots, slot, cell, coordinate(rows[slot, C0]), coordinate(rows[slot, C1]))
+        else:
+            rows[slot, MARK] = _mark(finder, cell)
+        slot = following
+
+
+@jit
+def _look_for_lowest(finder: Exact, slots: Slots, names: Names, cell: int) -> None:
+    """Bring the two lowest features of a cell up to date: new ones are in front of those seen before."""
+    boxes = finder.boxes
+    lowest = int64(boxes[cell, LOWEST])
+    second = int64(boxes[cell, SECOND])
+    stop = int64(boxes[cell, SEEN])
+    if lowest == NONE:
+        second = NONE
+        stop = NONE
+    slot = int64(boxes[cell, FIRST])
+    while slot != stop:
+        if lowest == NONE or precedes(names, feature_of(slots, slot), feature_of(slots, lowest)):
+            second = lowest
+            lowest = slot
+        elif second == NONE or precedes(names, feature_of(slots, slot), feature_of(slots, second)):
+            second = slot
+        slot = int64(finder.lists[slot, NEXT])
+    boxes[cell, LOWEST] = lowest
+    boxes[cell, SECOND] = second
+    boxes[cell, SEEN] = boxes[cell, FIRST]
 
 
 @jit
@@ -386,7 +517,8 @@ def _search(
     """Return the best slot in the cells, its score, and a lower bound on all others there.
 
     Starts from a candidate. Boxes are left out only where they are worse than the best by more than
-    `allowance`, which covers rounding and makes the bound on the others worth something.
+    `allowance`, which covers rounding and makes the bound on the others worth something. The slot is SHORT
+    where a cell could not be divided for lack of boxes.
     """
     n0 = slots.heads[index, N0]
     n1 = slots.heads[index, N1]
@@ -395,7 +527,6 @@ def _search(
     boxes = finder.boxes
     stack = finder.stack
     bounds = finder.bounds
-    candidate = best
     others = np.inf
     stack[0] = finder.state[index, ROOT]
     bounds[0] = -np.inf
@@ -406,7 +537,13 @@ def _search(
         if bounds[depth] > best_value + allowance:
             others = min(others, bounds[depth])
             continue
-        if boxes[box, LEVEL] > 0:
+        point = _is_cell(finder, box) and _is_point(finder, box, grain)
+        if _is_cell(finder, box) and not point and _is_thick(finder, box, n0 + n1):
+            if boxes.shape[0] - finder.counts[USED] < 4:
+                return SHORT, best_value, others
+            _divide(finder, slots, box)
+            point = _is_cell(finder, box) and _is_point(finder, box, grain)
+        if not _is_cell(finder, box):
             base = depth
             for quadrant in range(4):
                 child = boxes[box, quadrant]
@@ -425,14 +562,17 @@ def _search(
                 bounds[at] = bound
                 depth += 1
             continue
-        slot = int64(boxes[box, FIRST])
+        # In a point all scores are the same: the lowest feature stands for the others, the next for it.
+        if point:
+            _look_for_lowest(finder, slots, names, box)
+        slot = int64(boxes[box, LOWEST if point else FIRST])
         last_a = int64(-1)
         last_b = int64(-1)
         value = np.inf
         while slot != NONE:
             a = rows[slot, C0]
             b = rows[slot, C1]
-            if slot != excluded and slot != candidate and a + b < n0 + n1:
+            if slot != excluded and slot != best and a + b < n0 + n1:
                 if a != last_a or b != last_b:
                     value = score(criterion, a, b, n0, n1)
                     last_a = a
@@ -446,7 +586,10 @@ def _search(
                     best_value = value
                 else:
                     others = min(others, value)
-            slot = int64(finder.lists[slot, NEXT])
+            if not point:
+                slot = int64(finder.lists[slot, NEXT])
+            else:
+                slot = int64(boxes[box, SECOND]) if slot == boxes[box, LOWEST] else int64(NONE)
     return best, best_value, others
 
 
@@ -543,6 +686,8 @@ def _find_anew(
             best, best_value, others = _search(
                 finder, slots, names, criterion, index, excluded, best, best_value, allowance
             )
+            if best == SHORT:
+                return SHORT
         rare = finder.state[index, RARE]
         if rare <= grain:
             break
@@ -608,7 +753,7 @@ def rank(finder: Exact, slots: Slots, names: Names, criterion: Any, index: int, 
         box = stack[depth]
         if bounds[depth] > ranking.limit[0] + slack:
             continue
-        if boxes[box, LEVEL] > 0:
+        if not _is_cell(finder, box):
             base = depth
             for quadrant in range(4):
                 child = boxes[box, quadrant]
@@ -651,13 +796,12 @@ def overfull(finder: Exact, slots: Slots, index: int) -> bool:
     while depth > 0:
         depth -= 1
         box = finder.stack[depth]
-        width = 1 << finder.boxes[box, LEVEL]
-        if (
-            finder.edges[finder.boxes[box, QA] + width] - 1 <= n0
-            and finder.edges[finder.boxes[box, QB] + width] - 1 <= n1
-        ):
+        width = 1 << _level(finder, box)
+        qa = int64(finder.boxes[box, QA])
+        qb = int64(finder.boxes[box, QB])
+        if edge(qa + width) - 1 <= n0 and edge(qb + width) - 1 <= n1:
             continue
-        if finder.boxes[box, LEVEL] > 0:
+        if not _is_cell(finder, box):
             for quadrant in range(4):
                 if finder.boxes[box, quadrant] != NONE:
                     finder.stack[depth] = finder.boxes[box, quadrant]
@@ -681,9 +825,8 @@ def make(indexes: int, capacity: int) -> Exact:
         lists=np.zeros((capacity, 2), np.int32),
         state=np.zeros((indexes, 5), np.int64),
         others=np.full(indexes, -np.inf),
-        edges=_edges(),
-        stack=np.zeros(64, np.int32),
-        bounds=np.zeros(64, np.float64),
+        stack=np.zeros(128, np.int32),
+        bounds=np.zeros(128, np.float64),
         counts=np.array([0, 0, NONE], np.int64),
     )
     finder.state[:] = _EMPTY
@@ -710,7 +853,7 @@ def enlarged(finder: Exact) -> Exact:
 
 def check(finder: Exact, slots: Slots) -> None:
     """Raise AssertionError unless every invariant of the boxes holds. O(everything)."""
-    boxes, edges = finder.boxes, finder.edges
+    boxes = finder.boxes
     reached: list[int] = []
     placed: list[int] = []
     for index in range(len(finder.state)):
@@ -724,26 +867,34 @@ def check(finder: Exact, slots: Slots) -> None:
         while todo:
             box = todo.pop()
             reached.append(box)
-            level, qa, qb = (int(x) for x in boxes[box, LEVEL:])
-            if level == 0:
+            level, qa, qb = int(boxes[box, LEVEL]) % CELL, int(boxes[box, QA]), int(boxes[box, QB])
+            assert (qa | qb) % (1 << level) == 0
+            if _is_cell(finder, box):
+                assert level <= COARSE
+                listed = []
                 before, slot = NONE, int(boxes[box, FIRST])
                 assert slot != NONE, "an empty cell was kept"
                 while slot != NONE:
                     a, b = (int(x) for x in slots.rows[slot, [C0, C1]])
-                    assert edges[qa] <= a < edges[qa + 1], "a feature lies outside its cell"
-                    assert edges[qb] <= b < edges[qb + 1], "a feature lies outside its cell"
-                    assert slots.rows[slot, MARK] == box
+                    assert edge(qa) <= a < edge(qa + (1 << level)), "a feature lies outside its cell"
+                    assert edge(qb) <= b < edge(qb + (1 << level)), "a feature lies outside its cell"
+                    assert slots.rows[slot, MARK] == _mark(finder, box)
                     assert slots.rows[slot, 0] >> 32 == index
                     assert finder.lists[slot, PREVIOUS] == before
-                    placed.append(slot)
+                    listed.append(slot)
                     before, slot = slot, int(finder.lists[slot, NEXT])
+                placed += listed
+                if boxes[box, LOWEST] != NONE:
+                    seen = listed[listed.index(int(boxes[box, SEEN])) :]
+                    assert boxes[box, LOWEST] in seen
+                    assert boxes[box, SECOND] in seen if len(seen) > 1 else boxes[box, SECOND] == NONE
                 continue
             children = [int(child) for child in boxes[box, :4] if child != NONE]
             assert box == root or len(children) > 1, "a box with one child was kept"
             for quadrant, child in enumerate(boxes[box, :4].tolist()):
                 if child != NONE:
                     assert boxes[child, PARENT] == box
-                    assert boxes[child, LEVEL] < level
+                    assert boxes[child, LEVEL] % CELL < level
                     assert _covers(finder, box, int(boxes[child, QA]), int(boxes[child, QB]))
                     assert _quadrant(finder, box, int(boxes[child, QA]), int(boxes[child, QB])) == quadrant
                     todo.append(child)

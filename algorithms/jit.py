@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,12 +27,18 @@ def _kernel_cache(function: Callable[..., Any]) -> str:
     stale, so an edit in a callee's file would go unnoticed. A folder named after all the sources
     cannot be stale.
     """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(base) / "anabranch" / "kernels" / _digest(function.__code__.co_filename))
+
+
+@cache
+def _digest(outermost: str) -> str:
+    """Return a digest of the sources here and of a file that is not; they are read once, not for each kernel."""
     here = Path(__file__).resolve().parent
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted({*here.glob("*.py"), Path(function.__code__.co_filename).resolve()}):
+    for source in sorted({*here.rglob("*.py"), Path(outermost).resolve()}):
         digest.update(source.name.encode() + source.read_bytes())
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(base) / "anabranch" / "kernels" / digest.hexdigest()[:16])
+    return digest.hexdigest()[:16]
 
 
 @contextmanager

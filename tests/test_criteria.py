@@ -119,15 +119,15 @@ def nodes(draw: st.DrawFn) -> tuple[int, int, int]:
 def test_no_feature_in_a_box_scores_below_its_bound(
     name: str, data: st.DataObject, node: tuple[int, int, int]
 ) -> None:
-    """The bound of every box around a feature, from its cell to the whole plane, is below its score."""
+    """The bound of every box around a feature, from the finest cell to half the plane, is below its score."""
     grain, c0, c1 = node
     a = grain * data.draw(st.integers(0, c0 // grain))
     b = grain * data.draw(st.integers(0, c1 // grain))
     criterion = make(name)
     finder = exact.make(1, 1)
-    qa, qb = exact.bucket_of(finder.edges, a), exact.bucket_of(finder.edges, b)
+    qa, qb = exact.coordinate(a), exact.coordinate(b)
     limit = criteria.score(criterion, a, b, c0, c1) + criteria.rounding(c0, c1)
-    for level in range(9):
+    for level in range(24):
         corner = ((qa >> level) << level, (qb >> level) << level)
         finder.boxes[0] = (-1, -1, -1, -1, -1, level, *corner)
         assert exact._box_bound(finder, criterion, 0, c0, c1, grain) <= limit
@@ -171,10 +171,18 @@ def test_scores_are_monotone_on_each_side_of_the_diagonal(
 
 @GIVEN
 @given(st.one_of(st.integers(0, 70), st.integers(0, WIDEST), st.integers(0, 61).map(lambda k: (1 << k) - 1)))
-def test_a_count_lies_between_the_edges_of_its_bucket(count: int) -> None:
-    """Buckets are found without an error at their edges, up to the largest count."""
-    edges = exact.make(1, 1).edges
-    bucket = exact.bucket_of(edges, count)
-    assert 0 <= bucket < 256
-    assert edges[bucket] <= count < edges[bucket + 1]
-    assert np.all(np.diff(edges) >= 0)
+def test_a_count_lies_between_the_edges_of_its_coordinate(count: int) -> None:
+    """Coordinates are found without an error at their edges, up to the largest count."""
+    at = exact.coordinate(count)
+    assert 0 <= at < 1 << 24
+    assert exact.edge(at) <= count < exact.edge(at + 1)
+
+
+def test_edges_rise_and_small_counts_are_their_own_coordinates() -> None:
+    """Below 2^19 there is a coordinate a count, from there on 2^18 an octave; beyond 2^62 there are no counts."""
+    assert all(exact.edge(at) == at == exact.coordinate(at) for at in [0, 1, 2, 3, 1000, (1 << 19) - 1])
+    octaves = [octave << 18 for octave in range(2, 46)]
+    edges = [exact.edge(start + step) for start in octaves for step in (0, 1, (1 << 18) - 1)]
+    assert all(np.diff(edges) > 0)
+    assert [exact.edge(start) for start in octaves] == [1 << bits for bits in range(19, 63)]
+    assert all(exact.edge(at) >= 1 << 62 for at in range(45 << 18, (1 << 24) + 1, 9999))

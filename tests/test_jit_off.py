@@ -6,15 +6,19 @@ from pathlib import Path
 import numba
 import pytest
 
-FILES = ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"]
+SUITES = {
+    "splits": ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"],
+    "trees": ["trees", "trees_evaluation", "trees_habits", "trees_memory", "trees_theorems", "trees_values"],
+}
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the compiler is off already")
-def test_kernels_do_the_same_as_plain_python() -> None:
+@pytest.mark.parametrize("suite", SUITES)
+def test_kernels_do_the_same_as_plain_python(suite: str) -> None:
     """With the compiler off the same tests pass, so nothing relies on silent overflow or its typing."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        + [f"tests/test_{name}.py" for name in FILES],
+        + [f"tests/test_{name}.py" for name in SUITES[suite]],
         cwd=Path(__file__).parent.parent,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,

@@ -11,7 +11,13 @@ from click.testing import CliRunner
 from worker.commands import main
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text("utf-8")
+
+
+def _text(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+README = _text("README.md")
 
 
 def _blocks(language: str) -> list[str]:
@@ -44,14 +50,25 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exec(compile(library, "README.md", "exec"), {})
 
 
+def test_trees() -> None:
+    """The example of the trees' page runs."""
+    (example,) = re.findall(
+        r"^```python\n(.*?)^```", _text("algorithms/trees/README.md"), re.MULTILINE | re.DOTALL
+    )
+    exec(compile(example, "README.md", "exec"), {})
+
+
 def test_settings_in_deploy() -> None:
     """The settings file that explains every setting is right."""
     assert "good" in _run("validate", str(ROOT / "deploy" / "worker.yaml"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"])
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "algorithms/README.md", "algorithms/trees/README.md", "worker/README.md", "deploy/README.md"],
+)
 def test_links(page: str) -> None:
     """Every relative link of a page leads somewhere."""
-    text = (ROOT / page).read_text("utf-8")
+    text = _text(page)
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
     assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []

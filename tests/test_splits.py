@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms import slots
+from algorithms import exact, slots
 from algorithms.criteria import UNIT
 from algorithms.finders import FINDERS
 from algorithms.splits import MAX_TOTAL, SPLIT_DUE, TREE_DUE, Emit, OnDuplicate, Op, SplitPool, Status, When
@@ -204,6 +204,34 @@ def test_rare_features_wait_and_wake(kind: Kind) -> None:
         assert np.count_nonzero((rows[:, slots.KEY] > 0) & (rows[:, slots.MARK] != slots.NO_MARK)) > 24, (
             "no quadtree worth the name"
         )
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_many_features_at_almost_the_same_counts_are_told_apart(kind: Kind, names: bool) -> None:
+    """Of hundreds of near ties and ties the best is found, while they come, move and go."""
+    pair = Pair(of(kind, names=names, splits=Emit(When.EVERY, 1)))
+    rng = random.Random(8)
+    universe: tuple[Feature, ...] = words(400) if names else ids(400)
+    events: list[Event] = []
+    for _ in range(4):
+        features = rng.sample(universe, len(universe))
+        for at in range(0, len(features), 16):
+            # Both labels in turn: wherever they are the features tie, but for rounding, and cells are near.
+            one = insert(*features[at : at + 16], weight=rng.choice((16, 16, 17, 18)) * UNIT)
+            both = [one, replace(one, label=1)]
+            pair.feed(both)
+            events += both
+    pair.check()
+    if kind[0] == "exact":
+        boxes = pair.pool.arrays()["finder.boxes"]
+        fine = (boxes[:, exact.LEVEL] >= exact.CELL) & (boxes[:, exact.LEVEL] < exact.CELL + exact.COARSE)
+        assert np.count_nonzero(fine) > 4, "streams of this kind do not exercise the division of cells"
+        assert np.count_nonzero(boxes[fine, exact.LOWEST] != slots.NONE) > 4, "nor cells of one point"
+    rng.shuffle(events)
+    for event in events[: budget(80)]:
+        pair.feed([replace(event, op=Op.DELETE)])
+    pair.check()
+    pair.restored()
 
 
 def test_the_only_feature_of_a_rare_label_is_found(kind: Kind) -> None:

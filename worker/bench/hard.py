@@ -19,6 +19,7 @@ def hard(n: int, d: int) -> Iterator[Workload]:
     yield noise(n, d, ones)
     yield words(n, d, ones)
     yield twins(n, d, ones)
+    yield sweep(n, d, ones)
     yield swing(n, d, ones)
     yield edge(n, ones)
 
@@ -44,6 +45,13 @@ def twins(n: int, d: int, ones: int, seed: int = 0) -> Workload:
     width = d // ones
     rows = np.arange(ones) * width + random.integers(0, width, (n // 2, ones))
     return workload(stream_of("twins", list(np.repeat(rows, 2, axis=0)), np.tile([0, 1], n // 2), d))
+
+
+def sweep(n: int, d: int, ones: int) -> Workload:
+    """Return twins again, in the order of their ids: those that leave a tie are the lowest of it."""
+    blocks = np.arange(n // 2) % (d // ones)
+    rows = blocks[:, np.newaxis] * ones + np.arange(ones)
+    return workload(stream_of("sweep", list(np.repeat(rows, 2, axis=0)), np.tile([0, 1], n // 2), d))
 
 
 def swing(n: int, d: int, ones: int, seed: int = 0) -> Workload:

@@ -16,11 +16,13 @@ from rich.console import Console
 
 from algorithms.criteria import CRITERIA
 from algorithms.finders import FINDERS
+from algorithms.trees.predict import Predict
 from worker import logs
 from worker.bench.cases import Progress, Row
 from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
+from worker.bench.trees import CHOICES, bench_trees, table_of
 from worker.bench.updates import EXPECTED, workload
 from worker.broker import Cluster, install
 from worker.commands.common import clear_errors, fail
@@ -28,6 +30,7 @@ from worker.commands.common import clear_errors, fail
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, path_type=Path)
+_PREDICT = {each.name.lower().replace("_", "-"): each for each in Predict}
 _PATIENCE = 20.0  # s; a side of a comparison that has taken longer in all is not run again
 
 
@@ -66,9 +69,12 @@ def _cluster(bootstrap: str | None) -> Iterator[str]:
     if bootstrap is not None:
         yield bootstrap
         return
-    with tempfile.TemporaryDirectory() as folder, clear_errors():
-        with Cluster(install(), Path(folder) / "kafka", quick=False) as cluster:
-            yield cluster.bootstrap
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        clear_errors(),
+        Cluster(install(), Path(folder) / "kafka", quick=False) as cluster,
+    ):
+        yield cluster.bootstrap
 
 
 @click.group()
@@ -132,6 +138,42 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
         return
     with _cluster(bootstrap) as address:
         _print(lambda progress: bench_state(address, features, examples, progress))
+
+
+@bench.command()
+@click.option("--data", multiple=True, required=True, help="SEA_g and the like, a recorded set, or led:noise=10.")
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@click.option("--policies", type=_Listed(CHOICES), default="periodic,osm,imac,exact", show_default=True)
+@click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="entropy", show_default=True)
+@click.option("--predict", type=click.Choice(list(_PREDICT)), default="majority", show_default=True)
+@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
+@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@_repeats
+def trees(
+    data: tuple[str, ...],
+    folder: Path | None,
+    policies: list[str],
+    criterion: str,
+    predict: str,
+    period: int,
+    delta: float,
+    tau: float,
+    examples: int | None,
+    repeats: int,
+) -> None:
+    """Grow a tree on each stream by each policy: attempts, delay, time, accuracy, memory."""
+    with _naming("--data"):
+        tables = [table_of(name, folder, examples) for name in data]
+    options = {"criterion": criterion, "predict": _PREDICT[predict], "delta": delta, "tau": tau}
+    options |= {"period": period, "check_every": period}
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_trees(table, policies, options, repeats, progress)
+
+    _print(lines)
 
 
 @bench.command()

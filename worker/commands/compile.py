@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 _CODEC = "codec"
+_TREE = "tree-"
 
 
 @click.command("compile")
@@ -19,8 +20,9 @@ _CODEC = "codec"
 def compile_kernels(kernels: tuple[str, ...]) -> None:
     """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
-    A kernel is called `codec`, or by its finder and criterion as in `exact-entropy`. Without this command it is
-    compiled when it is first used; images and test machines do it ahead.
+    A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, or by a tree's policy and
+    criterion as in `tree-imac-gini`. Without this command it is compiled when it is first used; images and test
+    machines do it ahead.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -42,9 +44,11 @@ def compile_kernels(kernels: tuple[str, ...]) -> None:
 def _kernels() -> list[str]:
     from algorithms.criteria import CRITERIA
     from algorithms.finders import FINDERS
+    from algorithms.trees.policies import POLICIES
 
     served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
-    return [_CODEC, *(f"{name}-{criterion}" for name, criteria in served.items() for criterion in criteria)]
+    trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
+    return [_CODEC, *(f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria)]
 
 
 def _compile(kernel: str) -> None:
@@ -53,6 +57,12 @@ def _compile(kernel: str) -> None:
         from worker.codec import Bounds, decode_batch
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
+        return
+    if kernel.startswith(_TREE):
+        from algorithms.trees.pool import TreePool
+
+        policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
+        TreePool(policy=policy, criterion=criterion).learn([1], 0)
         return
     from algorithms.splits import SplitPool
 

@@ -35,6 +35,10 @@ class AtLeastOnce:
         self._outage = outage
         self._member = member
 
+    def expect(self, target: TopicPartition) -> None:
+        """Raise `LogError` where there is no such partition."""
+        self._sender.expect(target)
+
     def prepare(self) -> None:
         """Do nothing: there is nothing that a process before could have left open."""
 

@@ -188,7 +188,7 @@ class KafkaLog:
         """
         self._member.check_owned(offsets)
         for source in offsets:
-            self._sender.expect(source)
+            self._writer.expect(source)
         try:
             self._writer.commit(outputs, offsets, note)
         except OwnershipLost as lost:
@@ -218,19 +218,22 @@ class KafkaLog:
         return Member(self._new(Consumer, properties), self._outage, incremental=incremental)
 
     @cached_property
-    def _sender(self) -> Sender:
-        return Sender(lambda target: self._topics.expect(target))
-
-    @cached_property
     def _writer(self) -> Transactions | AtLeastOnce:
-        reports = {"on_delivery": self._sender.on_delivery}
         if self._transactional:
-            properties = transaction_properties(self._properties, self._group, self._instance)
-            return Transactions(
-                self._new(Producer, properties | reports), self._sender, self._outage, self._member
-            )
-        properties = producer_properties(self._properties)
-        return AtLeastOnce(self._new(Producer, properties | reports), self._sender, self._outage, self._member)
+            return Transactions(self._new_producer, self._new_sender, self._outage, self._member)
+        sender = self._new_sender()
+        return AtLeastOnce(self._new_producer(sender.on_delivery), sender, self._outage, self._member)
+
+    def _new_sender(self) -> Sender:
+        return Sender(self._topics.expect)
+
+    def _new_producer(self, on_delivery: Callable[[Any, Any], None]) -> Producer:
+        properties = (
+            transaction_properties(self._properties, self._group, self._instance)
+            if self._transactional
+            else producer_properties(self._properties)
+        )
+        return self._new(Producer, {**properties, "on_delivery": on_delivery})
 
     def _new(self, kind: Callable[[dict[str, Any]], T], properties: Mapping[str, Any]) -> T:
         if self._closed:

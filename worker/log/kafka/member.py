@@ -31,8 +31,8 @@ class Member:
 
     Notes
     -----
-    What is assigned is paused until it is started, so that the client keeps it, as the group wants, and
-    fetches nothing of it.
+    What the group gives is not assigned to the client until it is started, and then from a number: a partition
+    that is assigned is looked for right away, and an answer that comes late would undo the start.
     """
 
     def __init__(self, consumer: Consumer, outage: Outage, *, incremental: bool) -> None:
@@ -113,9 +113,13 @@ class Member:
     def start(self, source: TopicPartition, offset: int) -> None:
         """Read an owned partition from this offset on."""
         with as_log_errors(f"{source.topic}/{source.partition}, to be read"):
-            # In this order: the client wakes up for the second, and would sleep on for a second after the first.
-            self._consumer.resume([client.TopicPartition(*source)])
-            self._consumer.seek(client.TopicPartition(*source, offset))
+            if not self._incremental:
+                places = {**self._reading.positions, source: offset}
+                self._consumer.assign([client.TopicPartition(*each, at) for each, at in places.items()])
+            elif source in self._reading.positions:
+                self._consumer.seek(client.TopicPartition(*source, offset))
+            else:
+                self._consumer.incremental_assign([client.TopicPartition(*source, offset)])
         self._reading.positions[source] = offset
 
     def poll(self, limit: int, timeout: float) -> list[Records]:
@@ -133,13 +137,12 @@ class Member:
         """
         if self._owned is None:
             return
-        owned = [client.TopicPartition(*source) for source in self._owned]
-        self._reading.positions.clear()
         if self._incremental:
-            self._consumer.pause(owned)
+            self._stop(set(self._owned))
             self._assignments += 1
             self._owned = dict.fromkeys(self._owned, self._assignments)
         else:
+            self._reading.positions.clear()
             self._owned = None
 
     def leave(self) -> None:
@@ -169,16 +172,10 @@ class Member:
             )
 
     def _on_assign(self, partitions: list[Any]) -> None:
-        for partition in partitions:
-            # A number, not a word like "end" or "committed": the client would ask a broker what that means, and go
-            # there when the answer comes, even where the partition was started elsewhere meanwhile.
-            partition.offset = 0
         if self._incremental:
-            self._consumer.incremental_assign(partitions)
+            self._consumer.incremental_assign([])
         else:
-            self._consumer.assign(partitions)
-        if partitions:
-            self._consumer.pause(partitions)
+            self._consumer.assign([])
         self._assignments += 1
         self._admitted_by = float("inf")
         self._given_to = self._consumer.consumer_group_metadata()
@@ -194,14 +191,19 @@ class Member:
 
     def _give_up(self, partitions: list[Any]) -> None:
         gone = _sources(partitions)
-        for source in gone:
-            self._reading.positions.pop(source, None)
         if self._incremental:
             self._owned = {source: number for source, number in (self._owned or {}).items() if source not in gone}
-            self._consumer.incremental_unassign(partitions)
+            self._stop(gone)
         else:
             self._owned = None
+            self._reading.positions.clear()
             self._consumer.unassign()
+
+    def _stop(self, sources: set[TopicPartition]) -> None:
+        started = sources & set(self._reading.positions)
+        for source in started:
+            del self._reading.positions[source]
+        self._consumer.incremental_unassign([client.TopicPartition(*source) for source in started])
 
 
 def _sources(partitions: list[Any]) -> set[TopicPartition]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from threading import Thread
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -17,6 +19,10 @@ TELL_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed
 _PAUSE_SECONDS = 0.1  # after a call that failed at once
 
 T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """A call of the client did not come back."""
 
 
 class Outage:
@@ -115,3 +121,42 @@ class Outage:
             else:
                 self.over()
                 return result
+
+    def watched(self, call: Callable[[float], T], most: float) -> Callable[[float], T]:
+        """Return a call, for `wait_for`, that is given up where it does not come back.
+
+        Seen of transactional producers whose coordinator had moved: the client waits, without an end and whatever
+        time it was given, for the answer to what it had queued for the broker that it has forgotten.
+
+        Parameters
+        ----------
+        call : callable
+            What to call. Where it does not come back it is left alone in a thread.
+        most : float
+            Seconds to wait for it.
+
+        Raises
+        ------
+        Unanswered
+            By the call that is returned, after so many seconds.
+        """
+
+        def watching(seconds: float) -> T:
+            outcome: Future[T] = Future()
+
+            def make() -> None:
+                try:
+                    outcome.set_result(call(seconds))
+                except BaseException as failure:
+                    outcome.set_exception(failure)
+
+            Thread(target=make, daemon=True).start()
+            deadline = time.monotonic() + most
+            while not wait([outcome], ATTEMPT_SECONDS).done:
+                self._pulse()
+                self.seen("a call does not come back")
+                if time.monotonic() >= deadline:
+                    raise Unanswered
+            return outcome.result()
+
+        return watching

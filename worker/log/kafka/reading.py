@@ -88,7 +88,7 @@ class Reading:
             elif error.code() == KafkaError._PARTITION_EOF:
                 ends[message.topic(), message.partition()] = message.offset()
                 found[message.topic(), message.partition()] += ()
-            else:
+            elif error.code() != KafkaError._AUTO_OFFSET_RESET or self._reads(message):
                 self._judge(message, error)
         if found:
             self._outage.over()
@@ -104,6 +104,10 @@ class Reading:
                 self.positions[source] = next_offset
                 batches.append(to_records(source, some, next_offset))
         return batches
+
+    def _reads(self, message: Any) -> bool:
+        # A partition that is assigned and not started yet may be looked at for a moment, at offset 0.
+        return TopicPartition(message.topic(), message.partition()) in self.positions
 
     def _judge(self, message: Any, error: Any) -> None:
         match verdict(error):

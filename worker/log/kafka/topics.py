@@ -61,6 +61,7 @@ class Topics:
         def look(seconds: float) -> int | None:
             # All topics: asked for one by name, a broker may be set up to create it. And not `describe_topics`,
             # which keeps a core busy for as long as any of the brokers is away.
+            self._admin.poll(0)
             told = self._admin.list_topics(timeout=seconds).topics.get(topic)
             return len(told.partitions) if told is not None and told.error is None else None
 
@@ -77,13 +78,20 @@ class Topics:
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers keep only the last record of each key of this topic."""
-        self.existing(topic)
-        what = f"the settings of topic {topic!r}"
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+
+        def describe(seconds: float) -> Any:
+            self.existing(topic)
+            try:
+                return self._asked("describe_configs", [resource], seconds)
+            except KafkaException as failure:
+                if failure.args[0].code() not in MISSING:
+                    raise
+                raise KafkaException(KafkaError(KafkaError._WAIT_CACHE)) from failure  # of another broker
+
+        what = f"the settings of topic {topic!r}"
         with as_log_errors(what):
-            told = self._outage.wait_for(
-                what, lambda seconds: self._asked("describe_configs", [resource], seconds)
-            )
+            told = self._outage.wait_for(what, describe)
         return "compact" in told["cleanup.policy"].value
 
     def create(self, topic: str, partitions: int, *, compacted: bool) -> None:
@@ -153,7 +161,7 @@ class Topics:
             )
             self._admin.poll(0)
             try:
-                return {source: _result(answers[partition], seconds).offset for source, partition in asked.items()}
+                ends = {source: _result(answers[partition], seconds).offset for source, partition in asked.items()}
             except KafkaException as failure:
                 code = failure.args[0].code()
                 if code in _OLD_LEADER:
@@ -163,6 +171,9 @@ class Topics:
                 for source in sources:
                     self.expect(source)
                 raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)) from failure
+            if min(ends.values()) < 0:  # "invalid" is a number too, and comes without an error in an election
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+            return ends
 
         what = "the watermarks of " + ", ".join(sorted({source.topic for source in sources}))
         with as_log_errors(what):

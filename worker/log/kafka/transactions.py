@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import confluent_kafka as client
@@ -11,10 +12,11 @@ from confluent_kafka import KafkaException, Producer
 
 from worker.log.kafka.errors import Verdict, explain, verdict
 from worker.log.kafka.member import Member
-from worker.log.kafka.outage import Outage
+from worker.log.kafka.outage import Outage, Unanswered
 from worker.log.kafka.sender import Sender, flush
 from worker.log.port import CommitAborted, LogError, OutRecord, OwnershipLost, TopicPartition
 
+RENEW_SECONDS = 15.0  # after which a producer that does not come back is replaced
 STALE_SECONDS = 0.2  # until this member has heard of a change in its group, a heartbeat or so
 
 T = TypeVar("T")
@@ -25,58 +27,104 @@ class Transactions:
 
     Parameters
     ----------
-    producer : Producer
-        A transactional one, whose delivery reports go to `sender`.
-    sender : Sender
-        Hands over the records.
+    new_producer : callable
+        Makes one whose delivery reports go to the function that it is given.
+    new_sender : callable
+        Makes what hands over the records.
     outage : Outage
         What to do where no broker answers.
     member : Member
         Whose offsets are committed.
     """
 
-    def __init__(self, producer: Producer, sender: Sender, outage: Outage, member: Member) -> None:
-        self._producer = producer
-        self._sender = sender
+    def __init__(
+        self,
+        new_producer: Callable[[Callable[[Any, Any], None]], Producer],
+        new_sender: Callable[[], Sender],
+        outage: Outage,
+        member: Member,
+    ) -> None:
+        self._new_producer = new_producer
+        self._new_sender = new_sender
         self._outage = outage
         self._member = member
+        self._committed: dict[TopicPartition, int] = {}  # by the last transactions
+        self._replace()
+
+    def _replace(self) -> None:
+        """Take a new producer; what the old one is still doing is no longer listened to."""
+        self._sender = self._new_sender()
+        self._producer = self._new_producer(self._sender.on_delivery)
         self._ready = False
+
+    def expect(self, target: TopicPartition) -> None:
+        """Raise `LogError` where there is no such partition."""
+        self._sender.expect(target)
 
     def prepare(self) -> None:
         """End what a process of the same name has left open, and shut that process out. Once is enough."""
-        if not self._ready:
-            what = "the transactions of this instance"
+        while not self._ready:
             try:
-                self._outage.wait_for(what, self._producer.init_transactions)
+                self._call("the transactions of this instance", self._producer.init_transactions)
+                self._ready = True
             except KafkaException as failure:
                 raise self._beyond_repair(failure.args[0]) from failure
-            self._ready = True
+            except Unanswered:
+                self._replace()
 
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
         """Write outputs and offsets; see `Log.commit`."""
         self.prepare()
+        places = [client.TopicPartition(*source, offset, note) for source, offset in offsets.items()]
         try:
             self._producer.begin_transaction()
-            self._fill(
-                outputs, [client.TopicPartition(*source, offset, note) for source, offset in offsets.items()]
-            )
+            self._fill(outputs, places)
+        except KafkaException as failure:
+            raise self._given_up(failure.args[0]) from failure
+        except Unanswered:
+            self._replace()
+            self.prepare()
+            raise CommitAborted("the transaction was not answered; a new producer has ended it") from None
+        try:
             self._call("a transaction, to be committed", self._producer.commit_transaction)
         except KafkaException as failure:
             raise self._given_up(failure.args[0]) from failure
+        except Unanswered:
+            self._find_out(offsets)
+        self._committed |= offsets
 
     def _fill(self, outputs: Sequence[OutRecord], places: list[client.TopicPartition]) -> None:
         def send_offsets(seconds: float) -> None:
-            self._producer.send_offsets_to_transaction(places, self._member.identity(), seconds)
+            self._producer.send_offsets_to_transaction(places, identity, seconds)
 
         try:
             self._sender.send(self._producer, outputs)
             if places:
+                identity = self._member.identity()
                 self._call("the offsets of a transaction", send_offsets)
-        except KafkaException:
+        except (KafkaException, Unanswered):
             raise
         except Exception:
             self._abort()
             raise
+
+    def _find_out(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Return where a commit that was not answered has been made; raise the error of the port where not.
+
+        A new producer ends what the old one left open, one way or the other, and the committed offsets tell which.
+        """
+        self._replace()
+        self.prepare()
+        for source, offset in offsets.items():
+            what = f"the committed offset of {source.topic}/{source.partition}"
+            found = self._outage.wait_for(what, partial(self._member.committed, source)).offset
+            if found != offset:
+                raise CommitAborted("the transaction was not answered, and is not committed")
+            if self._committed.get(source, offset) != offset:
+                return
+        raise LogError(
+            "a transaction was not answered, and its offsets do not tell whether it was committed; start anew"
+        )
 
     def _given_up(self, error: Any) -> LogError:
         """Abort, where that can be done, and return the error to be raised."""
@@ -98,16 +146,23 @@ class Transactions:
         return CommitAborted(f"the transaction was aborted: {explain(error)}")
 
     def _abort(self, *, sound: bool = True) -> None:
+        """Abort the transaction, with another producer where this one cannot."""
         try:
             if sound:
                 # The client cannot abort while it is still announcing the partitions of the transaction.
-                self._call("records, to be aborted", lambda seconds: flush(self._producer, seconds))
+                self._call("records, to be aborted", partial(flush, self._producer))
             self._call("a transaction, to be aborted", self._producer.abort_transaction)
         except KafkaException as failure:
-            raise self._beyond_repair(failure.args[0]) from failure
+            if verdict(failure.args[0]) is Verdict.FENCED:
+                raise self._beyond_repair(failure.args[0]) from failure
+            self._replace()
+            self.prepare()
+        except Unanswered:
+            self._replace()
+            self.prepare()
 
     def _call(self, what: str, attempt: Callable[[float], T]) -> T:
-        result = self._outage.wait_for(what, attempt)
+        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS))
         self._producer.poll(0)
         return result
 

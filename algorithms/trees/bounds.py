@@ -1,0 +1,40 @@
+"""How sure a leaf must be: the Hoeffding bound."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from algorithms.criteria import Gini, log2
+from algorithms.jit import inlined
+from algorithms.trees.nodes import SQUARES, WEIGHT, Nodes
+from algorithms.units import PER_UNIT
+
+
+def squared_range(criterion: Any, classes: int) -> float:
+    """Return R^2, R being the range of the criterion: log2(c) of the entropy, 1 of the Gini index."""
+    if isinstance(criterion, Gini):
+        return 1.0
+    return float(log2(float(max(2, classes)))) ** 2
+
+
+def bound_of(criterion: Any, classes: int, delta: float) -> float:
+    """Return R^2 ln(1 / delta) / 2, from which `epsilon` follows by the number of examples."""
+    return squared_range(criterion, classes) * float(log2(1.0 / delta)) * math.log(2.0) / 2.0
+
+
+@inlined
+def examples(nodes: Nodes, leaf: int) -> float:
+    """Return how many examples of equal weight say as much as those that a leaf has seen: (sum w)^2 / sum w^2.
+
+    Hoeffding's inequality for a weighted mean has this in the place of n. It is n where all weights are
+    equal, whatever they are, so that scaling the weights of a stream changes nothing.
+    """
+    weight = nodes.links[leaf, WEIGHT] * PER_UNIT
+    return weight * weight / nodes.numbers[leaf, SQUARES]
+
+
+@inlined
+def epsilon(bound: float, n: float) -> float:
+    """Return by how much the mean of n observations may be off. Paper 001, equation 1."""
+    return math.sqrt(bound / n)

@@ -1,0 +1,62 @@
+"""What policies share that rank all features of a leaf when it tries to split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from algorithms.arrays import Int64s
+from algorithms.jit import inlined
+from algorithms.trees import gain, rows
+from algorithms.trees.kinds import NUMERIC
+from algorithms.trees.observers import KIND
+from algorithms.trees.ranking import rank
+from algorithms.trees.rows import COUNT
+from algorithms.trees.state import Batch, Choice, Forest, Rules
+
+
+@inlined
+def end(policy: Any, forest: Forest, leaf: int) -> None:
+    """Nothing is kept for a leaf."""
+
+
+@inlined
+def ready(policy: Any, ones: int) -> bool:
+    """Nothing can run short."""
+    return True
+
+
+@inlined
+def learn(policy: Any, forest: Forest, batch: Batch, event: int, leaf: int) -> None:
+    """Count nothing: the observers count all that is needed."""
+
+
+@inlined
+def seek(policy: Any, forest: Forest, rules: Rules, leaf: int) -> Choice:
+    """Rank all features."""
+    return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, True)
+
+
+def is_full(policy: Any, ones: int, rows: int) -> bool:
+    """Nothing of its own grows with what leaves saw."""
+    return False
+
+
+def keys(policy: Any) -> Int64s:
+    """Nothing is counted outside the observers."""
+    return np.zeros(0, np.int64)
+
+
+@inlined
+def feature_at(policy: Any, forest: Forest, row: int) -> int:
+    """Return the feature of a choice."""
+    return rows.item_of(forest.features.rows, row)
+
+
+@inlined
+def weight_above(policy: Any, forest: Forest, leaf: int, row: int, threshold: float, k: int) -> int:
+    """Return the weight of a class on the present or greater side of a choice with two branches."""
+    if forest.features.about[row, KIND] == NUMERIC:
+        return gain.weight_above(forest.features, forest.nodes, leaf, row, k, threshold)
+    return forest.features.rows.cells[row, COUNT + k]

@@ -1,0 +1,126 @@
+"""Prequential evaluation: every example is predicted first and learned afterwards.
+
+All is counted in integers, so that the measures of a window are those of its examples alone, to the bit, however
+long the stream was before it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int32s, Int64s
+from algorithms.units import PER_UNIT
+
+# Columns of `Prequential.window`.
+_TRUTH, _GUESS, _WEIGHT, _LOSS = range(4)
+
+_LN2 = float(np.log(2.0))
+
+
+class Measures(NamedTuple):
+    """How good predictions were, weighted; nan where there were none to judge by."""
+
+    weight: float  # of the examples judged
+    accuracy: float
+    kappa: float  # Cohen's: agreement beyond chance, over the most that could be
+    f1: Float64s  # float64[c], harmonic mean of precision and recall of each class, 0 of one without either
+    macro_f1: float  # mean of f1 over the classes that occurred or were predicted
+    log_loss: float  # mean of -ln of the share given to the true class
+
+
+class Prequential:
+    """Counters of predictions, over all examples and over the last so many.
+
+    Parameters
+    ----------
+    classes : int
+        Labels are 0 to classes - 1.
+    window : int
+        How many examples the window holds, at least 1.
+
+    Attributes
+    ----------
+    confusion, windowed : int64[c, c + 1]
+        Weight by true and predicted class, in units of 2^-20; the last column is "no prediction".
+    loss : int64[2]
+        Weight times log2 loss, in all and in the window, in units of 2^-20.
+    window : int64[w, 4]
+        True class, predicted class, weight and loss of the last examples, the oldest first.
+    size : int64[1]
+        How many of them there are.
+    """
+
+    def __init__(self, classes: int, window: int) -> None:
+        if classes < 2 or window < 1:
+            raise ValueError(f"expected at least 2 classes and a window of at least 1, got {classes} and {window}")
+        self.confusion = np.zeros((classes, classes + 1), np.int64)
+        self.windowed = np.zeros((classes, classes + 1), np.int64)
+        self.loss = np.zeros(2, np.int64)
+        self.window = np.zeros((window, 4), np.int64)
+        self.size = np.zeros(1, np.int64)
+
+    def add(self, truth: Int32s, guess: Int32s, weight: Int64s, loss: Float64s) -> None:
+        """Count examples, in order.
+
+        Parameters
+        ----------
+        truth, guess : int32[n]
+            The true class, and the predicted one or -1.
+        weight : int64[n]
+            In units of 2^-20.
+        loss : float64[n]
+            -log2 of the share given to the true class.
+        """
+        new = np.empty((len(truth), 4), np.int64)
+        new[:, _TRUTH], new[:, _GUESS], new[:, _WEIGHT] = truth, guess, weight
+        new[:, _LOSS] = np.rint(loss * weight)
+        # -1, no prediction, is the last column.
+        np.add.at(self.confusion, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
+        self.loss += new[:, _LOSS].sum()
+        both = np.concatenate([self.window[: self.size[0]], new])
+        gone = both[: max(0, len(both) - len(self.window))]
+        np.add.at(self.windowed, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
+        np.subtract.at(self.windowed, (gone[:, _TRUTH], gone[:, _GUESS]), gone[:, _WEIGHT])
+        self.loss[1] -= gone[:, _LOSS].sum()
+        kept = both[len(gone) :]
+        self.window[: len(kept)] = kept
+        self.size[0] = len(kept)
+
+    def total(self) -> Measures:
+        """Return the measures over all examples."""
+        return _measures(self.confusion, int(self.loss[0]))
+
+    def recent(self) -> Measures:
+        """Return the measures over the window."""
+        return _measures(self.windowed, int(self.loss[1]))
+
+    def arrays(self) -> dict[str, Int64s]:
+        """Return the whole state as named arrays (not copied)."""
+        return vars(self)
+
+    def restore(self, arrays: dict[str, Int64s]) -> None:
+        """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
+        vars(self).update({name: arrays[name] for name in vars(self)})
+
+
+def _measures(confusion: Int64s, loss: int) -> Measures:
+    n = int(confusion.sum())
+    actual = confusion.sum(axis=1).astype(np.float64)
+    predicted = confusion[:, :-1].sum(axis=0).astype(np.float64)
+    hits = np.diagonal(confusion).astype(np.float64)
+    either = actual + predicted
+    f1 = np.divide(2.0 * hits, either, out=np.zeros(len(hits)), where=either > 0)
+    if n == 0:
+        return Measures(0.0, np.nan, np.nan, f1, np.nan, np.nan)
+    accuracy = float(hits.sum()) / n
+    chance = float((actual * predicted).sum()) / (float(n) * float(n))
+    return Measures(
+        weight=n * PER_UNIT,
+        accuracy=accuracy,
+        kappa=(accuracy - chance) / (1.0 - chance) if chance < 1.0 else np.nan,
+        f1=f1,
+        macro_f1=float(f1[either > 0].mean()),
+        log_loss=_LN2 * loss / n,
+    )

@@ -1,0 +1,153 @@
+"""The score of a split with any number of classes and branches: the sum of its branches' impurities.
+
+The impurities are those of algorithms.criteria for more than two classes, to the bit the same for two. They are
+sums over the classes: `added` takes in one class after another, `closed` makes the impurity of the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from algorithms.criteria import Entropy, Gini, rounding, xlogx_units
+from algorithms.jit import dispatch, inlined, jit
+from algorithms.trees import gaussians
+from algorithms.trees.gaussians import CANDIDATES
+from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees.nodes import Nodes
+from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
+from algorithms.units import PER_UNIT
+
+
+@inlined
+def _entropy_added(criterion: Entropy, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
+    return so_far + xlogx_units(criterion.table, count)
+
+
+@inlined
+def _entropy_closed(criterion: Entropy, so_far: float, total: int) -> float:
+    return xlogx_units(criterion.table, total) - so_far
+
+
+@inlined
+def _gini_added(criterion: Gini, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
+    return so_far + (before * PER_UNIT) * (count * PER_UNIT)
+
+
+@inlined
+def _gini_closed(criterion: Gini, so_far: float, total: int) -> float:  # noqa: ARG001
+    return 2.0 * so_far / (total * PER_UNIT) if total > 0 else 0.0
+
+
+added = dispatch(
+    "Return the sum with one more class of weight `count`, those so far weighing `before`.",
+    {Entropy: _entropy_added, Gini: _gini_added},
+)
+closed = dispatch(
+    "Return weight times impurity of a node of weight `total`: entropy n log2 n - sum n_k log2 n_k, "
+    "Gini 2 / n times the sum of n_i n_k over all pairs of classes.",
+    {Entropy: _entropy_closed, Gini: _gini_closed},
+)
+
+
+@jit
+def impurity(criterion: Any, rows: Rows, row: int) -> float:
+    """Return weight times impurity of a row's classes."""
+    total = rows.cells[row, COUNT] * 0
+    so_far = 0.0
+    for k in range(rows.cells.shape[1] - COUNT):
+        so_far = added(criterion, so_far, total, rows.cells[row, COUNT + k])
+        total += rows.cells[row, COUNT + k]
+    return closed(criterion, so_far, total)
+
+
+@jit
+def _rest(criterion: Any, whole: Rows, node: int, part: Rows, row: int) -> tuple[float, int]:
+    """Return weight times impurity of a node without a part of it, and the weight."""
+    total = whole.cells[node, COUNT] * 0
+    so_far = 0.0
+    for k in range(whole.cells.shape[1] - COUNT):
+        count = whole.cells[node, COUNT + k] - part.cells[row, COUNT + k]
+        so_far = added(criterion, so_far, total, count)
+        total += count
+    return closed(criterion, so_far, total), total
+
+
+@jit
+def weight_above(features: Features, nodes: Nodes, leaf: int, row: int, k: int, threshold: float) -> int:
+    """Return the weight of class k whose value of a numeric feature is above a threshold. Zeros are exact."""
+    present = features.rows.cells[row, COUNT + k]
+    above = present - gaussians.below(features.gaussians, features.about[row, PART], k, present, threshold)
+    return above if threshold >= 0.0 else above + nodes.rows.cells[leaf, COUNT + k] - present
+
+
+@jit
+def _threshold_score(
+    criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int, threshold: float
+) -> float:
+    """Return the score of a threshold, inf where it leaves a side empty."""
+    low = nodes.rows.cells[leaf, COUNT] * 0
+    high = nodes.rows.cells[leaf, COUNT] * 0
+    low_so_far = 0.0
+    high_so_far = 0.0
+    for k in range(nodes.rows.cells.shape[1] - COUNT):
+        above = weight_above(features, nodes, leaf, row, k, threshold)
+        below = nodes.rows.cells[leaf, COUNT + k] - above
+        low_so_far = added(criterion, low_so_far, low, below)
+        high_so_far = added(criterion, high_so_far, high, above)
+        low += below
+        high += above
+    if low == 0 or high == 0:
+        return np.inf
+    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
+
+
+@jit
+def _numeric_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+    """Return the score of the best of ten thresholds, the lowest of equal ones, and that threshold."""
+    least, most = gaussians.extremes(features.gaussians, features.about[row, PART])
+    if _rest(criterion, nodes.rows, leaf, features.rows, row)[1] > 0:
+        least = min(least, 0.0)
+        most = max(most, 0.0)
+    best = np.inf
+    best_threshold = 0.0
+    step = (most - least) / (CANDIDATES + 1)
+    for k in range(CANDIDATES):
+        threshold = least + step * (k + 1)
+        if least <= threshold < most:
+            score = _threshold_score(criterion, features, nodes, leaf, row, threshold)
+            if score < best:
+                best = score
+                best_threshold = threshold
+    return best, best_threshold
+
+
+@jit
+def feature_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+    """Return the score of a feature of a leaf, and its threshold where it is numeric.
+
+    The score is inf where all examples would go one way: that is no split.
+    """
+    kind = features.about[row, KIND]
+    if kind == NUMERIC:
+        return _numeric_score(criterion, features, nodes, leaf, row)
+    absent, absent_weight = _rest(criterion, nodes.rows, leaf, features.rows, row)
+    if kind == BINARY:
+        score = impurity(criterion, features.rows, row) + absent
+        return (score if absent_weight > 0 else np.inf), 0.0
+    branches = 1 if absent_weight > 0 else 0
+    score = absent
+    value = features.about[row, PART]
+    while value != NONE:
+        score += impurity(criterion, features.values, value)
+        branches += 1
+        value = features.values.cells[value, NEXT]
+    return (score if branches > 1 else np.inf), 0.0
+
+
+@inlined
+def noise(weight: int, classes: int) -> float:
+    """Return a bound on the rounding error of the scores of a leaf: no gain below it is real."""
+    return classes * rounding(weight, 0)

@@ -1,0 +1,436 @@
+"""The loop that grows trees.
+
+::
+
+    route -> predict (where asked) -> count -> is an attempt due? -> rank -> split or wait
+
+Events are applied strictly in order, so a batch of 1 and a batch of 1000 give the same trees. A refused event
+changes nothing. Where the arrays would not hold the next event or split the kernel stops before it, the pool
+enlarges them and the kernel goes on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from algorithms.arrays import int64
+from algorithms.jit import inlined, jit
+from algorithms.names import refer, release
+from algorithms.splits import MAX_TOTAL, Op
+from algorithms.trees import gaussians, nodes, observers, policies, rows
+from algorithms.trees.gain import impurity
+from algorithms.trees.kinds import BINARY, NOMINAL
+from algorithms.trees.nodes import (
+    ASLEEP,
+    DEPTH,
+    FEATURE,
+    FIRST,
+    KIND,
+    PRIOR,
+    RIPE,
+    SEEN,
+    SQUARES,
+    THRESHOLD,
+    TREE,
+    WEIGHT,
+    is_pure,
+    make_leaf,
+)
+from algorithms.trees.observers import PART
+from algorithms.trees.predict import keep_score, loss_of, predict
+from algorithms.trees.ranking import is_sure, rank
+from algorithms.trees.routing import descend, next_on_way
+from algorithms.trees.rows import COUNT, NEXT, NONE
+from algorithms.trees.state import (
+    ALIVE,
+    ATTEMPTS,
+    EVENTS,
+    LATER,
+    LEAVES,
+    SHORT,
+    SPLITS,
+    TREE_COLUMNS,
+    WAITED,
+    Batch,
+    Choice,
+    Forest,
+    Out,
+    Rules,
+)
+from algorithms.units import PER_UNIT
+
+
+class Status(IntEnum):
+    """What became of an event; codes from `SKIPPED` on are refusals, which change nothing."""
+
+    APPLIED = 0
+    IGNORED = 1  # an example of weight 0
+    SKIPPED = 2  # the caller had refused the event before
+    CANNOT_FORGET = 3  # a delete: a tree that only grows cannot undo an example
+    TOO_MANY_TREES = 4
+    COUNT_OVERFLOW = 5
+    WRONG_LABEL = 6
+    WRONG_WEIGHT = 7
+    WRONG_VALUE = 8  # not finite, too large, or no category
+    REPEATED_FEATURE = 9
+
+
+_APPLIED, _IGNORED, _SKIPPED, _CANNOT_FORGET, _TOO_MANY_TREES, _COUNT_OVERFLOW = range(6)
+_WRONG_LABEL, _WRONG_WEIGHT = 6, 7
+_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
+
+# Why the kernel stopped.
+DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY = range(6)
+
+
+@inlined
+def _begin_leaf(forest: Forest, tree: int, parent: int, branch: int) -> int:
+    leaf = make_leaf(forest.nodes, tree, parent, branch)
+    policies.begin(forest.policy, leaf)
+    forest.trees[tree, LEAVES] += 1
+    return leaf
+
+
+@inlined
+def _forget(forest: Forest, node: int) -> None:
+    observers.forget(forest.features, forest.nodes, forest.names, node)
+    policies.end(forest.policy, forest, node)
+
+
+@inlined
+def _count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> None:
+    """Count an example in a leaf. O(features of the example)."""
+    k = int64(batch.label[event])
+    weight = batch.weight[event]
+    examples = weight * PER_UNIT
+    forest.nodes.links[leaf, SEEN] += 1
+    forest.nodes.links[leaf, WEIGHT] += weight
+    forest.nodes.numbers[leaf, SQUARES] += examples * examples
+    forest.nodes.rows.cells[leaf, COUNT + k] += weight
+    if forest.nodes.links[leaf, ASLEEP]:
+        return
+    policies.learn(forest.policy, forest, batch, event, leaf)
+    if rules.counted:
+        for at in range(batch.pointer[event], batch.pointer[event + 1]):
+            if batch.value[at] != 0.0:
+                observers.count(
+                    forest.features,
+                    forest.nodes,
+                    forest.names,
+                    leaf,
+                    int64(batch.feature[at]),
+                    int64(batch.kind[at]),
+                    batch.value[at],
+                    k,
+                    weight,
+                )
+
+
+@inlined
+def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> int:
+    """Predict an example where that is wanted, then learn it."""
+    tree = int64(batch.index[event])
+    weight = batch.weight[event]
+    label = int64(batch.label[event])
+    if weight < 0:
+        return _WRONG_WEIGHT
+    if label < 0 or label >= rules.classes:
+        return _WRONG_LABEL
+    if weight == 0:
+        return _IGNORED
+    root = nodes.root_of(forest.nodes, tree)
+    leaf = root
+    lacking = int64(NONE)
+    if root == NONE:
+        if forest.alive[0] >= rules.max_trees:
+            return _TOO_MANY_TREES
+    else:
+        leaf, lacking = descend(forest.nodes, batch, event, root)
+        if weight >= MAX_TOTAL - (forest.nodes.links[leaf, PRIOR] + forest.nodes.links[leaf, WEIGHT]):
+            return _COUNT_OVERFLOW
+    if rules.evaluated:
+        out.guess[event] = predict(
+            forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out.weights
+        )
+        out.loss[event] = loss_of(out.weights, label)
+    if root == NONE:
+        leaf = _begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
+        forest.trees[tree, ALIVE] = 1
+        forest.alive[0] += 1
+    elif lacking != NONE:
+        leaf = _begin_leaf(forest, tree, leaf, lacking)
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out.weights)
+    out.node[event] = leaf
+    if rules.keeps and root != NONE:
+        out.node[event] = root
+        while root != leaf:
+            _count(forest, rules, batch, event, root)
+            root = next_on_way(forest.nodes, batch, event, root)
+    _count(forest, rules, batch, event, leaf)
+    forest.trees[tree, EVENTS] += 1
+    return _APPLIED
+
+
+@jit
+def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
+    """Answer a prediction; no state is touched."""
+    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    lacking = int64(NONE)
+    if node != NONE:
+        node, lacking = descend(forest.nodes, batch, event, node)
+    out.guess[event] = predict(
+        forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out.weights
+    )
+    for k in range(rules.classes):
+        out.shares[out.counts[0], k] = out.weights[k]
+    out.counts[0] += 1
+
+
+@jit
+def _free(forest: Forest, node: int) -> None:
+    """Give back a node without children."""
+    links = forest.nodes.links
+    _forget(forest, node)
+    if links[node, FEATURE] == NONE:
+        forest.trees[links[node, TREE], LEAVES] -= 1
+    else:
+        release(forest.names, links[node, FEATURE])
+    rows.remove(forest.nodes.rows, node)
+
+
+@jit
+def _free_below(forest: Forest, top: int) -> None:
+    """Give back all below a node: children before parents, each taken from its parent's list on the way down."""
+    links = forest.nodes.links
+    node = top
+    while True:
+        child = links[node, FIRST]
+        if child != NONE:
+            links[node, FIRST] = forest.nodes.rows.cells[child, NEXT]
+            node = child
+        elif node == top:
+            return
+        else:
+            parent = rows.owner_of(forest.nodes.rows, node)
+            _free(forest, node)
+            node = parent
+
+
+@jit
+def _drop(forest: Forest, tree: int) -> None:
+    """Forget a tree."""
+    root = nodes.root_of(forest.nodes, tree)
+    if root == NONE:
+        return
+    _free_below(forest, root)
+    _free(forest, root)
+    forest.alive[0] -= forest.trees[tree, ALIVE]
+    for column in range(TREE_COLUMNS):
+        forest.trees[tree, column] = 0
+
+
+@jit
+def _branches(forest: Forest, choice: Choice, kind: int) -> int:
+    """Return how many branches a choice has at most."""
+    if kind != NOMINAL:
+        return int64(2)
+    branches = int64(1)
+    value = forest.features.about[choice.row, PART]
+    while value != NONE:
+        branches += 1
+        value = forest.features.values.cells[value, NEXT]
+    return branches
+
+
+@jit
+def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int, kind: int) -> None:
+    """Make a leaf an inner node, with a leaf for each branch that has weight; an inner node loses all below it."""
+    classes = forest.nodes.prior.shape[1]
+    cells = forest.nodes.rows.cells
+    prior = forest.nodes.prior
+    links = forest.nodes.links
+    tree = links[leaf, TREE]
+    if links[leaf, FEATURE] != NONE:
+        _free_below(forest, leaf)
+        release(forest.names, links[leaf, FEATURE])
+    else:
+        forest.trees[tree, LEAVES] -= 1
+    if kind != NOMINAL:
+        low = _begin_leaf(forest, tree, leaf, int64(0))
+        high = _begin_leaf(forest, tree, leaf, int64(1))
+        for k in range(classes):
+            above = policies.weight_above(forest.policy, forest, leaf, choice.row, choice.threshold, k)
+            prior[high, k] = above
+            prior[low, k] = cells[leaf, COUNT + k] - above
+            links[high, PRIOR] += above
+            links[low, PRIOR] += cells[leaf, COUNT + k] - above
+    else:
+        absent = links[leaf, WEIGHT]
+        for k in range(classes):
+            absent -= forest.features.rows.cells[choice.row, COUNT + k]
+        if absent > 0:
+            low = _begin_leaf(forest, tree, leaf, int64(0))
+            for k in range(classes):
+                prior[low, k] = cells[leaf, COUNT + k] - forest.features.rows.cells[choice.row, COUNT + k]
+            links[low, PRIOR] = absent
+        value = forest.features.about[choice.row, PART]
+        while value != NONE:
+            child = _begin_leaf(forest, tree, leaf, rows.item_of(forest.features.values, value))
+            for k in range(classes):
+                prior[child, k] = forest.features.values.cells[value, COUNT + k]
+                links[child, PRIOR] += prior[child, k]
+            value = forest.features.values.cells[value, NEXT]
+    refer(forest.names, feature)
+    if not rules.keeps:
+        _forget(forest, leaf)
+    links[leaf, FEATURE] = feature
+    links[leaf, KIND] = kind
+    forest.nodes.numbers[leaf, THRESHOLD] = choice.threshold
+    forest.trees[tree, SPLITS] += 1
+    if rules.measured and links[leaf, RIPE] > 0:
+        forest.trees[tree, WAITED] += links[leaf, SEEN] - links[leaf, RIPE]
+        links[leaf, RIPE] = 0
+
+
+@jit
+def _write(forest: Forest, leaf: int, event: int, choice: Choice, feature: int, kind: int, out: Out) -> None:
+    """Tell of a split that is about to be made."""
+    out.split[event] = 1
+    out.feature[event, 0] = feature
+    out.feature[event, 1] = kind
+    out.feature[event, 2] = forest.nodes.links[leaf, DEPTH]
+    out.scores[event, 0] = choice.threshold
+    out.scores[event, 1] = choice.score
+    out.scores[event, 2] = choice.second
+    out.scores[event, 3] = impurity(forest.criterion, forest.nodes.rows, leaf)
+    for k in range(forest.nodes.prior.shape[1]):
+        out.totals[event, k] = forest.nodes.rows.cells[leaf, COUNT + k]
+
+
+@inlined
+def _attempt(forest: Forest, rules: Rules, leaf: int, event: int, out: Out) -> int:
+    """Split a leaf where its best split is sure enough; return what ran short, nothing being changed then."""
+    choice = policies.seek(forest.policy, forest, rules, leaf)
+    if choice.row == SHORT:
+        return POLICY
+    if choice.row == LATER:
+        return DONE
+    tree = forest.nodes.links[leaf, TREE]
+    if choice.row != NONE and is_sure(forest.nodes, rules, leaf, choice.score, choice.second):
+        kind = int64(BINARY) if rules.plain else forest.features.about[choice.row, observers.KIND]
+        if rows.room(forest.nodes.rows) < _branches(forest, choice, kind):
+            return NODES
+        feature = policies.feature_at(forest.policy, forest, choice.row)
+        _write(forest, leaf, event, choice, feature, kind, out)
+        _split(forest, rules, leaf, choice, feature, kind)
+    else:
+        policies.failed(forest.policy, forest, rules, leaf, choice)
+    forest.trees[tree, ATTEMPTS] += 1
+    return DONE
+
+
+@jit
+def _depth(forest: Forest, batch: Batch, event: int) -> int:
+    """Return how many nodes an example passes, one that it may lack included."""
+    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    if node == NONE:
+        return int64(1)
+    node, _ = descend(forest.nodes, batch, event, node)
+    return forest.nodes.links[node, DEPTH] + 2
+
+
+@inlined
+def _is_due(forest: Forest, rules: Rules, batch: Batch, event: int, node: int) -> bool:
+    """Return whether a node shall try to split now."""
+    links = forest.nodes.links
+    return (
+        links[node, DEPTH] < rules.max_depth
+        and links[node, ASLEEP] == 0
+        and policies.due(forest.policy, forest, rules, batch, event, node)
+        and not is_pure(forest.nodes, node)
+    )
+
+
+@jit
+def _note_ripe(forest: Forest, rules: Rules, node: int) -> None:
+    """Note whether a leaf could split now, which costs as much as an attempt and changes nothing else."""
+    links = forest.nodes.links
+    if links[node, RIPE] > 0 or not nodes.is_leaf(forest.nodes, node) or is_pure(forest.nodes, node):
+        return
+    choice = rank(forest.nodes, forest.features, forest.names, forest.criterion, node, False)
+    if choice.row != NONE and is_sure(forest.nodes, rules, node, choice.score, choice.second):
+        links[node, RIPE] = links[node, SEEN]
+
+
+@jit
+def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out, due: bool) -> int:
+    """Let the nodes of an example that was learned try to split, from `out.node` down; return what ran short.
+
+    `due` says that the first of them was found due before.
+    """
+    while True:
+        node = out.node[event]
+        if rules.measured:
+            _note_ripe(forest, rules, node)
+        if due or _is_due(forest, rules, batch, event, node):
+            short = _attempt(forest, rules, node, event, out)
+            if short != DONE:
+                return short
+        due = False
+        if out.split[event] or nodes.is_leaf(forest.nodes, node):
+            return DONE
+        out.node[event] = next_on_way(forest.nodes, batch, event, node)
+
+
+@inlined
+def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
+    """Return what must be enlarged before an event can be applied, DONE where all is there."""
+    if batch.op[event] != _INSERT:
+        return DONE
+    ones = batch.pointer[event + 1] - batch.pointer[event]
+    if rules.keeps:
+        ones *= _depth(forest, batch, event)
+    if rows.room(forest.nodes.rows) < 1:
+        return NODES
+    if rules.counted and rows.room(forest.features.rows) < ones:
+        return FEATURES
+    if not rules.plain and rows.room(forest.features.values) < ones:
+        return VALUES
+    if not rules.plain and gaussians.room(forest.features.gaussians) < ones:
+        return GAUSSIANS
+    return DONE if policies.ready(forest.policy, ones) else POLICY
+
+
+@jit
+def apply(
+    forest: Forest, rules: Rules, batch: Batch, out: Out, event: int, attempt: bool
+) -> tuple[int, bool, int]:
+    """Apply events from `event` on; `attempt` says that this one is learned and `out.node` is to try to split.
+
+    Returns where it stopped, whether that event is learned, and why.
+    """
+    while event < batch.index.size:
+        op = batch.op[event]
+        learned = attempt
+        if not attempt:
+            short = _shortage(forest, rules, batch, event)
+            if short != DONE:
+                return event, False, short
+            status = _APPLIED
+            if op == _INSERT:
+                status = _insert(forest, rules, batch, event, out)
+                learned = status == _APPLIED
+            elif op == _PREDICT:
+                _answer(forest, rules, batch, event, out)
+            elif op == _DROP:
+                _drop(forest, int64(batch.index[event]))
+            else:
+                status = _CANNOT_FORGET if op == _DELETE else _SKIPPED
+            out.status[event] = status
+        if learned:
+            short = _try_to_split(forest, rules, batch, event, out, attempt)
+            if short != DONE:
+                return event, True, short
+        attempt = False
+        event += 1
+    return event, False, DONE

@@ -1,0 +1,151 @@
+"""What leaves saw: for each (leaf, feature) the class weights where the feature is present, and more by its kind.
+
+Nothing is kept for "absent": it follows from the leaf's totals, so an example touches only what it contains.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int64s, extended, int64
+from algorithms.jit import inlined, jit
+from algorithms.names import Names, refer, release
+from algorithms.trees import gaussians, rows
+from algorithms.trees.gaussians import Gaussians
+from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC
+from algorithms.trees.nodes import OBSERVED, Nodes
+from algorithms.trees.rows import COUNT, NONE, Rows
+
+# Columns of `Features.about`.
+KIND = 0
+PART = 1  # a nominal feature's newest row in `values`, a numeric one's row in `gaussians`
+MARK = 2  # belongs to the policy; 0 until it says otherwise
+
+
+class Features(NamedTuple):
+    """The features that leaves saw."""
+
+    rows: Rows  # (leaf, feature): class weights where it is present
+    about: Int64s  # int64[capacity, 3]
+    gain: Float64s  # float64[capacity], -score / weight when it was last scored; -inf before
+    values: Rows  # (row of a nominal feature, category): class weights
+    gaussians: Gaussians
+
+
+def make(capacity: int, classes: int) -> Features:
+    """Return empty storage."""
+    return Features(
+        rows.make(capacity, classes),
+        np.zeros((capacity, 3), np.int64),
+        np.full(capacity, -np.inf),
+        rows.make(8, classes),
+        gaussians.make(8, classes),
+    )
+
+
+def with_rows(features: Features, capacity: int) -> Features:
+    """Return the same storage with room for more features."""
+    return features._replace(
+        rows=rows.grown(features.rows, capacity),
+        about=extended(features.about, capacity),
+        gain=extended(features.gain, capacity),
+    )
+
+
+def with_values(features: Features, capacity: int) -> Features:
+    """Return the same storage with room for more values of nominal features."""
+    return features._replace(values=rows.grown(features.values, capacity))
+
+
+def with_gaussians(features: Features, capacity: int) -> Features:
+    """Return the same storage with room for more numeric features."""
+    return features._replace(gaussians=gaussians.grown(features.gaussians, capacity))
+
+
+@inlined
+def count(
+    features: Features,
+    nodes: Nodes,
+    names: Names,
+    leaf: int,
+    feature: int,
+    kind: int,
+    value: float,
+    k: int,
+    weight: int,
+) -> None:
+    """Count a value other than 0 of a feature in an example of class k; there must be room."""
+    row = rows.find(features.rows, leaf, feature)
+    if row == NONE:
+        row = _begin(features, nodes, names, leaf, feature, kind)
+    features.rows.cells[row, COUNT + k] += weight
+    if kind != BINARY:
+        _count_value(features, row, kind, value, k, weight)
+
+
+@jit
+def _begin(features: Features, nodes: Nodes, names: Names, leaf: int, feature: int, kind: int) -> int:
+    row = rows.create(features.rows, leaf, feature, nodes.links[leaf, OBSERVED])
+    nodes.links[leaf, OBSERVED] = row
+    features.about[row, KIND] = kind
+    features.about[row, PART] = gaussians.create(features.gaussians) if kind == NUMERIC else NONE
+    features.about[row, MARK] = 0
+    features.gain[row] = -np.inf
+    refer(names, feature)
+    return row
+
+
+@jit
+def _count_value(features: Features, row: int, kind: int, value: float, k: int, weight: int) -> None:
+    part = features.about[row, PART]
+    if kind == NUMERIC:
+        gaussians.observe(features.gaussians, part, k, weight, features.rows.cells[row, COUNT + k], value)
+        return
+    category = int64(value)
+    at = rows.find(features.values, row, category)
+    if at == NONE:
+        at = rows.create(features.values, row, category, part)
+        features.about[row, PART] = at
+    features.values.cells[at, COUNT + k] += weight
+
+
+@jit
+def forget(features: Features, nodes: Nodes, names: Names, leaf: int) -> None:
+    """Give back all that a leaf saw. O(features of the leaf)."""
+    row = nodes.links[leaf, OBSERVED]
+    while row != NONE:
+        part = features.about[row, PART]
+        if features.about[row, KIND] == NUMERIC:
+            gaussians.remove(features.gaussians, part)
+        elif features.about[row, KIND] == NOMINAL:
+            while part != NONE:
+                part = rows.remove(features.values, part)
+        release(names, rows.item_of(features.rows, row))
+        row = rows.remove(features.rows, row)
+    nodes.links[leaf, OBSERVED] = NONE
+
+
+def check(features: Features, nodes: Nodes, leaves: list[int]) -> None:
+    """Raise AssertionError unless all invariants hold. O(everything)."""
+    chained: list[int] = []
+    values: list[int] = []
+    normal: dict[int, int] = {}
+    for leaf in leaves:
+        for row in rows.chain(features.rows, int(nodes.links[leaf, OBSERVED])):
+            assert rows.owner_of(features.rows, row) == leaf
+            counts = features.rows.cells[row, COUNT:]
+            assert (counts <= nodes.rows.cells[leaf, COUNT:]).all(), "a feature weighs more than its class"
+            assert counts.sum() > 0, "an empty row was kept"
+            kind, part, _ = features.about[row].tolist()
+            chained.append(row)
+            if kind == NUMERIC:
+                normal[part] = row
+            elif kind == NOMINAL:
+                own = rows.chain(features.values, part)
+                assert (features.values.cells[own, COUNT:].sum(axis=0) == counts).all()
+                values.extend(own)
+    rows.check(features.rows, chained)
+    rows.check(features.values, values)
+    gaussians.check(features.gaussians, features.rows, normal)

@@ -1,0 +1,547 @@
+"""`TreePool`: any number of classification trees in one set of arrays, grown by one kernel call a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
+from algorithms.names import NO_NAMES, Interner, Names
+from algorithms.splits import Op
+from algorithms.trees import grow, memory, nodes, observers, rows
+from algorithms.trees.bounds import bound_of
+from algorithms.trees.flat import flattened, rebuilt
+from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.grow import Status
+from algorithms.trees.kinds import Kind
+from algorithms.trees.nodes import ASLEEP, FEATURE, OBSERVED, TREE, WEIGHT
+from algorithms.trees.policies import POLICIES
+from algorithms.trees.predict import Predict
+from algorithms.trees.rows import COUNT, NONE
+from algorithms.trees.snapshot import Tree, snapshot
+from algorithms.trees.state import (
+    ALIVE,
+    ATTEMPTS,
+    EVENTS,
+    LEAVES,
+    SPLITS,
+    TREE_COLUMNS,
+    WAITED,
+    Batch,
+    Forest,
+    Out,
+    Rules,
+)
+
+Feature = int | bytes
+Value = float | int
+
+
+class Events(NamedTuple):
+    """Events for a pool, in order."""
+
+    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
+    op: Int8s  # int8[n], an `Op`; negative: skip
+    label: Int32s  # int32[n], the number of the class
+    weight: Int64s  # int64[n], in units of 2^-20
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[ones], in any order
+    value: Float64s  # float64[ones], 0 is the same as absent
+
+
+class Splits(NamedTuple):
+    """The k splits of a batch. Scores are un-normalised: weight times impurity, lower is better."""
+
+    event: Int64s  # int64[k], after which each was made, ascending
+    feature: list[int | bytes]
+    kind: Int64s  # int64[k], a `Kind`
+    threshold: Float64s  # float64[k], of numeric features, else 0
+    depth: Int64s  # int64[k], of the node that was split
+    score: Float64s  # float64[k], after the split
+    second: Float64s  # float64[k], of what the split was compared with: the second best, or none
+    impurity: Float64s  # float64[k], of the node before
+    totals: Int64s  # int64[k, c], class weights that the node had seen, in units of 2^-20
+
+
+class Answers(NamedTuple):
+    """What a batch led to."""
+
+    status: Int8s  # int8[n], a `Status` for each event
+    splits: Splits
+    guess: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
+    loss: Float64s  # float64[n], of examples where `evaluate` is set: -log2 of the share given to the true class
+    asked: Int64s  # int64[p], the events that were predictions
+    weights: Float64s  # float64[p, c], the class weights that each was answered with, in examples
+
+
+class Sizes(NamedTuple):
+    """How large a tree is and what it did."""
+
+    events: int  # examples learned
+    attempts: int  # how often all features of a leaf were ranked
+    splits: int
+    leaves: int
+    waited: int  # examples that leaves saw between when they could have split and when they did, if measured
+
+
+class TreePool:
+    """Any number of trees; an index is a small integer.
+
+    Parameters
+    ----------
+    policy : str
+        When a leaf tries to split, a name in `POLICIES`. ``exact`` serves two classes and binary features.
+    criterion : str
+        ``entropy`` or ``gini``.
+    classes : int
+        Labels are 0 to classes - 1.
+    predict : Predict
+        How a leaf predicts.
+    period : int
+        Examples until a leaf tries to split: n_min of VFDT and OSM, eta of IMAC. ``exact`` needs none.
+    check_every : int
+        Examples between checks of IMAC's candidates, and of EFDT's inner nodes, mu.
+    delta : float
+        How likely a split may be another than the best.
+    tau : float
+        Where the bound falls below it the best feature is taken, however near the second.
+    default : Kind
+        The kind of the features that `kinds` does not name.
+    kinds : Mapping[int | bytes, Kind], optional
+        The kinds of others.
+    names : bool
+        Features are byte strings, interned here; otherwise ids below 2^32.
+    evaluate : bool
+        Predict every example before it is learned.
+    max_trees, max_depth : int
+        Bounds: an example that would begin one tree more is refused, a leaf so deep does not split.
+    memory_limit : int, optional
+        Bytes for what leaves saw: where they would not suffice the leaves that promise least sleep, see memory.py.
+        Only two of the longest examples may take more.
+    measure_delay : bool
+        Count in `Sizes.waited` how late leaves split. As slow as an attempt after every example, and nothing else
+        changes. Not for ``exact``, whose leaves are never late.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: str = "periodic",
+        criterion: str = "entropy",
+        classes: int = 2,
+        predict: Predict = Predict.MAJORITY,
+        period: int = 200,
+        check_every: int = 200,
+        delta: float = 1e-7,
+        tau: float = 0.05,
+        default: Kind = Kind.BINARY,
+        kinds: Mapping[Feature, Kind] | None = None,
+        names: bool = False,
+        evaluate: bool = False,
+        max_trees: int = 1 << 30,
+        max_depth: int = 1 << 30,
+        memory_limit: int | None = None,
+        measure_delay: bool = False,
+    ) -> None:
+        if policy not in POLICIES:
+            raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
+        if criterion not in ("entropy", "gini"):
+            raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
+        if classes < 2:
+            raise ValueError(f"expected at least 2 classes, got {classes}")
+        if min(period, check_every) < 1:
+            raise ValueError(f"expected period and check_every of at least 1, got {period} and {check_every}")
+        if not 0.0 < delta < 1.0:
+            raise ValueError(f"expected a delta between 0 and 1, got {delta}")
+        if not 0.0 <= tau < np.inf:
+            raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+        plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
+        if POLICIES[policy].only_binary and not (plain and classes == 2):
+            raise ValueError(
+                f"the policy {policy!r} serves two classes and binary features only; take another for {classes} "
+                "classes or for nominal and numeric features"
+            )
+        if measure_delay and not POLICIES[policy].counted:
+            raise ValueError(f"the policy {policy!r} splits without delay; leave out measure_delay")
+        if POLICIES[policy].keeps and memory_limit is not None:
+            raise ValueError(
+                f"the policy {policy!r} keeps what inner nodes saw and takes no memory_limit; take another"
+            )
+        self._module = POLICIES[policy].module
+        self._make_criterion = CRITERIA[criterion][2]
+        self._reach = 1024  # weights that the criterion's memo covers
+        self._covered = self._reach  # examples of weight 1 until a leaf could have outgrown it
+        made: Entropy | Gini = self._make_criterion(self._reach)
+        self.rules = Rules(
+            classes=classes,
+            period=period,
+            check_every=check_every,
+            bound=bound_of(made, classes, delta),
+            tau=tau,
+            predict=int(predict),
+            evaluated=evaluate,
+            counted=POLICIES[policy].counted or predict != Predict.MAJORITY,
+            measured=measure_delay,
+            keeps=POLICIES[policy].keeps,
+            plain=plain,
+            max_trees=max_trees,
+            max_depth=max_depth,
+        )
+        indexed = POLICIES[policy].only_binary
+        self._most_rows = (
+            1 << 31
+            if memory_limit is None
+            else memory.rows_within(memory_limit, classes, plain, self.rules.counted, indexed)
+        )
+        self.names = Interner() if names else None
+        self._default = default
+        self._kinds = dict(kinds or {})
+        self._forest = Forest(
+            trees=np.zeros((1, TREE_COLUMNS), np.int64),
+            nodes=nodes.make(8, classes),
+            features=observers.make(16, classes),
+            names=NO_NAMES,
+            policy=self._module.make(8, 16, classes),
+            criterion=made,
+            alive=np.zeros(1, np.int64),
+        )
+        self._declared: Int64s
+        self._declared_kinds: Int8s
+        self._declare()
+
+    def _declare(self) -> None:
+        """Note the numbers of the features whose kind was declared; a name among them is never forgotten."""
+        numbers = [(self._number(feature), kind) for feature, kind in self._kinds.items()]
+        numbers.sort()
+        self._declared = np.array([number for number, _ in numbers], np.int64)
+        self._declared_kinds = np.array([kind for _, kind in numbers], np.int8)
+        if self.names is not None:
+            self.names.arrays.references[self._declared] += 1
+
+    # --- events
+
+    def apply(self, events: Events) -> Answers:
+        """Apply events in order. O(features of the examples), attempts and searches apart.
+
+        Raises
+        ------
+        ValueError
+            Where an index is negative. Whatever else is wrong with an event is told by its status.
+        """
+        n = len(events.index)
+        if n and int(events.index.min()) < 0:
+            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
+        if n:
+            self._reserve(int(events.index.max()) + 1)
+        self._provide_memo(n)
+        batch, refused = self._prepared(events)
+        asked = np.flatnonzero(batch.op == Op.PREDICT)
+        out = Out(
+            status=np.zeros(n, np.int8),
+            node=np.full(n, NONE, np.int64),
+            guess=np.full(n, NONE, np.int32),
+            loss=np.zeros(n),
+            shares=np.zeros((len(asked), self.rules.classes)),
+            weights=np.zeros(self.rules.classes),
+            split=np.zeros(n, np.int8),
+            feature=np.empty((n, 3), np.int64),
+            scores=np.empty((n, 4)),
+            totals=np.empty((n, self.rules.classes), np.int64),
+            counts=np.zeros(1, np.int64),
+        )
+        if self.names is not None:
+            self._forest = self._forest._replace(names=self.names.arrays)
+        event, learned, short = 0, False, -1
+        while short != grow.DONE:
+            event, learned, short = grow.apply(self._forest, self.rules, batch, out, event, learned)
+            if short != grow.DONE:
+                self._enlarge(short, int(batch.pointer[event + 1] - batch.pointer[event]))
+        out.status[refused > 0] = refused[refused > 0]
+        return Answers(out.status, self._splits(out), out.guess, out.loss, asked, out.shares)
+
+    def _splits(self, out: Out) -> Splits:
+        event = np.flatnonzero(out.split)
+        feature, kind, depth = out.feature[event].T
+        threshold, score, second, impurity = out.scores[event].T
+        named = [self._feature(number) for number in feature.tolist()]
+        return Splits(event, named, kind, threshold, depth, score, second, impurity, out.totals[event])
+
+    def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
+        """Return the events with features in order and their kinds, and what is refused for a value."""
+        n = len(events.index)
+        feature, value = events.feature.astype(np.int64), events.value
+        row = np.repeat(np.arange(n), np.diff(events.pointer))
+        if not (np.diff(feature) + (np.diff(row) << 33) > 0).all():
+            order = np.lexsort((feature, row))
+            feature, value = feature[order], value[order]
+        kind = np.full(len(feature), self._default, np.int8)
+        if len(self._declared):
+            at = np.minimum(np.searchsorted(self._declared, feature), len(self._declared) - 1)
+            found = self._declared[at] == feature
+            kind[found] = self._declared_kinds[at[found]]
+        refused = np.zeros(n, np.int8)
+        wrong = ~(np.abs(value) <= LARGEST_VALUE)
+        if not self.rules.plain:
+            category = np.where(wrong, 0.0, value)
+            wrong |= (kind == Kind.NOMINAL) & ((category < 0) | (category >= 1 << 32) | (category % 1.0 != 0))
+        refused[row[wrong]] = Status.WRONG_VALUE
+        refused[row[1:][(np.diff(feature) == 0) & (np.diff(row) == 0)]] = Status.REPEATED_FEATURE
+        op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
+        batch = Batch(
+            index=events.index,
+            op=op,
+            label=events.label,
+            weight=events.weight,
+            pointer=events.pointer,
+            feature=feature.astype(np.uint32),
+            value=value,
+            kind=kind,
+        )
+        return batch, refused
+
+    def _reserve(self, trees: int) -> None:
+        before = len(self._forest.trees)
+        if trees > before:
+            self._forest = self._forest._replace(trees=extended(self._forest.trees, max(trees, 2 * before)))
+
+    def _enlarge(self, short: int, ones: int) -> None:
+        forest = self._forest
+        features = forest.features
+        limit = self._limit(short, ones)
+        if self._is_full(short, ones, limit):
+            memory.make_room(forest, self._module, limit, ones)
+        elif short == grow.NODES:
+            # A split into more branches than there are nodes comes here more than once.
+            more = 2 * len(forest.nodes.links)
+            self._forest = forest._replace(
+                nodes=nodes.grown(forest.nodes, more), policy=self._module.grown(forest.policy, more)
+            )
+        elif short == grow.POLICY:
+            self._forest = forest._replace(policy=self._module.enlarged(forest.policy, ones, limit))
+        elif short == grow.FEATURES:
+            more = min(2 * max(ones, len(features.rows.cells)), limit)
+            self._forest = forest._replace(features=observers.with_rows(features, more))
+        elif short == grow.VALUES:
+            more = min(2 * max(ones, len(features.values.cells)), limit)
+            self._forest = forest._replace(features=observers.with_values(features, more))
+        else:
+            more = min(2 * max(ones, len(features.gaussians.following)), limit)
+            self._forest = forest._replace(features=observers.with_gaussians(features, more))
+
+    def _limit(self, short: int, ones: int) -> int:
+        """Return how many rows what is short may have: by the limit, but enough for two such examples."""
+        return max(self._most_rows, 2 * ones, self._capacity(short))
+
+    def _capacity(self, short: int) -> int:
+        features = self._forest.features
+        rows_of = {grow.FEATURES: features.rows.cells, grow.VALUES: features.values.cells}
+        if short == grow.GAUSSIANS:
+            return len(features.gaussians.following)
+        return len(rows_of[short]) if short in rows_of else 0
+
+    def _is_full(self, short: int, ones: int, limit: int) -> bool:
+        if short == grow.POLICY:
+            return bool(self._module.is_full(self._forest.policy, ones, limit))
+        return self._capacity(short) >= limit
+
+    def _provide_memo(self, inserts: int) -> None:
+        """Make the memo of the criterion long enough for the largest leaf."""
+        self._covered -= inserts
+        if self._covered >= 0:
+            return
+        largest = int(self._forest.nodes.links[:, WEIGHT].max()) // UNIT + inserts
+        if 2 * largest > self._reach:
+            self._reach = 2 * largest
+            self._forest = self._forest._replace(criterion=self._make_criterion(self._reach))
+        self._covered = self._reach - largest
+
+    # --- one event at a time, for library users
+
+    def learn(
+        self, x: Mapping[Any, Value] | Iterable[Any], label: int, *, weight: float = 1.0, index: int = 0
+    ) -> Status:
+        """Learn one example: its features with their values, or those that are present; see `apply` for many.
+
+        Raises
+        ------
+        ValueError
+            Where the example is not one: a wrong feature, value, label or weight.
+        """
+        units = round(weight * UNIT) if np.isfinite(weight) else -1
+        if units < 0:
+            raise ValueError(f"expected a finite weight of at least 0, got {weight}")
+        if not 0 <= label < self.rules.classes:
+            raise ValueError(f"expected a label from 0 to {self.rules.classes - 1}, got {label!r}")
+        return self._one(Op.INSERT, x, label, units, index)[0]
+
+    def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
+        """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
+
+        Raises
+        ------
+        ValueError
+            Where the example is not one.
+        """
+        return self._one(Op.PREDICT, x, 0, UNIT, index)[1].weights[0]
+
+    def drop(self, index: int = 0) -> None:
+        """Forget a tree."""
+        self._one(Op.DROP, (), 0, UNIT, index)
+
+    def _one(
+        self, op: Op, x: Mapping[Any, Value] | Iterable[Any], label: int, units: int, index: int
+    ) -> tuple[Status, Answers]:
+        values = dict(x) if isinstance(x, Mapping) else None
+        present: Sequence[Any] = list(values) if values is not None else list(x)
+        numbers = np.array([self._number(feature) for feature in present], np.uint32)
+        answers = self.apply(
+            Events(
+                index=np.array([index], np.int32),
+                op=np.array([op], np.int8),
+                label=np.array([label], np.int32),
+                weight=np.array([units], np.int64),
+                pointer=np.array([0, len(numbers)], np.int64),
+                feature=numbers,
+                value=np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64),
+            )
+        )
+        self.sweep(numbers)
+        status = Status(int(answers.status[0]))
+        if status == Status.WRONG_VALUE:
+            raise ValueError(
+                f"expected finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of "
+                f"nominal features, got {x!r}"
+            )
+        if status == Status.REPEATED_FEATURE:
+            raise ValueError("an example lists a feature twice")
+        return status, answers
+
+    def _number(self, feature: Feature) -> int:
+        if self.names is None:
+            if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
+                raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
+            return int(feature)
+        if not isinstance(feature, bytes):
+            raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
+        return self.names.intern(feature)
+
+    # --- looking
+
+    def tree(self, index: int = 0) -> Tree:
+        """Return a tree as columns; one that has learned nothing has no nodes. No state is changed."""
+        found = snapshot(self._forest.nodes, index)
+        return found._replace(
+            feature=[None if number is None else self._feature(int(number)) for number in found.feature]
+        )
+
+    def _feature(self, number: int) -> int | bytes:
+        return number if self.names is None else self.names.name(number)
+
+    def sizes(self, index: int = 0) -> Sizes:
+        """Return how large a tree is and what it did."""
+        if not 0 <= index < len(self._forest.trees):
+            return Sizes(0, 0, 0, 0, 0)
+        return Sizes(*self._forest.trees[index, [EVENTS, ATTEMPTS, SPLITS, LEAVES, WAITED]].tolist())
+
+    @property
+    def alive(self) -> int:
+        """How many trees have learned something since they were last dropped."""
+        return int(self._forest.alive[0])
+
+    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which of these trees have learned something since they were last dropped."""
+        known = indexes < len(self._forest.trees)
+        alive: npt.NDArray[np.bool_] = known & (self._forest.trees[np.where(known, indexes, 0), ALIVE] > 0)
+        return alive
+
+    @property
+    def asleep(self) -> int:
+        """How many leaves sleep because of the limit of memory."""
+        return memory.sleepers(self._forest.nodes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays of the state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    # --- state
+
+    def sweep(self, interned: Int64s | UInt32s) -> None:
+        """Forget the names that nothing refers to any more: of those just interned, and of what leaves forgot."""
+        if self.names is not None:
+            self.names.sweep(interned)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays (not copied)."""
+        forest = self._forest
+        named = {"trees": forest.trees, "alive": forest.alive}
+        for part in ("nodes", "features", "policy"):
+            named.update(flattened(getattr(forest, part), part))
+        if self.names is not None:
+            named.update(flattened(self.names.arrays, "names"))
+        return named
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
+        forest = self._forest
+        if self.names is not None:
+            self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
+            numbers = {feature: self.names.find(feature) for feature in self._kinds if isinstance(feature, bytes)}
+            declared = sorted(
+                (number, self._kinds[feature]) for feature, number in numbers.items() if number is not None
+            )
+            self._declared = np.array([number for number, _ in declared], np.int64)
+            self._declared_kinds = np.array([kind for _, kind in declared], np.int8)
+        self._forest = forest._replace(
+            trees=arrays["trees"],
+            alive=arrays["alive"],
+            nodes=rebuilt(forest.nodes, "nodes", arrays),
+            features=rebuilt(forest.features, "features", arrays),
+            policy=rebuilt(forest.policy, "policy", arrays),
+        )
+        self._covered = 0
+        return self
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. O(everything)."""
+        forest, links = self._forest, self._forest.nodes.links
+        assert forest.alive[0] == np.count_nonzero(forest.trees[:, ALIVE])
+        reached: list[int] = []
+        leaves: list[int] = []
+        for tree in range(len(forest.trees)):
+            own = nodes.preorder(forest.nodes, tree)
+            reached += own
+            own_leaves = [node for node in own if links[node, FEATURE] == NONE]
+            leaves += own if self.rules.keeps else own_leaves
+            assert len(own_leaves) == forest.trees[tree, LEAVES]
+            assert len(own) == 0 or forest.trees[tree, ALIVE] == 1
+            assert len(own) > 0 or not forest.trees[tree].any()
+            assert all(links[node, TREE] == tree for node in own)
+            for node in own:
+                assert forest.nodes.rows.cells[node, COUNT:].sum() == links[node, WEIGHT]
+                assert forest.nodes.prior[node].sum() == links[node, nodes.PRIOR]
+                assert links[node, OBSERVED] == NONE or self.rules.keeps or node in own_leaves
+        rows.check(forest.nodes.rows, reached)
+        observers.check(forest.features, forest.nodes, leaves)
+        if self.names is not None:
+            self.names.check()
+            held = np.zeros(len(self.names.arrays.references), np.int64)
+            for numbers in (
+                *self._features_seen(),
+                self._declared,
+                [n for n in links[reached, FEATURE] if n != NONE],
+            ):
+                np.add.at(held, np.array(numbers, np.int64), 1)
+            in_use = self.names.arrays.size >= 0
+            assert np.array_equal(held[in_use], self.names.arrays.references[in_use]), "a name is held wrongly"
+            assert not held[~in_use].any()
+        self._module.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
+
+    def _features_seen(self) -> tuple[Int64s, Int64s]:
+        """Return the feature of each row of the observers, and of the policy's own."""
+        cells = self._forest.features.rows.cells[: self._forest.features.rows.used[rows.HIGH], rows.KEY]
+        return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._forest.policy) & 0xFFFFFFFF

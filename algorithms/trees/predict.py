@@ -1,0 +1,164 @@
+"""What a leaf says of an example: its majority, naive Bayes, or whichever was right more often."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from algorithms.arrays import Float64s, int64
+from algorithms.criteria import log2
+from algorithms.jit import inlined, jit
+from algorithms.trees import gaussians, rows
+from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees.nodes import ASLEEP, BAYES, MAJORITY, OBSERVED, SEEN, WEIGHT, Nodes, class_weight
+from algorithms.trees.normal import exp2
+from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.routing import value_of
+from algorithms.trees.rows import COUNT, NEXT, NONE
+from algorithms.trees.state import Batch, Rules
+from algorithms.units import PER_UNIT
+
+_LEAST_SHARE = 2.0**-50  # what the true class is taken to have been given at least, so that a loss is finite
+
+
+class Predict(IntEnum):
+    """How a leaf predicts."""
+
+    MAJORITY = 0
+    NAIVE_BAYES = 1
+    ADAPTIVE = 2  # naive Bayes unless the majority has been right more often in this leaf
+
+
+_MAJORITY, _NAIVE_BAYES, _ADAPTIVE = (int(each) for each in Predict)
+
+
+@inlined
+def _majority(nodes: Nodes, node: int, weights: Float64s) -> None:
+    for k in range(weights.size):
+        weights[k] = class_weight(nodes, node, k) * PER_UNIT
+
+
+@jit
+def _naive_bayes(nodes: Nodes, features: Features, batch: Batch, event: int, leaf: int, weights: Float64s) -> None:
+    """Share a leaf's weight among the classes as naive Bayes does. O(features of the leaf).
+
+    Whether a feature is present, and its value where it is, count as independent given the class. Counts are
+    smoothed by one example of the leaf's mean weight, so that the scale of weights does not matter.
+    """
+    links = nodes.links
+    cells = nodes.rows.cells
+    smooth = max(links[leaf, WEIGHT] // links[leaf, SEEN], 1)
+    for k in range(weights.size):
+        weights[k] = log2(cells[leaf, COUNT + k] * PER_UNIT) if cells[leaf, COUNT + k] > 0 else -np.inf
+    row = links[leaf, OBSERVED]
+    while row != NONE:
+        kind = features.about[row, KIND]
+        part = features.about[row, PART]
+        value = value_of(batch, event, rows.item_of(features.rows, row))
+        category = int64(NONE)
+        categories = int64(0)
+        if kind != BINARY and kind != NUMERIC and value != 0.0:
+            category = rows.find(features.values, row, int64(value))
+            while part != NONE:
+                categories += 1
+                part = features.values.cells[part, NEXT]
+        for k in range(weights.size):
+            present = features.rows.cells[row, COUNT + k]
+            n = cells[leaf, COUNT + k]
+            if n == 0:
+                continue
+            likely = present if value != 0.0 else n - present
+            weights[k] += log2((likely + smooth) / (n + 2 * smooth))
+            if value == 0.0 or kind == BINARY:
+                continue
+            if kind == NUMERIC:
+                weights[k] += gaussians.log2_likelihood(features.gaussians, part, k, present, value)
+            else:
+                of_category = features.values.cells[category, COUNT + k] if category != NONE else present * 0
+                weights[k] += log2((of_category + smooth) / (present + categories * smooth))
+        row = features.rows.cells[row, NEXT]
+    _normalise(weights, links[leaf, WEIGHT] * PER_UNIT)
+
+
+@jit
+def _normalise(weights: Float64s, total: float) -> None:
+    """Turn logarithms of likelihoods into shares of a total."""
+    most = -np.inf
+    for k in range(weights.size):
+        most = max(most, weights[k])
+    all_of_them = 0.0
+    for k in range(weights.size):
+        weights[k] = exp2(weights[k] - most)
+        all_of_them += weights[k]
+    for k in range(weights.size):
+        weights[k] = total * (weights[k] / all_of_them)
+
+
+@inlined
+def _heaviest(weights: Float64s) -> int:
+    """Return the class with most weight, the lowest of equal ones; NONE where there is no weight."""
+    best = int64(NONE)
+    most = 0.0
+    for k in range(weights.size):
+        if weights[k] > most:
+            most = weights[k]
+            best = int64(k)
+    return best
+
+
+@jit
+def predict(
+    nodes: Nodes,
+    features: Features,
+    rules: Rules,
+    batch: Batch,
+    event: int,
+    node: int,
+    whole: bool,
+    weights: Float64s,
+) -> int:
+    """Write the class weights for an example that ends in a node, and return the class; NONE: nothing is known.
+
+    `whole` says that the example goes no further than an inner node, which answers with what it saw itself.
+    """
+    if node == NONE:
+        for k in range(weights.size):
+            weights[k] = 0.0
+        return int64(NONE)
+    links = nodes.links
+    bayes = rules.predict == _NAIVE_BAYES or (
+        rules.predict == _ADAPTIVE and links[node, BAYES] >= links[node, MAJORITY]
+    )
+    if bayes and not whole and links[node, WEIGHT] > 0 and not links[node, ASLEEP]:
+        _naive_bayes(nodes, features, batch, event, node, weights)
+    else:
+        _majority(nodes, node, weights)
+    return _heaviest(weights)
+
+
+@inlined
+def loss_of(weights: Float64s, k: int) -> float:
+    """Return -log2 of the share given to a class, all classes alike where there is no weight."""
+    total = 0.0
+    for other in range(weights.size):
+        total += weights[other]
+    share = weights[k] / total if total > 0.0 else 1.0 / weights.size
+    return -log2(max(share, _LEAST_SHARE))
+
+
+@jit
+def keep_score(
+    nodes: Nodes, features: Features, rules: Rules, batch: Batch, event: int, leaf: int, weights: Float64s
+) -> None:
+    """Note whether majority and naive Bayes would have been right about an example that is about to be learned."""
+    links = nodes.links
+    if rules.predict != _ADAPTIVE or links[leaf, WEIGHT] == 0 or links[leaf, ASLEEP]:
+        return
+    label = int64(batch.label[event])
+    _majority(nodes, leaf, weights)
+    if _heaviest(weights) == label:
+        links[leaf, MAJORITY] += batch.weight[event]
+    _naive_bayes(nodes, features, batch, event, leaf, weights)
+    if _heaviest(weights) == label:
+        links[leaf, BAYES] += batch.weight[event]

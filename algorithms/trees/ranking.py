@@ -1,0 +1,67 @@
+"""An attempt to split: all features of a leaf are scored, and the best and the second best compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from algorithms.arrays import int64
+from algorithms.jit import inlined, jit
+from algorithms.names import Names, precedes
+from algorithms.trees import rows
+from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.gain import feature_score, impurity, noise
+from algorithms.trees.nodes import OBSERVED, WEIGHT, Nodes
+from algorithms.trees.observers import Features
+from algorithms.trees.rows import NEXT, NONE
+from algorithms.trees.state import Choice, Rules
+from algorithms.units import PER_UNIT
+
+
+@inlined
+def beats(features: Features, names: Names, row: int, score: float, best: int, best_score: float) -> bool:
+    """Return whether a feature comes before another: by score, then by the order of features."""
+    if best == NONE or score < best_score:
+        return True
+    return score == best_score and precedes(
+        names, rows.item_of(features.rows, row), rows.item_of(features.rows, best)
+    )
+
+
+@jit
+def rank(nodes: Nodes, features: Features, names: Names, criterion: Any, leaf: int, noted: bool) -> Choice:
+    """Score every feature of a leaf and return the best. O(features of the leaf, times classes and values).
+
+    To leave the leaf whole is a split like any other, with the impurity of the leaf as its score; a gain within
+    the error of rounding does not beat it. `noted` says that the gains of the features are to be kept.
+    """
+    weight = nodes.links[leaf, WEIGHT]
+    best = int64(NONE)
+    best_score = np.inf
+    second = np.inf
+    best_threshold = 0.0
+    row = nodes.links[leaf, OBSERVED]
+    while row != NONE:
+        score, threshold = feature_score(criterion, features, nodes, leaf, row)
+        if noted:
+            features.gain[row] = -score / (weight * PER_UNIT)
+        if score < np.inf and beats(features, names, row, score, best, best_score):
+            second = best_score
+            best = row
+            best_score = score
+            best_threshold = threshold
+        else:
+            second = min(second, score)
+        row = features.rows.cells[row, NEXT]
+    whole = impurity(criterion, nodes.rows, leaf)
+    if not best_score < whole - noise(weight, nodes.prior.shape[1]):
+        return Choice(int64(NONE), whole, best_score, 0.0)
+    return Choice(best, best_score, min(second, whole), best_threshold)
+
+
+@inlined
+def is_sure(nodes: Nodes, rules: Rules, leaf: int, score: float, second: float) -> bool:
+    """Return whether the best split is the best for good, or so near a tie that it does not matter."""
+    margin = epsilon(rules.bound, examples(nodes, leaf))
+    return (second - score) / (nodes.links[leaf, WEIGHT] * PER_UNIT) > margin or margin < rules.tau

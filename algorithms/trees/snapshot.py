@@ -1,0 +1,48 @@
+"""A tree as columns, for readers: nodes in preorder, children in the order of their branches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int64s
+from algorithms.trees import nodes, rows
+from algorithms.trees.kinds import Kind
+from algorithms.trees.nodes import DEPTH, FEATURE, KIND, ROOTS, THRESHOLD, Nodes
+from algorithms.trees.rows import COUNT
+
+
+class Tree(NamedTuple):
+    """A tree of n nodes; node 0 is the root, an empty tree has none."""
+
+    parent: Int64s  # int64[n], -1: the root
+    branch: Int64s  # int64[n], of the parent: 0 absent or at most the threshold, 1 present or above, or a category
+    depth: Int64s  # int64[n]
+    feature: list[int | bytes | None]  # what the node splits on, None: a leaf
+    kind: list[Kind | None]  # of that feature
+    threshold: Float64s  # float64[n], of a numeric split, else 0
+    weight: Int64s  # int64[n, c], class weights in units of 2^-20; an inner node's are those of when it split
+
+
+def snapshot(state: Nodes, tree: int) -> Tree:
+    """Return a tree; its features are numbers."""
+    order = nodes.preorder(state, tree)
+    place = {node: at for at, node in enumerate(order)}
+    parents = [int(rows.owner_of(state.rows, node)) for node in order]
+    inner = [int(feature) >= 0 for feature in state.links[order, FEATURE]]
+    return Tree(
+        parent=np.array([-1 if parent == ROOTS else place[parent] for parent in parents], np.int64),
+        branch=np.array(
+            [0 if at == 0 else nodes.branch_of(state, node) for at, node in enumerate(order)], np.int64
+        ),
+        depth=state.links[order, DEPTH],
+        feature=[
+            int(state.links[node, FEATURE]) if split else None for node, split in zip(order, inner, strict=True)
+        ],
+        kind=[
+            Kind(int(state.links[node, KIND])) if split else None for node, split in zip(order, inner, strict=True)
+        ],
+        threshold=state.numbers[order, THRESHOLD],
+        weight=state.prior[order] + state.rows.cells[order, COUNT:],
+    )

@@ -1,0 +1,91 @@
+"""All that a pool of trees consists of, as its kernels see it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.names import Names
+from algorithms.trees.nodes import Nodes
+from algorithms.trees.observers import Features
+
+# Columns of `Forest.trees`.
+ALIVE = 0  # 1 once the tree has learned something, until it is dropped
+EVENTS = 1  # examples learned
+ATTEMPTS = 2  # how often all features of a leaf were ranked
+SPLITS = 3
+LEAVES = 4
+WAITED = 5  # where that is measured: examples that leaves saw after they could have split
+TREE_COLUMNS = 6
+
+
+class Forest(NamedTuple):
+    """Any number of trees."""
+
+    trees: Int64s  # int64[trees, TREE_COLUMNS]
+    nodes: Nodes
+    features: Features
+    names: Names
+    policy: Any  # the state of what decides when a leaf tries to split, see policies.py
+    criterion: Any  # see gain.py
+    alive: Int64s  # int64[1], how many trees are alive
+
+
+class Rules(NamedTuple):
+    """The settings of a pool, as its kernels see them."""
+
+    classes: int
+    period: int  # n_min of VFDT and OSM, eta of IMAC: examples until a leaf first tries to split
+    check_every: int  # mu of IMAC
+    bound: float  # R^2 ln(1 / delta) / 2, see bounds.py
+    tau: float
+    predict: int  # a `Predict`
+    evaluated: bool  # whether every example is predicted before it is learned
+    counted: bool  # whether leaves count in `features`; the exact policy counts in storage of its own
+    measured: bool  # whether it is noted when each leaf could first have split
+    keeps: bool  # all nodes on the way of an example count it, and may be split anew
+    plain: bool  # all features are binary
+    max_trees: int
+    max_depth: int
+
+
+class Batch(NamedTuple):
+    """Events for a pool, in order."""
+
+    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
+    op: Int8s  # int8[n], an `Op`; negative: skip
+    label: Int32s  # int32[n], the number of the class
+    weight: Int64s  # int64[n], in units of 2^-20, >= 0
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[ones], ascending in an example, no repeats
+    value: Float64s  # float64[ones], finite; 0 means absent
+    kind: Int8s  # int8[ones], a `Kind`
+
+
+class Out(NamedTuple):
+    """Where the kernels write."""
+
+    status: Int8s  # int8[n]
+    node: Int64s  # int64[n], which node is to try to split, while an event is worked on
+    guess: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
+    loss: Float64s  # float64[n], -log2 of the share given to the true class
+    shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
+    weights: Float64s  # float64[c], scratch
+    split: Int8s  # int8[n], 1 where a leaf was split; then also:
+    feature: Int64s  # int64[n, 3]: feature, kind, depth
+    scores: Float64s  # float64[n, 4]: threshold, score, second, impurity of the leaf
+    totals: Int64s  # int64[n, c], class weights that the leaf had seen
+    counts: Int64s  # int64[1], predictions so far
+
+
+class Choice(NamedTuple):
+    """The best split of a leaf, by un-normalised score: weight times impurity, lower is better."""
+
+    row: int  # where the policy found it; NONE: nothing beats leaving the leaf whole; SHORT, LATER
+    score: float
+    second: float  # of the second best, the leaf left whole among them
+    threshold: float  # of a numeric feature
+
+
+SHORT = -2  # the policy's storage must grow first
+LATER = -3  # the policy sees without a ranking that no split is due

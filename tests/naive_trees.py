@@ -1,0 +1,733 @@
+"""The oracle of the trees that grow: the same behaviour from dictionaries and lists, in the plainest words.
+
+`NaiveTrees` is written from what `TreePool` promises, not from how it works. It shares the scalar functions
+(log2, the normal distribution) with it, because ties are decided on floats. `Pair` feeds both and compares.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from algorithms.criteria import UNIT, log2
+from algorithms.splits import Op
+from algorithms.trees.grow import Status
+from algorithms.trees.kinds import Kind
+from algorithms.trees.normal import cumulative, exp2, log2_density
+from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import Events, Splits, TreePool
+from algorithms.trees.predict import Predict
+
+Feature: TypeAlias = int | bytes
+Score: TypeAlias = tuple[float, float]  # score, threshold
+
+# Every policy with both criteria.
+KINDS = [(policy, criterion) for policy in POLICIES for criterion in ("entropy", "gini")]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `TreePool`, with the same meaning; the bound is loose, so that short streams split."""
+
+    policy: str = "periodic"
+    criterion: str = "entropy"
+    classes: int = 2
+    predict: Predict = Predict.MAJORITY
+    period: int = 20
+    check_every: int = 15
+    delta: float = 0.3
+    tau: float = 0.2
+    default: Kind = Kind.BINARY
+    kinds: dict[Feature, Kind] = field(default_factory=dict)
+    names: bool = False
+    evaluate: bool = True
+    max_trees: int = 1 << 30
+    max_depth: int = 1 << 30
+    measure_delay: bool = False
+
+    def pool(self) -> TreePool:
+        """Return a new pool with these settings."""
+        return TreePool(**vars(self))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; the weight is in units of 2^-20."""
+
+    op: Op
+    x: dict[Feature, float] = field(default_factory=dict)
+    label: int = 0
+    weight: int = UNIT
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
+
+    status: Status
+    guess: int = -1
+    loss: str = ""
+    split: Any = None  # feature, kind, depth, threshold, score, second, impurity, class weights
+    weights: tuple[str, ...] = ()
+
+
+@dataclass
+class Seen:
+    """What a leaf saw of a feature."""
+
+    kind: Kind
+    counts: list[int]
+    values: dict[int, list[int]] = field(default_factory=dict)
+    moments: list[list[float]] = field(default_factory=list)  # mean, sum of squared deviations, least, most
+
+
+@dataclass
+class Candidate:
+    """A feature that IMAC keeps up to date."""
+
+    feature: Any
+    score: float
+    threshold: float
+    branches: list[list[int]]
+
+
+@dataclass
+class Node:
+    """A leaf, until it has children."""
+
+    classes: int
+    depth: int = 0
+    prior: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    seen: int = 0
+    squares: float = 0.0
+    right: list[int] = field(
+        default_factory=lambda: [0, 0]
+    )  # weight that majority and naive Bayes were right about
+    features: dict[Any, Seen] = field(default_factory=dict)
+    feature: Feature | None = None
+    kind: Kind | None = None
+    threshold: float = 0.0
+    children: dict[int, Node] = field(default_factory=dict)
+    since: int = 0  # of periodic and IMAC: examples at the last look
+    next: int = 0  # of OSM: examples at the next
+    gains: dict[Any, float] = field(default_factory=dict)
+    illegal: set[Any] = field(default_factory=set)
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.prior = self.prior or [0] * self.classes
+        self.counts = [0] * self.classes
+
+    @property
+    def weight(self) -> int:
+        """Return the weight that the leaf has seen."""
+        return sum(self.counts)
+
+
+@dataclass
+class Tree:
+    """One tree."""
+
+    root: Node
+    events: int = 0
+    attempts: int = 0
+    splits: int = 0
+
+
+def xlogx(units: int) -> float:
+    """Return n log2 n."""
+    n = units / UNIT
+    return n * float(log2(n)) if units else 0.0
+
+
+def branch_of(kind: Kind | None, threshold: float, value: float) -> int:
+    """Return the branch that a value takes."""
+    if kind == Kind.NUMERIC:
+        return int(value > threshold)
+    return int(value) if kind == Kind.NOMINAL else int(value != 0)
+
+
+class NaiveTrees:
+    """Trees in dictionaries and lists."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.trees: dict[int, Tree] = {}
+        r = 1.0 if settings.criterion == "gini" else float(log2(float(max(2, settings.classes))))
+        self.bound = r * r * float(log2(1.0 / settings.delta)) * math.log(2.0) / 2.0
+
+    # --- the way of an event
+
+    def apply(self, event: Event) -> Outcome:
+        """Apply one event."""
+        if event.op == Op.DROP:
+            self.trees.pop(event.index, None)
+            return Outcome(Status.APPLIED)
+        if event.op == Op.DELETE:
+            return Outcome(Status.CANNOT_FORGET)
+        x = {feature: value for feature, value in event.x.items() if value != 0}
+        tree = self.trees.get(event.index)
+        if event.op == Op.PREDICT:
+            weights = self.weights(tree, x)
+            return Outcome(
+                Status.APPLIED, guess=heaviest(weights), weights=tuple(float(weight).hex() for weight in weights)
+            )
+        if event.weight < 0:
+            return Outcome(Status.WRONG_WEIGHT)
+        if not 0 <= event.label < self.settings.classes:
+            return Outcome(Status.WRONG_LABEL)
+        if event.weight == 0:
+            return Outcome(Status.IGNORED)
+        if tree is None and len(self.trees) >= self.settings.max_trees:
+            return Outcome(Status.TOO_MANY_TREES)
+        guess, loss = -1, ""
+        if self.settings.evaluate:
+            weights = self.weights(tree, x)
+            guess, total = heaviest(weights), 0.0
+            for weight in weights:
+                total += weight
+            share = weights[event.label] / total if total > 0 else 1.0 / self.settings.classes
+            loss = (-float(log2(max(share, 2.0**-50)))).hex()
+        tree = tree or self.trees.setdefault(event.index, Tree(Node(self.settings.classes)))
+        return Outcome(Status.APPLIED, guess, loss, split=self._learn(tree, x, event))
+
+    def _walk(self, node: Node, x: dict[Feature, float]) -> tuple[Node, int | None]:
+        """Return the last node on the way of an example, and the branch that it lacks."""
+        while node.feature is not None:
+            branch = branch_of(node.kind, node.threshold, x.get(node.feature, 0.0))
+            if branch not in node.children:
+                return node, branch
+            node = node.children[branch]
+        return node, None
+
+    def _learn(self, tree: Tree, x: dict[Feature, float], event: Event) -> Any:
+        leaf, lacking = self._walk(tree.root, x)
+        if lacking is not None:
+            leaf.children[lacking] = leaf = Node(self.settings.classes, leaf.depth + 1)
+        if self.settings.predict == Predict.ADAPTIVE and leaf.weight:
+            for which, weights in enumerate((majority(leaf), self._bayes(leaf, x))):
+                leaf.right[which] += event.weight if heaviest(weights) == event.label else 0
+        tree.events += 1
+        way = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
+        for node in way:
+            node.seen += 1
+            node.squares += (event.weight / UNIT) * (event.weight / UNIT)
+            node.counts[event.label] += event.weight
+            for feature in sorted(x):
+                self._observe(node, feature, x[feature], event)
+        return next((split for node in way if (split := self._try(tree, node, x, event)) is not None), None)
+
+    def _way(self, node: Node, x: dict[Feature, float]) -> list[Node]:
+        """Return the nodes on the way of an example that lacks no branch."""
+        way = [node]
+        while node.feature is not None:
+            node = node.children[branch_of(node.kind, node.threshold, x.get(node.feature, 0.0))]
+            way.append(node)
+        return way
+
+    def _try(self, tree: Tree, leaf: Node, x: dict[Feature, float], event: Event) -> Any:
+        """Let a node split where that is due, and tell how."""
+        due = leaf.depth < self.settings.max_depth and self._is_due(leaf, x, event)
+        if not due or sum(count > 0 for count in leaf.counts) < 2:
+            return None
+        tree.attempts += 1
+        best, second = self.best(leaf)
+        if self.settings.policy == "efdt":
+            best, second = self._better(leaf, best)
+        if best is not None and self._is_sure(leaf, best[0], second):
+            floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
+            kind = leaf.features[best[1]].kind
+            self._split(leaf, best[1], best[2])
+            tree.splits += 1
+            return (best[1], kind, leaf.depth, *floats, tuple(leaf.counts))
+        self._failed(leaf, best, second)
+        return None
+
+    def _better(self, node: Node, best: tuple[float, Any, float] | None) -> tuple[Any, float]:
+        """Return the best split and the score that it must beat, in EFDT: of no split, or of the node's own."""
+        if best is None or node.feature is None:
+            return best, self.impurity(node.counts)
+        own, _ = self.score(node, node.features[node.feature])
+        better = best[1] != node.feature and (own - best[0]) / (node.weight / UNIT) > self.margin(node)
+        return best if better else None, own
+
+    def _observe(self, leaf: Node, feature: Feature, value: float, event: Event) -> None:
+        kind = self.settings.kinds.get(feature, self.settings.default)
+        classes = self.settings.classes
+        if feature not in leaf.features:
+            leaf.features[feature] = Seen(kind, [0] * classes)
+            leaf.features[feature].moments = [[0.0, 0.0, math.inf, -math.inf] for _ in range(classes)]
+        seen = leaf.features[feature]
+        seen.counts[event.label] += event.weight
+        if kind == Kind.NOMINAL:
+            seen.values.setdefault(int(value), [0] * classes)[event.label] += event.weight
+        if kind == Kind.NUMERIC:
+            moments = seen.moments[event.label]
+            before = value - moments[0]
+            moments[0] += before * (event.weight / seen.counts[event.label])
+            moments[1] += event.weight / UNIT * (before * (value - moments[0]))
+            moments[2:] = [min(moments[2], value), max(moments[3], value)]
+
+    def _split(self, leaf: Node, feature: Feature, threshold: float) -> None:
+        seen = leaf.features[feature]
+        absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
+        if seen.kind == Kind.NOMINAL:
+            branches = {0: absent, **seen.values}
+        elif seen.kind == Kind.BINARY:
+            branches = {0: absent, 1: seen.counts}
+        else:
+            branches = dict(enumerate(self._sides(leaf, seen, threshold)))
+        leaf.feature, leaf.kind, leaf.threshold = feature, seen.kind, threshold
+        leaf.children = {}
+        for branch, prior in branches.items():
+            if sum(prior):
+                leaf.children[branch] = Node(leaf.classes, leaf.depth + 1, list(prior))
+        leaf.candidates = []
+        if self.settings.policy != "efdt":
+            leaf.features = {}
+
+    # --- scores
+
+    def impurity(self, counts: Sequence[int]) -> float:
+        """Return weight times impurity."""
+        total, so_far = 0, 0.0
+        for count in counts:
+            if self.settings.criterion == "gini":
+                so_far += (total / UNIT) * (count / UNIT)
+            else:
+                so_far += xlogx(count)
+            total += count
+        if self.settings.criterion == "gini":
+            return 2.0 * so_far / (total / UNIT) if total else 0.0
+        return xlogx(total) - so_far
+
+    def _sides(self, leaf: Node, seen: Seen, threshold: float) -> tuple[list[int], list[int]]:
+        """Return the class weights up to a threshold and above it, as estimated."""
+        below = []
+        for n, count, (mean, squares, least, most) in zip(leaf.counts, seen.counts, seen.moments, strict=True):
+            deviation = math.sqrt(squares / (count / UNIT)) if count else 0.0
+            if threshold < least or not count:
+                low = 0
+            elif threshold >= most:
+                low = count
+            elif deviation == 0.0:
+                low = count if threshold >= mean else 0
+            else:
+                low = min(count, int(count * float(cumulative((threshold - mean) / deviation))))
+            below.append(low + (n - count if threshold >= 0 else 0))
+        return below, [n - low for n, low in zip(leaf.counts, below, strict=True)]
+
+    def score(self, leaf: Node, seen: Seen) -> Score:
+        """Return the score of a feature and its threshold; inf where it is no split."""
+        absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
+        if seen.kind == Kind.NUMERIC:
+            least = min([moments[2] for moments in seen.moments] + [0.0] * (sum(absent) > 0))
+            most = max([moments[3] for moments in seen.moments] + [0.0] * (sum(absent) > 0))
+            step = (most - least) / 11
+            best = (math.inf, 0.0)
+            for threshold in (least + step * k for k in range(1, 11)):
+                if least <= threshold < most:
+                    low, high = self._sides(leaf, seen, threshold)
+                    if sum(low) and sum(high):
+                        best = min(best, (self.impurity(low) + self.impurity(high), threshold), key=lambda s: s[0])
+            return best
+        branches = list(reversed(seen.values.values())) if seen.kind == Kind.NOMINAL else [seen.counts]
+        if len(branches) + (sum(absent) > 0) < 2:
+            return math.inf, 0.0
+        score = self.impurity(absent)
+        for branch in branches:
+            score += self.impurity(branch)
+        return score, 0.0
+
+    def noise(self, leaf: Node) -> float:
+        """Return the gain that could be the error of rounding."""
+        n = leaf.weight / UNIT
+        return leaf.classes * (2.0**-46 * (abs(n * float(log2(n))) + n + 1.0))
+
+    def best(self, leaf: Node) -> tuple[tuple[float, Any, float] | None, float]:
+        """Return the best split (score, feature, threshold) or None, and the score of the second."""
+        scores = {feature: self.score(leaf, seen) for feature, seen in leaf.features.items()}
+        leaf.gains = {feature: -score / (leaf.weight / UNIT) for feature, (score, _) in scores.items()}
+        ranked = sorted((score, feature, at) for feature, (score, at) in scores.items() if score < math.inf)
+        whole = self.impurity(leaf.counts)
+        if not ranked or not ranked[0][0] < whole - self.noise(leaf):
+            return None, whole
+        return ranked[0], min([score for score, _, _ in ranked[1:2]] + [whole])
+
+    def examples(self, leaf: Node) -> float:
+        """Return the effective number of examples."""
+        n = leaf.weight / UNIT
+        return n * n / leaf.squares
+
+    def margin(self, leaf: Node, more: int = 0) -> float:
+        """Return the Hoeffding bound."""
+        return math.sqrt(self.bound / (self.examples(leaf) + more))
+
+    def _is_sure(self, leaf: Node, score: float, second: float) -> bool:
+        margin = self.margin(leaf)
+        return (second - score) / (leaf.weight / UNIT) > margin or margin < self.settings.tau
+
+    # --- policies
+
+    def _is_due(self, leaf: Node, x: dict[Feature, float], event: Event) -> bool:
+        policy = self.settings.policy
+        if policy == "exact":
+            return True
+        if policy == "osm":
+            if leaf.seen < max(leaf.next, self.settings.period):
+                return False
+            leaf.next = leaf.seen + self.settings.period
+            return True
+        if policy == "imac" and leaf.candidates:
+            return self._candidates_say_so(leaf, x, event)
+        inner = leaf.feature is not None
+        if leaf.seen - leaf.since < (self.settings.check_every if inner else self.settings.period):
+            return False
+        leaf.since = leaf.seen
+        return True
+
+    def _failed(self, leaf: Node, best: tuple[float, Any, float] | None, second: float) -> None:
+        if self.settings.policy == "osm" and best is not None:
+            leaf.next = leaf.seen + self._wait(leaf, best, second)
+        if self.settings.policy == "imac":
+            leaf.since = leaf.seen
+            top = max(leaf.gains.values(), default=-math.inf)
+            leaf.illegal = {feature for feature, gain in leaf.gains.items() if top - gain > self.margin(leaf)}
+            able = sorted((-gain, feature) for feature, gain in leaf.gains.items() if gain > -math.inf)
+            most = max(5, min(10, len(leaf.features) // 10))
+            leaf.candidates = [self._candidate(leaf, feature) for _, feature in able[:most]]
+
+    def _wait(self, leaf: Node, best: tuple[float, Any, float], second: float) -> int:
+        """Return for how many examples OSM waits."""
+        score, feature, threshold = best
+        seen = leaf.features[feature]
+        absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
+        if seen.kind == Kind.NUMERIC:
+            branches = list(self._sides(leaf, seen, threshold))
+        else:
+            branches = [absent, *(reversed(seen.values.values()) if seen.kind == Kind.NOMINAL else [seen.counts])]
+        purest = max((b for b in branches if sum(b)), key=lambda b: max(b) / sum(b))
+        each = max(min(leaf.weight // leaf.seen, 2**61 // 100_000), 1)
+        n = leaf.weight / UNIT
+
+        def exceeds(x: int) -> bool:
+            after = score + self.step(purest, purest.index(max(purest)), x * each) if x else score
+            gap = second / n - after / ((leaf.weight + x * each) / UNIT)
+            return gap > self.margin(leaf, x)
+
+        low, high = 0, 100_000
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if exceeds(middle) else (middle, high)
+        wait = max(high, self.settings.period)
+        if self.settings.tau > 0:
+            until_tie = self.bound / (self.settings.tau * self.settings.tau) - self.examples(leaf)
+            wait = min(wait, max(1, math.floor(until_tie) + 1))
+        return wait
+
+    def step(self, branch: Sequence[int], label: int, units: int) -> float:
+        """Return what an example adds to a score: theorems 1 and 2."""
+        n, m = sum(branch), branch[label]
+        if self.settings.criterion == "entropy":
+            return (xlogx(n + units) - xlogx(n)) - (xlogx(m + units) - xlogx(m))
+        w, total = units / UNIT, n / UNIT
+        squares = 0.0
+        for count in branch:
+            squares += (count / UNIT) * (count / UNIT)
+        step = w - (2.0 * w * (m / UNIT) + w * w) / (total + w)
+        return step + w * squares / (total * (total + w)) if n else step
+
+    def _candidate(self, leaf: Node, feature: Feature) -> Candidate:
+        score, threshold = self.score(leaf, leaf.features[feature])
+        seen = leaf.features[feature]
+        branches = [list(side) for side in self._sides(leaf, seen, threshold)] if seen.kind == Kind.NUMERIC else []
+        return Candidate(feature, score, threshold, branches)
+
+    def _candidates_say_so(self, leaf: Node, x: dict[Feature, float], event: Event) -> bool:
+        for each in leaf.candidates:
+            self._advance(leaf, each, x.get(each.feature, 0.0), event)
+        n = leaf.weight / UNIT
+        if leaf.seen - leaf.since >= self.settings.check_every:
+            leaf.since = leaf.seen
+            taken = {each.feature for each in leaf.candidates} | leaf.illegal
+            able = [
+                (-leaf.gains[feature], feature)
+                for feature in leaf.features
+                if feature not in taken and leaf.gains.get(feature, -math.inf) > -math.inf
+            ]
+            if able:
+                rival = self._candidate(leaf, min(able)[1])
+                worst = max(leaf.candidates, key=lambda each: (each.score, each.feature))
+                loser = worst if rival.score < worst.score else rival
+                if loser is worst:
+                    leaf.candidates[leaf.candidates.index(worst)] = rival
+                top = min(each.score for each in leaf.candidates)
+                leaf.gains[loser.feature] = -loser.score / n
+                if (loser.score - top) / n > self.margin(leaf):
+                    leaf.illegal.add(loser.feature)
+        scores = sorted(each.score for each in leaf.candidates)
+        whole = self.impurity(leaf.counts)
+        if not scores[0] < whole - self.noise(leaf):
+            return False
+        return self._is_sure(leaf, scores[0], min(*scores[1:2], whole) if scores[1:] else whole)
+
+    def _advance(self, leaf: Node, each: Candidate, value: float, event: Event) -> None:
+        seen = leaf.features[each.feature]
+        side = branch_of(seen.kind, each.threshold, value)
+        if seen.kind == Kind.NUMERIC:
+            each.branches[side][event.label] += event.weight
+            branch = list(each.branches[side])
+        elif side == 0:
+            branch = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
+        else:
+            branch = list(seen.values[side] if seen.kind == Kind.NOMINAL else seen.counts)
+        branch[event.label] -= event.weight
+        each.score += self.step(branch, event.label, event.weight)
+
+    # --- predictions
+
+    def weights(self, tree: Tree | None, x: dict[Feature, float]) -> list[float]:
+        """Return the class weights for an example."""
+        if tree is None:
+            return [0.0] * self.settings.classes
+        node, lacking = self._walk(tree.root, x)
+        bayes = self.settings.predict == Predict.NAIVE_BAYES or (
+            self.settings.predict == Predict.ADAPTIVE and node.right[1] >= node.right[0]
+        )
+        if bayes and lacking is None and node.weight:
+            return self._bayes(node, x)
+        return majority(node)
+
+    def _bayes(self, leaf: Node, x: dict[Feature, float]) -> list[float]:
+        smooth = max(leaf.weight // leaf.seen, 1)
+        logs = [float(log2(n / UNIT)) if n else -math.inf for n in leaf.counts]
+        for feature, seen in reversed(leaf.features.items()):
+            value = x.get(feature, 0.0)
+            for k, n in enumerate(leaf.counts):
+                if not n:
+                    continue
+                count = seen.counts[k]
+                logs[k] += float(log2(((count if value else n - count) + smooth) / (n + 2 * smooth)))
+                if value and seen.kind == Kind.NOMINAL:
+                    of_value = seen.values.get(int(value), [0] * len(logs))[k]
+                    logs[k] += float(log2((of_value + smooth) / (count + len(seen.values) * smooth)))
+                if value and seen.kind == Kind.NUMERIC:
+                    logs[k] += likelihood(seen, k, value)
+        shares = [float(exp2(log - max(logs))) for log in logs]
+        total = 0.0
+        for share in shares:
+            total += share
+        return [leaf.weight / UNIT * (share / total) for share in shares]
+
+
+def likelihood(seen: Seen, k: int, value: float) -> float:
+    """Return log2 of the density of a value in a class."""
+    spread = max(moments[3] for moments in seen.moments) - min(moments[2] for moments in seen.moments)
+    if spread <= 0:
+        return 0.0
+    if not seen.counts[k]:
+        return -float(log2(spread))
+    deviation = math.sqrt(seen.moments[k][1] / (seen.counts[k] / UNIT))
+    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024)))
+
+
+def majority(node: Node) -> list[float]:
+    """Return the class weights of a node."""
+    return [(prior + count) / UNIT for prior, count in zip(node.prior, node.counts, strict=True)]
+
+
+def heaviest(weights: Sequence[float]) -> int:
+    """Return the class with most weight, -1 where there is none."""
+    return -1 if not any(weights) else max(range(len(weights)), key=lambda k: (weights[k], -k))
+
+
+def columns(tree: Tree | None) -> list[tuple[Any, ...]]:
+    """Return the nodes of a tree in preorder."""
+    found: list[tuple[Any, ...]] = []
+    todo = [] if tree is None else [(-1, 0, tree.root)]
+    while todo:
+        parent, branch, node = todo.pop()
+        weight = tuple(prior + count for prior, count in zip(node.prior, node.counts, strict=True))
+        here = len(found)
+        found.append((parent, branch, node.depth, node.feature, node.kind, float(node.threshold).hex(), weight))
+        todo.extend((here, branch, node.children[branch]) for branch in sorted(node.children, reverse=True))
+    return found
+
+
+def pool_columns(pool: TreePool, index: int) -> list[tuple[Any, ...]]:
+    """Return the nodes of a pool's tree in the oracle's words."""
+    tree = pool.tree(index)
+    return [
+        (parent, branch, depth, feature, kind, float(threshold).hex(), tuple(weight))
+        for parent, branch, depth, feature, kind, threshold, weight in zip(
+            tree.parent.tolist(),
+            tree.branch.tolist(),
+            tree.depth.tolist(),
+            tree.feature,
+            tree.kind,
+            tree.threshold.tolist(),
+            tree.weight.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def events_of(events: Sequence[Event], pool: TreePool, rng: random.Random | None = None) -> Events:
+    """Return the events in columns, the features of each in the order given, or shuffled."""
+    items = [list(event.x.items()) for event in events]
+    if rng is not None:
+        for each in items:
+            rng.shuffle(each)
+    flat = [item for each in items for item in each]
+    numbers = [pool.names.intern(f) if pool.names is not None and isinstance(f, bytes) else f for f, _ in flat]
+    return Events(
+        index=np.array([event.index for event in events], np.int32),
+        op=np.array([event.op for event in events], np.int8),
+        label=np.array([event.label for event in events], np.int32),
+        weight=np.array([event.weight for event in events], np.int64),
+        pointer=np.concatenate([[0], np.cumsum([len(each) for each in items], dtype=np.int64)]).astype(np.int64),
+        feature=np.array(numbers, np.uint32),
+        value=np.array([value for _, value in flat], np.float64),
+    )
+
+
+def splits_of(splits: Splits) -> dict[int, Any]:
+    """Return the splits in the oracle's words, by the event."""
+    floats = zip(
+        *(each.tolist() for each in (splits.threshold, splits.score, splits.second, splits.impurity)), strict=True
+    )
+    return {
+        event: (feature, Kind(kind), depth, *(each.hex() for each in four), tuple(totals))
+        for event, feature, kind, depth, four, totals in zip(
+            splits.event.tolist(),
+            splits.feature,
+            splits.kind.tolist(),
+            splits.depth.tolist(),
+            floats,
+            splits.totals.tolist(),
+            strict=True,
+        )
+    }
+
+
+def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
+    """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
+    batch = events_of(events, pool, rng)
+    answers = pool.apply(batch)
+    pool.sweep(batch.feature)
+    splits = splits_of(answers.splits)
+    asked = dict(zip(answers.asked.tolist(), answers.weights.tolist(), strict=True))
+    told = pool.rules.evaluated
+    return [
+        Outcome(
+            status=Status(status),
+            guess=int(answers.guess[at]),
+            loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
+            split=splits.get(at),
+            weights=tuple(weight.hex() for weight in asked.get(at, ())),
+        )
+        for at, status in enumerate(answers.status.tolist())
+    ]
+
+
+class Pair:
+    """A pool and its oracle, fed alike and compared after every batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.pool = settings.pool()
+        self.twin = NaiveTrees(settings)
+        self._rng = random.Random(7)
+
+    def feed(self, events: Sequence[Event]) -> list[Outcome]:
+        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
+        expected = [self.twin.apply(event) for event in events]
+        got = outcomes(self.pool, events, None if self.settings.names else self._rng)
+        for at, event in enumerate(events):
+            assert got[at] == expected[at], f"event {at}: {event}"
+        for index in sorted({event.index for event in events}):
+            self.compare(index)
+        return got
+
+    def compare(self, index: int) -> None:
+        """Compare a tree with the oracle's."""
+        tree = self.twin.trees.get(index)
+        assert pool_columns(self.pool, index) == columns(tree)
+        sizes = self.pool.sizes(index)
+        nodes = columns(tree)
+        assert sizes.leaves == sum(node[3] is None for node in nodes)
+        assert (sizes.events, sizes.splits) == ((tree.events, tree.splits) if tree else (0, 0))
+        if self.settings.policy != "exact":  # which attempts only where it is not plain that they would fail
+            assert sizes.attempts == (tree.attempts if tree else 0)
+
+    def check(self) -> None:
+        """Raise AssertionError unless the pool's invariants hold and its size is the oracle's."""
+        self.pool.check()
+        assert self.pool.alive == len(self.twin.trees)
+
+    def restored(self) -> None:
+        """Go on with a copy of the pool's state in a new pool."""
+        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
+        self.pool = self.settings.pool().restore(arrays)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a random stream is made of."""
+
+    kinds: dict[Feature, Kind]  # of all features
+    classes: int = 2
+    weights: tuple[int, ...] = (UNIT,)
+    indexes: int = 1
+    others: float = 0.05  # share of predictions, and of a tenth as many deletes and drops
+    dense: float = 0.5  # how many features an example has
+
+
+class Stream:
+    """Random events whose features say something of the label, some of them the same, so that scores tie."""
+
+    def __init__(self, seed: int, mix: Mix) -> None:
+        self._rng = random.Random(seed)
+        self._mix = mix
+
+    def take(self, count: int) -> list[Event]:
+        """Return the next events."""
+        return [self._next() for _ in range(count)]
+
+    def _next(self) -> Event:
+        rng, mix = self._rng, self._mix
+        label = rng.randrange(mix.classes)
+        first = rng.random() < 0.5  # the concept differs between its halves, so that trees grow deep
+        x: dict[Feature, float] = {}
+        for rank, (feature, kind) in enumerate(mix.kinds.items()):
+            telling = 0.85 if rank % 3 == 0 and rank < 12 else 0.1
+            says = (
+                (label + rank // 3 * first) % mix.classes if rng.random() < telling else rng.randrange(mix.classes)
+            )
+            if kind == Kind.BINARY:
+                if rng.random() < mix.dense and says % 2 == 0:
+                    x[feature] = 1.0
+            elif kind == Kind.NOMINAL:
+                x[feature] = float(says + rng.randrange(2))
+            elif rng.random() < 0.9:
+                x[feature] = round(rng.gauss(says, 0.7), 2 if rank % 2 else 15) * 10.0 ** (rank % 5 - 2)
+        if rank_of(mix) > 4 and 4 in x:
+            x[3] = x[4]  # the same to the bit: ties go to the lower
+        op, kind_of_event = Op.INSERT, rng.random()
+        if kind_of_event < mix.others:
+            op = Op.PREDICT if kind_of_event < 0.9 * mix.others else Op.DELETE
+            if kind_of_event > 0.98 * mix.others:
+                op = Op.DROP
+        return Event(op, x, label, rng.choice(mix.weights), rng.randrange(mix.indexes))
+
+
+def rank_of(mix: Mix) -> int:
+    """Return how many features a mix has."""
+    return len(mix.kinds)

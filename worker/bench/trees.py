@@ -1,0 +1,173 @@
+"""`bench trees`: policies on the same streams: attempts, delay, time, accuracy, as in paper 001's Table 2."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.criteria import UNIT
+from algorithms.splits import Op
+from algorithms.trees.evaluation import Measures, Prequential
+from algorithms.trees.kinds import Kind
+from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import Events, Feature, TreePool
+from worker.bench import datasets
+from worker.bench.cases import Progress, Row, machine, significant
+from worker.bench.tables import PAPER_001, Table, first, generated, paper_001
+from worker.sources.generators import BINARY, NUMERIC
+
+REFERENCE = "reference"  # VFDT that tries to split after every example
+CHOICES = [*POLICIES, REFERENCE]
+BATCH = 1_000  # examples in one call of the kernel
+_WARM_UP = 1_000
+
+
+def table_of(data: str, folder: Path | None, examples: int | None) -> Table:
+    """Return a table by its name.
+
+    Parameters
+    ----------
+    data : str
+        A name in `PAPER_001` or in `datasets.SETS`, or what `generate` takes.
+    folder : Path, optional
+        Where the recorded sets are.
+    examples : int, optional
+        Take only so many; a generator makes 100,000 unless told.
+
+    Raises
+    ------
+    ValueError
+        With what was expected.
+    """
+    if data in datasets.SETS:
+        if folder is None:
+            raise ValueError(f"expected --folder as well: {data} is a recorded set")
+        return datasets.load(data, folder, examples)
+    n = examples or 100_000
+    return generated(paper_001(data, n) if data in PAPER_001 else data, n)._replace(name=data)
+
+
+def bench_trees(
+    table: Table,
+    policies: list[str],
+    options: Mapping[str, Any],
+    repeats: int,
+    progress: Progress = lambda step: None,
+) -> Iterator[Row]:
+    """Yield one line for each policy.
+
+    Parameters
+    ----------
+    table : Table
+        Every example is predicted, then learned, in order.
+    policies : list of str
+        Names in `POLICIES`, or `REFERENCE`.
+    options : mapping
+        Further parameters of `TreePool`, the same for all.
+    repeats : int
+        Rounds; in each round every policy runs once, figures are medians over the rounds.
+    progress : callable
+        Called with what is about to run.
+    """
+    batches = _batches(table)
+    chosen = [policy for policy in policies if _refusal(table, policy, options) is None]
+    for policy in chosen:
+        progress(f"compile {policy}")
+        _run(pool_for(table, policy, options), _batches(first(table, _WARM_UP)))
+    taken: dict[str, list[float]] = {policy: [] for policy in chosen}
+    for repeat in range(repeats):
+        for policy in chosen:
+            progress(f"{table.name}: {policy}, round {repeat + 1} of {repeats}")
+            taken[policy].append(_run(pool_for(table, policy, options), batches)[0])
+    for policy in policies:
+        row: Row = {"bench": "trees", "data": table.name, "policy": policy, "examples": len(table.label)}
+        if policy not in taken:
+            yield row | {"refused": _refusal(table, policy, options), "machine": machine()}
+            continue
+        progress(f"{table.name}: delay of {policy}")
+        row |= _figures(table, policy, options, batches)
+        seconds = statistics.median(taken[policy])
+        row |= {
+            "seconds": significant(seconds),
+            "us_per_example": significant(seconds / len(table.label) * 1e6),
+            "repeats": repeats,
+        }
+        if "periodic" in taken:
+            pairs = zip(taken[policy], taken["periodic"], strict=True)
+            row["to_periodic"] = significant(statistics.median(mine / other for mine, other in pairs))
+        yield row | {"machine": machine()}
+
+
+def pool_for(table: Table, policy: str, options: Mapping[str, Any]) -> TreePool:
+    """Return an empty pool for the features and classes of a table."""
+    kinds: dict[Feature, Kind] = {
+        feature: Kind.NUMERIC if values == NUMERIC else Kind.NOMINAL
+        for feature, values in enumerate(table.kinds.tolist())
+        if values != BINARY
+    }
+    named = {"policy": "periodic", "period": 1} if policy == REFERENCE else {"policy": policy}
+    return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
+
+
+def _refusal(table: Table, policy: str, options: Mapping[str, Any]) -> str | None:
+    try:
+        pool_for(table, policy, options)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _figures(table: Table, policy: str, options: Mapping[str, Any], batches: list[Events]) -> Row:
+    """Return what a policy does, from a run that measures delays."""
+    measured = {"measure_delay": POLICIES[policy].counted} if policy in POLICIES else {}
+    pool = pool_for(table, policy, {**options, **measured})
+    measures = _run(pool, batches, len(table.classes))[1]
+    sizes = pool.sizes()
+    assert measures is not None
+    return {
+        "accuracy": significant(measures.accuracy),
+        "kappa": significant(measures.kappa),
+        "log_loss": significant(measures.log_loss),
+        "attempts": sizes.attempts,
+        "splits": sizes.splits,
+        "leaves": sizes.leaves,
+        "average_delay": significant(sizes.waited / sizes.splits) if sizes.splits else None,
+        "state_bytes": pool.nbytes,
+    }
+
+
+def _run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float, Measures | None]:
+    """Return the seconds that a pool takes for all batches and, where classes are given, how well it predicted."""
+    kept = Prequential(classes, BATCH) if classes else None
+    seconds = 0.0
+    for batch in batches:
+        start = time.perf_counter()
+        answers = pool.apply(batch)
+        seconds += time.perf_counter() - start
+        if kept is not None:
+            kept.add(batch.label, answers.guess, batch.weight, answers.loss)
+    return seconds, kept.total() if kept is not None else None
+
+
+def _batches(table: Table) -> list[Events]:
+    batches = []
+    for start in range(0, len(table.label), BATCH):
+        label = table.label[start : start + BATCH].astype(np.int32)
+        pointer = table.pointer[start : start + BATCH + 1]
+        batches.append(
+            Events(
+                index=np.zeros(len(label), np.int32),
+                op=np.full(len(label), Op.INSERT, np.int8),
+                label=label,
+                weight=np.full(len(label), UNIT, np.int64),
+                pointer=pointer - pointer[0],
+                feature=table.feature[pointer[0] : pointer[-1]],
+                value=table.value[pointer[0] : pointer[-1]],
+            )
+        )
+    return batches

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from worker.checkpoint import Checkpointer, Saved, read_checkpoint
+from worker.checkpoint.shadow import Models
 from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.pipeline import Pipeline
 from worker.topics import moved_keys
@@ -72,6 +73,8 @@ def restore(
         saved = yield from read_checkpoint(log, checkpoints.target, clock, patience)
     begin, end = _range(log, source, committed, saved, expected)
     if checkpoints is not None and saved is not None:
+        if _layout(saved.models) != _layout(pipeline.arrays()):
+            raise _other_layout(saved, source)
         for _ in checkpoints.adopt(saved):
             yield end - begin
         pipeline.restore(saved.models)
@@ -130,6 +133,22 @@ def _check(saved: Saved, name: str, committed: int | None, expected: Expected) -
             "(offsets.retention.minutes); set it to where the results end, or start anew with another group and "
             "an empty state topic"
         )
+
+
+def _layout(models: Models) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Return what must agree between a saved state and the code that is to go on with it."""
+    return {
+        model: {name: (array.dtype.str, array.shape[1:]) for name, array in arrays.items()}
+        for model, arrays in models.items()
+    }
+
+
+def _other_layout(saved: Saved, source: TopicPartition) -> LogError:
+    return LogError(
+        f"{source.topic}/{source.partition}: expected a checkpoint with the arrays of this version, found others, "
+        f"made by Anabranch {saved.record.version}; run that version, or delete the state topic and create it anew "
+        "(anabranch topics create), and the models are rebuilt from the input as far as that is kept"
+    )
 
 
 def _other_settings(name: str, what: str, came_from: str, now: str) -> LogError:

@@ -146,8 +146,8 @@ def _layout(models: Models) -> dict[str, dict[str, tuple[Any, ...]]]:
 def _other_layout(saved: Saved, source: TopicPartition) -> LogError:
     return LogError(
         f"{source.topic}/{source.partition}: expected a checkpoint with the arrays of this version, found others, "
-        f"made by Anabranch {saved.record.version}; run that version, or delete the state topic and create it anew "
-        "(anabranch topics create), and the models are rebuilt from the input as far as that is kept"
+        f"made by Anabranch {saved.record.version}; run that version, or delete the state topic and create it "
+        "anew (anabranch topics create), and the models are rebuilt from the input as far as that is kept"
     )
 
 

@@ -14,11 +14,11 @@ _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
 
 @pytest.fixture(scope="session")
 def installation() -> Installation:
-    """Return Java and Kafka's jars; skip where they are not to be had, fail with ANABRANCH_REQUIRE_KAFKA=1."""
+    """Return Java and Kafka's jars; skip where they are not to be had, fail with REQUIRE_KAFKA=1."""
     try:
         return install(timeout=_FETCHING)
     except BrokerUnavailable as error:
-        if os.environ.get("ANABRANCH_REQUIRE_KAFKA") == "1":
+        if os.environ.get("REQUIRE_KAFKA") == "1":
             raise
         pytest.skip(f"needs Apache Kafka: {error}")
 

@@ -469,7 +469,7 @@ def test_command_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 @pytest.mark.parametrize(("required", "code", "outcome"), [("0", 0, "1 skipped"), ("1", 1, "1 error")])
 def test_fixtures_without_java(required: str, code: int, outcome: str, tmp_path: Path) -> None:
     """Tests that need Kafka are skipped, with the reason, where it cannot run; where it is required they fail."""
-    environment = os.environ | {"JAVA_HOME": str(tmp_path), "ANABRANCH_REQUIRE_KAFKA": required}
+    environment = os.environ | {"JAVA_HOME": str(tmp_path), "REQUIRE_KAFKA": required}
     line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"{__file__}::test_records"]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr

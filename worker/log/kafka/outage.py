@@ -83,7 +83,7 @@ class Outage:
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.seen(explain(error))
 
-    def wait_for(self, what: str, attempt: Callable[[float], T]) -> T:
+    def wait_for(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
         """Make a call until it is answered, and return its result.
 
         Parameters
@@ -92,9 +92,13 @@ class Outage:
             What the call is for, for messages.
         attempt : callable
             The call. It is given the seconds that it may take.
+        most : float
+            Seconds after which the client is not trusted to get through any more.
 
         Raises
         ------
+        Unanswered
+            Where it took longer than `most`.
         KafkaException
             What the call raises and waiting does not mend.
         LogError
@@ -112,6 +116,8 @@ class Outage:
                 self._pulse()
                 self.seen(f"{what}: {explain(error)}")
                 waited = time.monotonic() - began
+                if waited >= most:
+                    raise Unanswered from failure
                 if waited >= self._patience:
                     raise LogError(
                         f"{what}: expected an answer from the brokers within {self._patience:.0f} s, got "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -150,8 +151,9 @@ class Transactions:
         try:
             if sound:
                 # The client cannot abort while it is still announcing the partitions of the transaction.
-                self._call("records, to be aborted", partial(flush, self._producer))
-            self._call("a transaction, to be aborted", self._producer.abort_transaction)
+                self._call("records, to be aborted", partial(flush, self._producer), RENEW_SECONDS)
+            # A new producer ends what the old one left open just as well: no need to wait without an end.
+            self._call("a transaction, to be aborted", self._producer.abort_transaction, RENEW_SECONDS)
         except KafkaException as failure:
             if verdict(failure.args[0]) is Verdict.FENCED:
                 raise self._beyond_repair(failure.args[0]) from failure
@@ -161,8 +163,8 @@ class Transactions:
             self._replace()
             self.prepare()
 
-    def _call(self, what: str, attempt: Callable[[float], T]) -> T:
-        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS))
+    def _call(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
+        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS), most)
         self._producer.poll(0)
         return result
 

@@ -33,8 +33,10 @@ check: .venv/ready  ## Lint, formatting, types
 	$(BIN)/mypy
 
 .PHONY: test
+# Tests with brokers go by themselves: on a busy machine a node misses the heartbeats that it is judged by.
 test: check kernels  ## Check and run all tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal -m 'not broker'
+	$(BIN)/pytest -m broker
 
 .PHONY: format
 format: .venv/ready  ## Format the sources

@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
+from algorithms.cadence import Emit, When
 from algorithms.finders import FINDERS
 from algorithms.hashing import mix
 from algorithms.jit import inlined, jit
@@ -50,12 +51,10 @@ from algorithms.splits import (
     TREE_PERIOD,
     Batch,
     Decisions,
-    Emit,
     Op,
     Ranked,
     Split,
     SplitPool,
-    When,
     within,
 )
 

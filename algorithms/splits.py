@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from algorithms import finders, ledger, ranking, slots
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended, int64
+from algorithms.cadence import CHANGE, Emit, When, is_due, next_period
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
 from algorithms.jit import inlined, jit
@@ -64,19 +65,9 @@ class OnDuplicate(IntEnum):
     REPLACE = 2
 
 
-class When(IntEnum):
-    """When a decision is due."""
-
-    NEVER = 0
-    CHANGE = 1  # the best feature is another than after the event before
-    EVERY = 2  # the index has applied a multiple of n events
-    EVERY_MS = 3  # event time enters another period of so many ms
-
-
 _INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
 _APPLIED, _IGNORED, _ALREADY_DROPPED, _DUPLICATE_ID, _ABSENT_ID, _ABSENT_EXAMPLE = range(6)
 _TOO_MANY_INDEXES, _TOO_MANY_LIVE_IDS, _COUNT_OVERFLOW, _SKIPPED = range(6, 10)
-_CHANGE, _EVERY, _EVERY_MS = 1, 2, 3
 _IGNORE, _REPLACE = 1, 2
 
 # Columns of `SplitPool`'s own heads.
@@ -429,29 +420,15 @@ def _best(pool: _Pool, index: int) -> int:
 
 
 @inlined
-def _is_due(when: int, argument: int, events: int, time: int, period: int) -> bool:
-    if when == _EVERY:
-        return events % argument == 0
-    if when == _EVERY_MS:
-        return period >= 0 and time // argument > period
-    return False
-
-
-@inlined
-def _period(when: int, argument: int, time: int, period: int) -> int:
-    return max(period, time // argument) if when == _EVERY_MS else period
-
-
-@inlined
 def _decide(pool: _Pool, rules: Rules, index: int, event: int, time: int, out: _Out) -> bool:
     """Settle the finder and write a decision where one is due; False, and none is lost, where it ran short."""
     if not finders.settle(pool.finder, pool.slots, pool.names, pool.criterion, index):
         return False
     heads = pool.heads
     events = heads[index, EVENTS]
-    split_due = _is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
-    tree_due = _is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])
-    watched = rules.split_when == _CHANGE or rules.tree_when == _CHANGE
+    split_due = is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
+    tree_due = is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])
+    watched = rules.split_when == CHANGE or rules.tree_when == CHANGE
     changed = 0
     if split_due or tree_due or watched:
         best = _best(pool, index)
@@ -460,8 +437,8 @@ def _decide(pool: _Pool, rules: Rules, index: int, event: int, time: int, out: _
         feature = feature_of(pool.slots, best) if best != NONE else NONE
         if feature != heads[index, LAST]:
             changed = 1
-            split_due = split_due or rules.split_when == _CHANGE
-            tree_due = tree_due or rules.tree_when == _CHANGE
+            split_due = split_due or rules.split_when == CHANGE
+            tree_due = tree_due or rules.tree_when == CHANGE
         if split_due or tree_due:
             runner_up = NONE
             if best != NONE:
@@ -471,8 +448,10 @@ def _decide(pool: _Pool, rules: Rules, index: int, event: int, time: int, out: _
             _write(pool, index, event, best, runner_up, split_due, tree_due, out)
         heads[index, LAST] = feature
         out.counts[2] += changed
-    heads[index, SPLIT_PERIOD] = _period(rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD])
-    heads[index, TREE_PERIOD] = _period(rules.tree_when, rules.tree_argument, time, heads[index, TREE_PERIOD])
+    heads[index, SPLIT_PERIOD] = next_period(
+        rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD]
+    )
+    heads[index, TREE_PERIOD] = next_period(rules.tree_when, rules.tree_argument, time, heads[index, TREE_PERIOD])
     return True
 
 
@@ -615,13 +594,6 @@ def _apply(pool: _Pool, rules: Rules, batch: Batch, out: _Out, event: int, decid
         decide = False
         event += 1
     return event, False, _DONE
-
-
-class Emit(NamedTuple):
-    """When something is due, and its n or ms."""
-
-    when: When = When.NEVER
-    argument: int = 1
 
 
 class Split(NamedTuple):

@@ -9,7 +9,15 @@ import pytest
 
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
+_BROKERS = {"installation", "kafka", "kafka3"}
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start brokers."""
+    for item in items:
+        if _BROKERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker("broker")
 
 
 @pytest.fixture(scope="session")

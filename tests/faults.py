@@ -34,7 +34,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry
 
-from tests.model_contents import Instance, model_contents
+from tests.model_contents import model_contents
 from tests.recordings import CLICKS, SETTINGS, WORDS, mixed
 from worker.broker import Cluster, install
 from worker.log.embedded import EmbeddedLog
@@ -328,7 +328,7 @@ def _read(log: Log, source: TopicPartition) -> Iterator[Output]:
     reader.close()
 
 
-def models_of(log: Log, settings: Settings) -> list[dict[bytes, Instance]]:
+def models_of(log: Log, settings: Settings) -> list[dict[bytes, Any]]:
     """Restore all models as a new worker would, and return what they hold."""
     worker = Worker(log, settings, Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0))))
     worker.run(lambda: False, until_end=True)
@@ -342,7 +342,7 @@ def models_of(log: Log, settings: Settings) -> list[dict[bytes, Instance]]:
 
 def undisturbed(
     folder: Path, records: list[OutRecord]
-) -> tuple[dict[TopicPartition, list[Output]], list[dict[bytes, Instance]]]:
+) -> tuple[dict[TopicPartition, list[Output]], list[dict[bytes, Any]]]:
     """Return what one worker makes of the stream on the embedded log."""
     settings = load(write_settings(folder, {"embedded": "undisturbed.db"}, "undisturbed.yaml"), {})
     with EmbeddedLog(folder / "undisturbed.db", group=GROUP) as log:

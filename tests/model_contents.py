@@ -1,15 +1,23 @@
-"""What a split model holds, as plain values that do not depend on where in its arrays things lie."""
+"""What a model holds, as plain values that do not depend on where in its arrays things lie."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from algorithms import ledger, slots
 from algorithms.ledger import Ledger
 from algorithms.names import Interner, Names
 from algorithms.slots import Slots
 from algorithms.splits import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
+from algorithms.trees.nodes import NUMBER, TREE
+from algorithms.trees.pool import Sizes
+from algorithms.trees.rows import COUNT, HIGH, KEY
+from algorithms.trees.state import ALIVE as ALIVE_TREE
+from tests.naive_trees import tree_columns
 from worker.models import Model
+from worker.models.tree import TreeModel
 
 Feature = int | bytes
 
@@ -35,8 +43,49 @@ class Instance(NamedTuple):
     dropped: list[tuple[int, int] | None]  # digests of ids
 
 
-def model_contents(model: Model) -> dict[bytes, Instance]:
-    """Return what a split model holds, by key."""
+class Grown(NamedTuple):
+    """The tree of one key."""
+
+    nodes: list[tuple[Any, ...]]
+    sizes: Sizes
+    seen: dict[int, dict[tuple[str, Feature], Any]]  # what leaves counted and where, by the number of the node
+
+
+def model_contents(model: Model) -> dict[bytes, Any]:
+    """Return what a model holds, by key; what it holds in common under an empty key."""
+    return _trees(model) if isinstance(model, TreeModel) else dict(_splits(model))
+
+
+def _trees(model: TreeModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool, links = model._pool, arrays["nodes.links"]
+    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    seen: dict[int, dict[int, dict[tuple[str, Feature], Any]]] = {}
+
+    def count(where: str, node: int, feature: int, what: Any) -> None:
+        name = feature if pool.names is None else pool.names.name(feature)
+        of_node = seen.setdefault(int(links[node, TREE]), {}).setdefault(int(links[node, NUMBER]), {})
+        assert (where, name) not in of_node
+        of_node[where, name] = what
+
+    cells = arrays["features.rows.cells"]
+    for row in np.flatnonzero(cells[: arrays["features.rows.used"][HIGH], KEY] >= 0).tolist():
+        count(
+            "observers", int(cells[row, KEY]) >> 32, int(cells[row, KEY]) & 0xFFFFFFFF, cells[row, COUNT:].tolist()
+        )
+    if "policy.slots.rows" in arrays:
+        for row in arrays["policy.slots.rows"][: arrays["policy.slots.counts"][slots.HIGH]].tolist():
+            if row[slots.KEY] >= 0:
+                count("index", row[slots.KEY] >> 32, row[slots.KEY] & 0xFFFFFFFF, (row[slots.C0], row[slots.C1]))
+    found: dict[bytes, Any] = {
+        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+    }
+    for index in np.flatnonzero(arrays["trees"][:, ALIVE_TREE]).tolist():
+        found[keys.name(index)] = Grown(tree_columns(pool.tree(index)), pool.sizes(index), seen.get(index, {}))
+    return found
+
+
+def _splits(model: Model) -> dict[bytes, Instance]:
     arrays = model.arrays()
 
     def part(name: str, kind: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numba
 import numpy as np
 
+from algorithms.cadence import Emit, When
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.finders import FINDERS
 from algorithms.reference import UpdEnt, UpdGini
@@ -22,12 +23,10 @@ from algorithms.splits import (
     SPLIT_DUE,
     TREE_DUE,
     Batch,
-    Emit,
     OnDuplicate,
     Op,
     SplitPool,
     Status,
-    When,
 )
 
 Feature: TypeAlias = int | bytes

@@ -14,17 +14,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT, log2
 from algorithms.splits import Op
+from algorithms.trees.answers import Split
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
 from algorithms.trees.normal import cumulative, exp2, log2_density
 from algorithms.trees.policies import POLICIES
-from algorithms.trees.pool import Events, Splits, TreePool
+from algorithms.trees.pool import Events, TreePool
 from algorithms.trees.predict import Predict
+from algorithms.trees.snapshot import Tree as Snapshot
 
 Feature: TypeAlias = int | bytes
 Score: TypeAlias = tuple[float, float]  # score, threshold
+
+NO_SNAPSHOTS = Emit()
 
 # Every policy with both criteria.
 KINDS = [(policy, criterion) for policy in POLICIES for criterion in ("entropy", "gini")]
@@ -49,6 +54,7 @@ class Settings:
     max_trees: int = 1 << 30
     max_depth: int = 1 << 30
     measure_delay: bool = False
+    snapshots: Emit = NO_SNAPSHOTS
 
     def pool(self) -> TreePool:
         """Return a new pool with these settings."""
@@ -64,6 +70,7 @@ class Event:
     label: int = 0
     weight: int = UNIT
     index: int = 0
+    time: int = 1  # ms
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,10 @@ class Outcome:
     status: Status
     guess: int = -1
     loss: str = ""
-    split: Any = None  # feature, kind, depth, threshold, score, second, impurity, class weights
+    split: Any = None  # node, feature, kind, depth, threshold, score, second, impurity, class weights, branches
     weights: tuple[str, ...] = ()
+    leaf: int = 0  # the number of the node that answered a prediction
+    snapshot: Any = None  # the columns of the tree, where they were due
 
 
 @dataclass
@@ -102,6 +111,7 @@ class Node:
     """A leaf, until it has children."""
 
     classes: int
+    number: int = 0
     depth: int = 0
     prior: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -139,6 +149,13 @@ class Tree:
     events: int = 0
     attempts: int = 0
     splits: int = 0
+    nodes: int = 1  # ever made
+    period: int | None = None  # of event time
+
+    def next_number(self) -> int:
+        """Return the number of another node."""
+        self.nodes += 1
+        return self.nodes - 1
 
 
 def xlogx(units: int) -> float:
@@ -177,7 +194,10 @@ class NaiveTrees:
         if event.op == Op.PREDICT:
             weights = self.weights(tree, x)
             return Outcome(
-                Status.APPLIED, guess=heaviest(weights), weights=tuple(float(weight).hex() for weight in weights)
+                Status.APPLIED,
+                guess=heaviest(weights),
+                weights=tuple(float(weight).hex() for weight in weights),
+                leaf=self._walk(tree.root, x)[0].number if tree is not None else 0,
             )
         if event.weight < 0:
             return Outcome(Status.WRONG_WEIGHT)
@@ -196,7 +216,20 @@ class NaiveTrees:
             share = weights[event.label] / total if total > 0 else 1.0 / self.settings.classes
             loss = (-float(log2(max(share, 2.0**-50)))).hex()
         tree = tree or self.trees.setdefault(event.index, Tree(Node(self.settings.classes)))
-        return Outcome(Status.APPLIED, guess, loss, split=self._learn(tree, x, event))
+        split = self._learn(tree, x, event)
+        snapshot = columns(tree) if self._is_snapshot_due(tree, event, split) else None
+        return Outcome(Status.APPLIED, guess, loss, split=split, snapshot=snapshot)
+
+    def _is_snapshot_due(self, tree: Tree, event: Event, split: Any) -> bool:
+        when, n = self.settings.snapshots
+        before = tree.period
+        tree.period = event.time // n if before is None else max(before, event.time // n)
+        return {
+            When.NEVER: False,
+            When.CHANGE: split is not None,
+            When.EVERY: tree.events % n == 0,
+            When.EVERY_MS: before is not None and tree.period > before,
+        }[when]
 
     def _walk(self, node: Node, x: dict[Feature, float]) -> tuple[Node, int | None]:
         """Return the last node on the way of an example, and the branch that it lacks."""
@@ -210,7 +243,7 @@ class NaiveTrees:
     def _learn(self, tree: Tree, x: dict[Feature, float], event: Event) -> Any:
         leaf, lacking = self._walk(tree.root, x)
         if lacking is not None:
-            leaf.children[lacking] = leaf = Node(self.settings.classes, leaf.depth + 1)
+            leaf.children[lacking] = leaf = Node(self.settings.classes, tree.next_number(), leaf.depth + 1)
         if self.settings.predict == Predict.ADAPTIVE and leaf.weight:
             for which, weights in enumerate((majority(leaf), self._bayes(leaf, x))):
                 leaf.right[which] += event.weight if heaviest(weights) == event.label else 0
@@ -244,9 +277,10 @@ class NaiveTrees:
         if best is not None and self._is_sure(leaf, best[0], second):
             floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
             kind = leaf.features[best[1]].kind
-            self._split(leaf, best[1], best[2])
+            self._split(tree, leaf, best[1], best[2])
             tree.splits += 1
-            return (best[1], kind, leaf.depth, *floats, tuple(leaf.counts))
+            branches = {branch: tuple(child.prior) for branch, child in leaf.children.items()}
+            return (leaf.number, best[1], kind, leaf.depth, *floats, tuple(leaf.counts), branches)
         self._failed(leaf, best, second)
         return None
 
@@ -275,11 +309,11 @@ class NaiveTrees:
             moments[1] += event.weight / UNIT * (before * (value - moments[0]))
             moments[2:] = [min(moments[2], value), max(moments[3], value)]
 
-    def _split(self, leaf: Node, feature: Feature, threshold: float) -> None:
+    def _split(self, tree: Tree, leaf: Node, feature: Feature, threshold: float) -> None:
         seen = leaf.features[feature]
         absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
         if seen.kind == Kind.NOMINAL:
-            branches = {0: absent, **seen.values}
+            branches = {0: absent, **dict(reversed(seen.values.items()))}
         elif seen.kind == Kind.BINARY:
             branches = {0: absent, 1: seen.counts}
         else:
@@ -288,7 +322,7 @@ class NaiveTrees:
         leaf.children = {}
         for branch, prior in branches.items():
             if sum(prior):
-                leaf.children[branch] = Node(leaf.classes, leaf.depth + 1, list(prior))
+                leaf.children[branch] = Node(leaf.classes, tree.next_number(), leaf.depth + 1, list(prior))
         leaf.candidates = []
         if self.settings.policy != "efdt":
             leaf.features = {}
@@ -507,24 +541,29 @@ class NaiveTrees:
 
     def _bayes(self, leaf: Node, x: dict[Feature, float]) -> list[float]:
         smooth = max(leaf.weight // leaf.seen, 1)
-        logs = [float(log2(n / UNIT)) if n else -math.inf for n in leaf.counts]
-        for feature, seen in reversed(leaf.features.items()):
+        logs = [fixed(float(log2(n / UNIT))) if n else -math.inf for n in leaf.counts]
+        for feature, seen in leaf.features.items():
             value = x.get(feature, 0.0)
             for k, n in enumerate(leaf.counts):
                 if not n:
                     continue
                 count = seen.counts[k]
-                logs[k] += float(log2(((count if value else n - count) + smooth) / (n + 2 * smooth)))
+                logs[k] += fixed(float(log2(((count if value else n - count) + smooth) / (n + 2 * smooth))))
                 if value and seen.kind == Kind.NOMINAL:
                     of_value = seen.values.get(int(value), [0] * len(logs))[k]
-                    logs[k] += float(log2((of_value + smooth) / (count + len(seen.values) * smooth)))
+                    logs[k] += fixed(float(log2((of_value + smooth) / (count + len(seen.values) * smooth))))
                 if value and seen.kind == Kind.NUMERIC:
-                    logs[k] += likelihood(seen, k, value)
-        shares = [float(exp2(log - max(logs))) for log in logs]
+                    logs[k] += fixed(likelihood(seen, k, value))
+        shares = [float(exp2((log - max(logs)) / (1 << 28))) for log in logs]
         total = 0.0
         for share in shares:
             total += share
         return [leaf.weight / UNIT * (share / total) for share in shares]
+
+
+def fixed(log: float) -> int:
+    """Return a logarithm in units of 2^-28."""
+    return round(min(max(log, -4096.0), 4096.0) * (1 << 28))
 
 
 def likelihood(seen: Seen, k: int, value: float) -> float:
@@ -556,17 +595,24 @@ def columns(tree: Tree | None) -> list[tuple[Any, ...]]:
         parent, branch, node = todo.pop()
         weight = tuple(prior + count for prior, count in zip(node.prior, node.counts, strict=True))
         here = len(found)
-        found.append((parent, branch, node.depth, node.feature, node.kind, float(node.threshold).hex(), weight))
+        found.append(
+            (node.number, parent, branch, node.depth, node.feature, node.kind, float(node.threshold).hex(), weight)
+        )
         todo.extend((here, branch, node.children[branch]) for branch in sorted(node.children, reverse=True))
     return found
 
 
 def pool_columns(pool: TreePool, index: int) -> list[tuple[Any, ...]]:
     """Return the nodes of a pool's tree in the oracle's words."""
-    tree = pool.tree(index)
+    return tree_columns(pool.tree(index))
+
+
+def tree_columns(tree: Snapshot) -> list[tuple[Any, ...]]:
+    """Return the nodes of a snapshot in the oracle's words."""
     return [
-        (parent, branch, depth, feature, kind, float(threshold).hex(), tuple(weight))
-        for parent, branch, depth, feature, kind, threshold, weight in zip(
+        (number, parent, branch, depth, feature, kind, float(threshold).hex(), tuple(weight))
+        for number, parent, branch, depth, feature, kind, threshold, weight in zip(
+            tree.number.tolist(),
             tree.parent.tolist(),
             tree.branch.tolist(),
             tree.depth.tolist(),
@@ -592,29 +638,18 @@ def events_of(events: Sequence[Event], pool: TreePool, rng: random.Random | None
         op=np.array([event.op for event in events], np.int8),
         label=np.array([event.label for event in events], np.int32),
         weight=np.array([event.weight for event in events], np.int64),
+        time=np.array([event.time for event in events], np.int64),
         pointer=np.concatenate([[0], np.cumsum([len(each) for each in items], dtype=np.int64)]).astype(np.int64),
         feature=np.array(numbers, np.uint32),
         value=np.array([value for _, value in flat], np.float64),
     )
 
 
-def splits_of(splits: Splits) -> dict[int, Any]:
-    """Return the splits in the oracle's words, by the event."""
-    floats = zip(
-        *(each.tolist() for each in (splits.threshold, splits.score, splits.second, splits.impurity)), strict=True
-    )
-    return {
-        event: (feature, Kind(kind), depth, *(each.hex() for each in four), tuple(totals))
-        for event, feature, kind, depth, four, totals in zip(
-            splits.event.tolist(),
-            splits.feature,
-            splits.kind.tolist(),
-            splits.depth.tolist(),
-            floats,
-            splits.totals.tolist(),
-            strict=True,
-        )
-    }
+def split_words(split: Split) -> Any:
+    """Return a split in the oracle's words."""
+    floats = tuple(each.hex() for each in (split.threshold, split.score, split.second, split.impurity))
+    branches = dict(zip(split.branches.tolist(), map(tuple, split.counts.tolist()), strict=True))
+    return (split.node, split.feature, split.kind, split.depth, *floats, tuple(split.totals.tolist()), branches)
 
 
 def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
@@ -622,8 +657,10 @@ def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None 
     batch = events_of(events, pool, rng)
     answers = pool.apply(batch)
     pool.sweep(batch.feature)
-    splits = splits_of(answers.splits)
+    splits = {split.event: split_words(split) for split in answers.splits}
+    snapshots = {event: tree_columns(tree) for event, _, tree in answers.snapshots}
     asked = dict(zip(answers.asked.tolist(), answers.weights.tolist(), strict=True))
+    leaves = dict(zip(answers.asked.tolist(), answers.leaf.tolist(), strict=True))
     told = pool.rules.evaluated
     return [
         Outcome(
@@ -632,6 +669,8 @@ def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None 
             loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
             split=splits.get(at),
             weights=tuple(weight.hex() for weight in asked.get(at, ())),
+            leaf=leaves.get(at, 0),
+            snapshot=snapshots.get(at),
         )
         for at, status in enumerate(answers.status.tolist())
     ]
@@ -662,7 +701,7 @@ class Pair:
         assert pool_columns(self.pool, index) == columns(tree)
         sizes = self.pool.sizes(index)
         nodes = columns(tree)
-        assert sizes.leaves == sum(node[3] is None for node in nodes)
+        assert sizes.leaves == sum(node[4] is None for node in nodes)
         assert (sizes.events, sizes.splits) == ((tree.events, tree.splits) if tree else (0, 0))
         if self.settings.policy != "exact":  # which attempts only where it is not plain that they would fail
             assert sizes.attempts == (tree.attempts if tree else 0)

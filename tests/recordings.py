@@ -52,6 +52,33 @@ models:
     features: ids
     on_duplicate: ignore
     emit: {splits: change}
+  tree:
+    kind: tree
+    input: words
+    classes: [ham, spam]
+    features: names
+    policy: exact
+    predict: naive_bayes
+    delta: 0.3
+    tau: 0.2
+    on_delete: ignore
+    evaluate: {window: 20, emit: {every: 15}}
+    emit: {snapshots: change}
+  tree-clicks:
+    kind: tree
+    input: clicks
+    classes: [1, 0, 2]
+    features: ids
+    attributes: {numeric: [3, 4294967295], nominal: [5]}
+    policy: imac
+    criterion: gini
+    predict: adaptive
+    period: 6
+    check_every: 4
+    delta: 0.4
+    tau: 0.3
+    evaluate: {emit: {every_ms: 90000}}
+    emit: {snapshots: {every: 20}}
 bounds: {keys: 6, live_ids: 150}
 """
 

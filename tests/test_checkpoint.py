@@ -253,23 +253,23 @@ def test_it_is_due_by_time_or_by_records() -> None:
     clock = Clock()
     checkpoints = checkpointer(clock, interval_ms=60_000, records=100)
     models = some_models()
-    assert not checkpoints.proceed(models, 10, 50)
+    assert not checkpoints.proceed(lambda: models, 10, 50)
     clock.now += 60
     assert _until_copied(checkpoints, models, 10, 50) == 10
     checkpoints.records()
     assert checkpoints.stage is Stage.WAITING
     clock.now += 600
-    assert not checkpoints.proceed(models, 10, 50)
+    assert not checkpoints.proceed(lambda: models, 10, 50)
     assert checkpoints.stage is Stage.WAITING
     assert _until_copied(checkpoints, models, 11, 51) == 11
     checkpoints.records()
-    assert not checkpoints.proceed(models, 12, 150)
+    assert not checkpoints.proceed(lambda: models, 12, 150)
     assert _until_copied(checkpoints, models, 13, 151) == 13
 
 
 def _until_copied(checkpoints: Checkpointer, models: Models, offset: int, records: int) -> int:
     for _ in range(100):
-        if checkpoints.proceed(models, offset, records):
+        if checkpoints.proceed(lambda: models, offset, records):
             return checkpoints.offset
     raise AssertionError("never copied")
 

@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 
 import worker.checkpoint.writer
 import worker.pipeline
-from tests.model_contents import Instance, model_contents
+from tests.model_contents import model_contents
 from tests.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
 from worker import demo
 from worker.checkpoint import Checkpointer
@@ -63,7 +63,7 @@ class Work(NamedTuple):
     settings: Path
     recording: Path
     outputs: dict[TopicPartition, list[Any]]
-    contents: list[dict[bytes, Instance]]
+    contents: list[dict[bytes, Any]]
 
 
 def _worker(
@@ -88,7 +88,7 @@ def _live(
     records: int,
     checkpoint: CheckpointSettings | None = None,
     kind: type[EmbeddedLog] = EmbeddedLog,
-) -> list[dict[bytes, Instance]]:
+) -> list[dict[bytes, Any]]:
     """Run a worker to the end of the recording and return what its models hold then."""
     told = load(settings, {})
     with kind(log, group=told.group, source=recording) as opened:
@@ -431,7 +431,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     """Results up to the committed offset came from other settings, so the models cannot be rebuilt with these."""
     log, again = _small(tmp_path)
     settings = demo.settings(tmp_path / "small.db", None)
-    spam = settings.models["spam"].model_copy(update={"criterion": "gini"})
+    spam = settings.models["word"].model_copy(update={"criterion": "gini"})
     changed = settings.model_copy(update={"models": {"spam": spam}})
     with log:
         with pytest.raises(LogError, match=r"expected the settings that the results up to offset 5"):
@@ -461,7 +461,7 @@ def test_a_missing_input_is_named(tmp_path: Path) -> None:
     """A worker whose input topic is not there says so, with the model that wants it."""
     with EmbeddedLog(tmp_path / "log.db") as log:
         fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
-        with pytest.raises(LogError, match="expected the topic 'sms', the input of model spam; there is none"):
+        with pytest.raises(LogError, match="expected the topic 'sms', the input of model word, tree; there is none"):
             fresh.run(lambda: False, until_end=True)
 
 

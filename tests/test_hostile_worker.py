@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.hostile import HOSTILE, HOSTILE_ROWS, TIMESTAMP, batch
-from tests.model_contents import Instance, model_contents
+from tests.model_contents import model_contents
 from worker.codec import DeadLetter, Output, Prediction, Reason, Split, Tree, decode_output
 from worker.codec.event import encode_batch, encode_event
 from worker.log.embedded import EmbeddedLog
@@ -71,7 +71,7 @@ class Running:
         """The model, as it is now."""
         return self.worker.partitions[SOURCE].pipeline.models[0]
 
-    def contents(self) -> dict[bytes, Instance]:
+    def contents(self) -> dict[bytes, Any]:
         """Return what the model holds, after a check of its invariants."""
         self.model.check()
         return model_contents(self.model)

@@ -47,6 +47,7 @@ class Backend(NamedTuple):
 
     opener: Callable[[pytest.FixtureRequest], AbstractContextManager[Opener]]
     examples: int  # random sequences of operations
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 @contextmanager
@@ -106,10 +107,13 @@ def kafka_log(
     )
 
 
-BACKENDS = {"embedded": Backend(embedded, examples=30), "kafka": Backend(kafka, examples=3)}
+BACKENDS = {
+    "embedded": Backend(embedded, examples=30),
+    "kafka": Backend(kafka, examples=3, marks=(pytest.mark.broker,)),
+}
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(params=[pytest.param(name, marks=each.marks) for name, each in sorted(BACKENDS.items())])
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Return the log under test."""
     return BACKENDS[request.param]

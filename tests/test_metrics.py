@@ -1,6 +1,7 @@
 import math
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -8,9 +9,11 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from algorithms.trees.evaluation import Judged
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
 from worker.metrics import END_TO_END_BUCKETS, STAGE_BUCKETS, Metrics
+from worker.status import ModelStatus, Quality
 
 FIRST, SECOND = TopicPartition("sms", 0), TopicPartition("sms", 1)
 
@@ -40,6 +43,14 @@ DECLARED = {
     "anabranch_live_slots": ("gauge", {"model"}),
     "anabranch_live_examples": ("gauge", {"model"}),
     "anabranch_state_bytes": ("gauge", {"model"}),
+    "anabranch_examples_judged": ("counter", {"model"}),
+    "anabranch_examples_right": ("counter", {"model"}),
+    "anabranch_tree_nodes": ("gauge", {"model"}),
+    "anabranch_tree_depth": ("gauge", {"model"}),
+    "anabranch_prequential_accuracy": ("gauge", {"model", "over"}),
+    "anabranch_prequential_kappa": ("gauge", {"model", "over"}),
+    "anabranch_prequential_macro_f1": ("gauge", {"model", "over"}),
+    "anabranch_prequential_log_loss": ("gauge", {"model", "over"}),
 }
 
 
@@ -74,7 +85,10 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.checkpointed(source, 1_700_000_000.0)
     metrics.aborted()
     metrics.lost()
-    metrics.size("spam", keys=2, slots=300, examples=85, state_bytes=65_536)
+    metrics.judged("spam", 8, 6)
+    total = Judged(np.array([[3, 1, 0], [1, 3, 0]]), 2)
+    quality = Quality(8, total, Judged(np.array([[1, 0, 0], [0, 0, 0]]), 0))
+    metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
 
 
 def _families(registry: CollectorRegistry) -> dict[str, Metric]:
@@ -128,6 +142,12 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_live_slots", {"model": "spam"}, 300),
         ("anabranch_live_examples", {"model": "spam"}, 85),
         ("anabranch_state_bytes", {"model": "spam"}, 65_536),
+        ("anabranch_examples_right_total", {"model": "spam"}, 12),
+        ("anabranch_tree_nodes", {"model": "spam"}, 7),
+        ("anabranch_tree_depth", {"model": "spam"}, 2),
+        ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),
+        ("anabranch_prequential_kappa", {"model": "spam", "over": "all"}, 0.5),
+        ("anabranch_prequential_accuracy", {"model": "spam", "over": "window"}, 1.0),
     ],
 )
 def test_values(

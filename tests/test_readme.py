@@ -34,7 +34,7 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings, an event by hand, a published file, run, show and replay work as the README says."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
-    (settings,) = _blocks("yaml")
+    settings, tree = _blocks("yaml")
     by_hand, library = _blocks("python")
     Path("worker.yaml").write_text(settings)
     Path("messages.tsv").write_text("ham\tsee you soon\nspam\twin a prize\n")
@@ -48,6 +48,8 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _run("replay", "worker.yaml", "events.db", "out.db")
     assert "the results equal" in _run("replay", "worker.yaml", "events.db", "again.db", "--expect", "out.db")
     exec(compile(library, "README.md", "exec"), {})
+    Path("worker.yaml").write_text(settings + tree)
+    assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in _run("validate", "worker.yaml")
 
 
 def test_trees() -> None:
@@ -58,9 +60,13 @@ def test_trees() -> None:
     exec(compile(example, "README.md", "exec"), {})
 
 
-def test_settings_in_deploy() -> None:
-    """The settings file that explains every setting is right."""
+def test_settings_in_deploy(tmp_path: Path) -> None:
+    """The settings file that explains every setting is right, with the tree that is commented out as well."""
     assert "good" in _run("validate", str(ROOT / "deploy" / "worker.yaml"))
+    text = _text("deploy/worker.yaml")
+    (tree,) = re.findall(r"^(  # tree:\n(?:  #  .*\n)*)", text, re.MULTILINE)
+    (tmp_path / "worker.yaml").write_text(text.replace(tree, re.sub("^  # ", "  ", tree, flags=re.MULTILINE)))
+    assert "tree: tree (imac, entropy, 2 classes)" in _run("validate", str(tmp_path / "worker.yaml"))
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from algorithms import bins, updent, updgini
 from algorithms.bins import LOWER, MIDDLE, START, UPPER
+from algorithms.cadence import Emit, When
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.reference import Tree, UpdEnt, UpdGini
-from algorithms.splits import Emit, SplitPool, Status, When
+from algorithms.splits import SplitPool, Status
 from tests.naive import REFERENCES, budget
 from worker.bench.streams import sparse
 

@@ -81,7 +81,7 @@ def test_golden_recording_is_what_its_generator_makes(tmp_path: Path) -> None:
 
 
 def test_golden_results_cover_every_type() -> None:
-    """The golden results hold splits, trees, predictions and dead letters of many kinds."""
+    """The golden results hold splits, trees, predictions, evaluations and dead letters of many kinds."""
     with EmbeddedLog(GOLDEN / "mixed.out.db") as log:
         types = {
             dict(headers)["type"]
@@ -89,7 +89,7 @@ def test_golden_results_cover_every_type() -> None:
             for number in range(PARTITIONS)
             for headers in log.read(TopicPartition(topic, number), 0, 10_000).headers
         }
-    assert types == {b"split", b"tree", b"prediction", b"dead-letter"}
+    assert types == {b"split", b"tree", b"prediction", b"evaluation", b"dead-letter"}
 
 
 def test_a_difference_is_shown(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.trees.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.port import LogError
-from worker.settings import Cadence, Route, Settings, fingerprint, load
+from worker.settings import Cadence, Route, Settings, SplitSettings, TreeSettings, fingerprint, load
 from worker.settings_file import MAX_FILE_BYTES, SettingsError, read_text
 
 # The shortest file that is right, and where its lines are.
@@ -37,6 +38,12 @@ def _problems(folder: Path, text: str, **environ: str) -> list[str]:
     return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
 
 
+def _model(settings: Settings, name: str = "spam") -> SplitSettings:
+    model = settings.models[name]
+    assert isinstance(model, SplitSettings)
+    return model
+
+
 def test_defaults(tmp_path: Path) -> None:
     """The smallest file gets the documented defaults and an embedded log beside it."""
     settings = _load(tmp_path, SMALLEST)
@@ -44,6 +51,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert settings.log.embedded == tmp_path / "events.db"
     assert settings.group == "anabranch"
     assert settings.routes == {"sms": Route("sms.out", "sms.dead", "sms.state")}
+    assert isinstance(model, SplitSettings)
     assert (model.finder, model.criterion, model.classes) == ("exact", "entropy", ("ham", "spam"))
     assert (model.window, model.verify_deletes, model.on_duplicate) == (None, False, "reject")
     assert model.emit.splits == Cadence("change")
@@ -115,7 +123,7 @@ def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
     """It is 0.1 unless told otherwise, whole numbers are welcome, and other finders have none."""
     plain = _load(tmp_path, SMALLEST + "    finder: updent\n")
     told = _load(tmp_path, SMALLEST + "    finder: updgini\n    alpha: 2\n")
-    assert [each.models["spam"].alpha for each in (plain, told, _load(tmp_path, SMALLEST))] == [0.1, 2.0, None]
+    assert [_model(each).alpha for each in (plain, told, _load(tmp_path, SMALLEST))] == [0.1, 2.0, None]
     assert told.models["spam"].criterion == "gini"
     spelt_out = _load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.1\n")
     assert fingerprint(plain) == fingerprint(spelt_out)
@@ -289,7 +297,7 @@ def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
-        "worker.yaml:5:11: models.spam.kind: expected 'split', got 'splits' (did you mean 'split'?)",
+        "worker.yaml:5:11: models.spam.kind: expected 'split' or 'tree', got 'splits' (did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
         "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",
     ]
@@ -328,8 +336,7 @@ def test_aliases(tmp_path: Path) -> None:
     """An alias stands for its value, and an override of one use leaves the other alone."""
     text = SMALLEST.replace("  spam:", "  spam: &model") + "  ham: *model\n"
     settings = _load(tmp_path, text, ANABRANCH_MODELS__HAM__WINDOW="5")
-    assert settings.models["ham"].window == 5
-    assert settings.models["spam"].window is None
+    assert (_model(settings, "ham").window, _model(settings).window) == (5, None)
 
 
 @pytest.mark.parametrize(
@@ -553,3 +560,92 @@ def test_wrong_kafka_settings(tmp_path: Path, before: str, after: str, message: 
     [problem] = _problems(tmp_path, KAFKA.replace(before, after))
     assert message in problem
     assert problem.startswith("worker.yaml:")
+
+
+# The shortest tree, lines 4 to 8.
+TREE = SMALLEST.replace("kind: split", "kind: tree")
+TREE_NAMES = (
+    "attributes, check_every, classes, criterion, delta, emit, evaluate, features, input, kind, max_depth, "
+    "memory_limit, on_delete, period, policy, predict, tau"
+)
+OTHERS = "(periodic, osm, imac or efdt)"
+
+
+def test_tree_defaults(tmp_path: Path) -> None:
+    """A tree of binary features, grown as IMAC does, is what the smallest section describes."""
+    model = _load(tmp_path, TREE).models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert (model.policy, model.criterion, model.predict, model.on_delete) == (
+        "imac",
+        "entropy",
+        "majority",
+        "reject",
+    )
+    assert (model.period, model.check_every, model.delta, model.tau) == (200, 200, 1e-7, 0.05)
+    assert (model.evaluate, model.memory_limit, model.attributes.kinds) == (None, None, {})
+    assert (model.emit.splits, model.emit.snapshots) == ("change", Cadence("never"))
+    told = _load(tmp_path, TREE + "    attributes: {default: nominal, numeric: [price], binary: [new]}\n").models[
+        "spam"
+    ]
+    assert isinstance(told, TreeSettings)
+    assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ("polcy: imac", f"9:5: .polcy: expected one of {TREE_NAMES}, got 'polcy' (did you mean 'policy'?)"),
+        (
+            "window: 5",
+            "9:5: .window: expected no 'window' (a tree cannot forget; a model of kind 'split' can), got 'window'",
+        ),
+        (
+            "evaluate: {windw: 5}",
+            "9:16: .evaluate.windw: expected one of emit, window, got 'windw' (did you mean 'window'?)",
+        ),
+        (
+            "evaluate: {emit: change}",
+            "9:22: .evaluate.emit: expected 'never', {every: N} or {every_ms: T} with a number from 1, "
+            "got 'change'",
+        ),
+        (
+            "attributes: {nominal: [1]}",
+            "9:17: .attributes: expected features as names, as 'features' says, got a mapping",
+        ),
+        (
+            "attributes: {nominal: [a], numeric: [a]}",
+            "9:17: .attributes: expected each feature once, got a mapping",
+        ),
+        (
+            "attributes: {nominal: [-1]}",
+            "9:28: .attributes.nominal.0: expected a feature: an id from 0 to 4294967295, or a name, got -1",
+        ),
+        (
+            "attributes: {numeric: [a]}\n    policy: exact",
+            f"10:13: .policy: expected a policy for nominal and numeric features {OTHERS}, got 'exact'",
+        ),
+        (
+            "policy: efdt\n    memory_limit: 9000000",
+            "10:19: .memory_limit: expected none with the policy 'efdt', whose inner nodes go on counting, "
+            "got 9000000",
+        ),
+        ("delta: 1.0", "9:12: .delta: expected less than 1.0, got 1.0"),
+        ("emit: {splits: {every: 3}}", "9:20: .emit.splits: expected 'change' or 'never', got a mapping"),
+    ],
+)
+def test_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
+    """What a tree cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    assert _problems(tmp_path, f"{TREE}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+def test_tree_classes(tmp_path: Path) -> None:
+    """A tree has 2 to 1,000 classes; the exact policy serves two."""
+    three = TREE.replace("[ham, spam]", "[a, b, c]")
+    assert _load(tmp_path, three).models["spam"].classes == ("a", "b", "c")
+    assert _problems(tmp_path, f"{three}    policy: exact\n") == [
+        f"worker.yaml:9:13: models.spam.policy: expected a policy for more than two classes {OTHERS}, got 'exact'"
+    ]
+    for wrong in ("[a]", "[a, a]", "[a, 1]"):
+        (problem,) = _problems(tmp_path, TREE.replace("[ham, spam]", wrong))
+        assert "expected 2 to 1000 different classes, all integers or all strings" in problem

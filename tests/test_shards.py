@@ -6,8 +6,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from algorithms.cadence import Emit, When
 from algorithms.shards import ShardedPool
-from algorithms.splits import Decisions, Emit, OnDuplicate, Op, SplitPool, Status, When
+from algorithms.splits import Decisions, OnDuplicate, Op, SplitPool, Status
 from tests.naive import Event, Mix, Pair, Settings, Stream, batch_of, budget, ids
 
 CHANGE, THIRD, PERIOD, NEVER = Emit(When.CHANGE), Emit(When.EVERY, 3), Emit(When.EVERY_MS, 40), Emit()

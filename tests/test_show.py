@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -8,7 +9,20 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console, RenderableType
 
-from worker.codec import Bounds, Output, Prediction, Reason, Source, Split, Tree, dead_letter, to_record
+from worker.codec import (
+    Bounds,
+    Output,
+    Prediction,
+    Reason,
+    Source,
+    Split,
+    Tree,
+    cut,
+    dead_letter,
+    encode,
+    joined,
+    to_record,
+)
 from worker.codec.event import encode_batch, encode_event
 from worker.commands.show import show
 from worker.log import browse
@@ -33,6 +47,7 @@ def _split(offset: int, feature: int | str | None = "call", model: str = "spam",
         model=model,
         node=0,
         feature=feature,
+        kind=None if feature is None else "binary",
         threshold=None,
         criterion="entropy",
         score=0.4,
@@ -40,6 +55,7 @@ def _split(offset: int, feature: int | str | None = "call", model: str = "spam",
         runner_up=None if feature is None else "txt",
         runner_up_gain=None if feature is None else 0.0882,
         n=3267,
+        branches=(0, 1),
         counts=((2702, 259), (127, 179)),
         classes=CLASSES,
         source=_source(offset),
@@ -49,10 +65,15 @@ def _split(offset: int, feature: int | str | None = "call", model: str = "spam",
 TREE = Tree(
     model="spam",
     version=5574,
-    feature=[0, 1, None, 2, None, None, None],
-    absent=[1, 3, -1, 5, -1, -1, -1],
-    present=[2, 4, -1, 6, -1, -1, -1],
-    counts=[(4827, 747), (4800, 600), (27, 147), (4700, 100), (100, 500), (4700, 50.5), (0, 49.5)],
+    chunk=0,
+    chunks=1,
+    node=[0, 1, 3, 5, 6, 4, 2],
+    parent=[-1, 0, 1, 3, 3, 1, 0],
+    branch=[0, 0, 0, 0, 1, 1, 1],
+    feature=[0, 1, 2, None, None, None, None],
+    kind=["binary", "binary", "binary", None, None, None, None],
+    threshold=[None] * 7,
+    counts=[(4827, 747), (4800, 600), (4700, 100), (4700, 50.5), (0, 49.5), (100, 500), (27, 147)],
     classes=CLASSES,
     names=["call", "free", "www com"],
     parameters={},
@@ -174,30 +195,50 @@ def test_draw_a_leaf() -> None:
 
 
 def _leaf(weights: tuple[float, float]) -> Tree:
-    return Tree("m", 0, [None], [-1], [-1], [weights], CLASSES, None, {}, _source(0))
+    return Tree("m", 0, 0, 1, [0], [-1], [0], [None], [None], [None], [weights], CLASSES, None, {}, _source(0))
 
 
 def _chain(depth: int) -> Tree:
     """Return a tree whose absent branches go down and down."""
-    features: list[int | None] = []
-    absent, present, counts = [], [], []
-    for level in range(depth):
-        features += [level, None]
-        absent += [2 * level + 2, -1]
-        present += [2 * level + 1, -1]
-        counts += [(depth - level, 1), (1, 0)]
-    return Tree(
-        "m",
-        0,
-        [*features, None],
-        [*absent, -1],
-        [*present, -1],
-        [*counts, (0, 1)],
-        CLASSES,
-        None,
-        {},
-        _source(0),
+    down, sides = range(depth + 1), range(depth)  # node numbers: down the chain even, its sides odd
+    return TREE._replace(
+        node=[2 * level for level in down] + [2 * level + 1 for level in reversed(sides)],
+        parent=[2 * level - 2 if level else -1 for level in down] + [2 * level for level in reversed(sides)],
+        branch=[0] * len(down) + [1] * depth,
+        feature=[*sides, None] + [None] * depth,
+        kind=["binary"] * depth + [None] * (depth + 1),
+        threshold=[None] * (2 * depth + 1),
+        counts=[(depth - level, 1) for level in down] + [(1, 0)] * depth,
+        names=None,
     )
+
+
+def test_draw_numbers_and_categories() -> None:
+    """A numeric split says its threshold, a nominal one its categories, 0 being absent."""
+    tree = TREE._replace(
+        node=[0, 1, 2, 3, 4],
+        parent=[-1, 0, 0, 2, 2],
+        branch=[0, 0, 1, 0, 40],
+        feature=[7, None, 8, None, None],
+        kind=["numeric", None, "nominal", None, None],
+        threshold=[2.5, None, None, None, None],
+        counts=[(4, 4), (3, 0), (1, 4), (1, 0), (0, 4)],
+        names=None,
+    )
+    drawn = [re.split(" *[█░]", line)[0].strip() for line in _render(draw(tree)).splitlines()]
+    assert drawn == ["#7 ?", "├─ ≤ 2.5 → ham", "└─ > 2.5 #8 ?", "├─ absent → ham", "└─ = 40 → spam"]
+
+
+@pytest.mark.parametrize("names", [None, [f"name {number:04}" for number in range(300)]])
+def test_a_tree_in_parts(names: list[str] | None) -> None:
+    """A tree that is too large for a record is cut, each part with its own names, and put together again."""
+    tree = _chain(300)._replace(names=names)
+    found = cut(tree, 4_000)
+    assert len(found) > 5
+    assert [(part.chunk, part.chunks) for part in found] == [(at, len(found)) for at in range(len(found))]
+    assert all(len(encode(part)) < 5_000 for part in found)
+    assert joined(found) == tree
+    assert cut(tree) == [tree]
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

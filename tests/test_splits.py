@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from algorithms import exact, slots
+from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT
 from algorithms.finders import FINDERS
-from algorithms.splits import MAX_TOTAL, SPLIT_DUE, TREE_DUE, Emit, OnDuplicate, Op, SplitPool, Status, When
+from algorithms.splits import MAX_TOTAL, SPLIT_DUE, TREE_DUE, OnDuplicate, Op, SplitPool, Status
 from tests.naive import (
     KINDS,
     Event,

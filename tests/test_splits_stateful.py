@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
+from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT
-from algorithms.splits import Emit, OnDuplicate, Op, When
+from algorithms.splits import OnDuplicate, Op
 from tests.naive import KINDS, REFERENCES, Event, Feature, Mix, Pair, Settings, Stream, budget, ids, words
 
 TENTHS = [round(k / 10 * UNIT) for k in range(1, 11)]  # odd numbers of units among them

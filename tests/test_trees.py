@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees.grow import Status
@@ -108,6 +109,28 @@ def test_batches_of_any_size_give_the_same_trees(kind: TreeKind) -> None:
             got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
             seen.append((got, [(pool_columns(pool, index), pool.sizes(index)) for index in range(4)]))
         assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize("snapshots", [Emit(When.CHANGE), Emit(When.EVERY, 7), Emit(When.EVERY_MS, 40)])
+def test_snapshots_are_taken_when_they_are_due(kind: TreeKind, snapshots: Emit) -> None:
+    """After every split, every n examples or in every period of event time: the tree as it is then."""
+    mix = MIXES["keys"]
+    rng = random.Random(4)
+    events = [replace(event, time=5 * at + rng.randrange(30)) for at, event in enumerate(Stream(6, mix).take(400))]
+    pair = Pair(of(kind, mix, snapshots=snapshots))
+    got = [out for at in range(0, len(events), 50) for out in pair.feed(events[at : at + 50])]
+    assert sum(out.snapshot is not None for out in got) > 3
+
+
+def test_what_is_told_does_not_depend_on_how_names_came_to_be_interned(kind: TreeKind) -> None:
+    """Batches of any size give the same answers to the bit, though names get other numbers in each."""
+    mix = Mix({word: NUMERIC if at % 2 and kind not in EXACT else BINARY for at, word in enumerate(words(14))})
+    events = Stream(8, replace(mix, indexes=3, others=0.2)).take(budget(400))
+    seen = []
+    for size in (1, 9, 1000):
+        pool = of(kind, mix, predict=Predict.NAIVE_BAYES, names=True).pool()
+        seen.append([out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])])
+    assert seen[0] == seen[1] == seen[2]
 
 
 SMALL: dict[Feature, Kind] = {0: BINARY, 1: NOMINAL, 2: NUMERIC, 3: BINARY, 4294967295: NUMERIC}

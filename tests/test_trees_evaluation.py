@@ -64,13 +64,13 @@ def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[R
         again.restore({name: array.copy() for name, array in kept.arrays().items()})
         kept = again
         if rows:
-            agree(kept.total(), rows)
-            agree(kept.recent(), rows[-window:])
+            agree(kept.total().measures(), rows)
+            agree(kept.recent().measures(), rows[-window:])
 
 
 def test_nothing_judged_is_not_a_number() -> None:
     """Before the first example there is no accuracy, and no error either."""
-    measures = Prequential(2, 5).total()
+    measures = Prequential(2, 5).total().measures()
     assert measures.weight == 0.0
     assert math.isnan(measures.accuracy)
     assert measures.f1.tolist() == [0.0, 0.0]

@@ -9,11 +9,22 @@ from typing import Any
 from worker.codec.event import encode_event
 from worker.data import sms_spam
 from worker.log.port import OutRecord
-from worker.settings import Cadence, EmitSettings, LogSettings, MetricsSettings, Settings, SplitSettings
+from worker.settings import (
+    Cadence,
+    EmitSettings,
+    EvaluateSettings,
+    LogSettings,
+    MetricsSettings,
+    Settings,
+    SplitSettings,
+    TreeEmitSettings,
+    TreeSettings,
+)
 from worker.sources.example import words
 
 TOPIC = "sms"
 KEY = b"everyone"
+CLASSES = ("ham", "spam")
 _START = 1_300_000_000_000  # ms; one message a minute from here, so that every run is the same
 _MINUTE = 60_000
 _FORGOTTEN = 500  # senders who ask to be forgotten
@@ -24,19 +35,30 @@ _QUESTIONS = (
 
 
 def settings(log: Path, port: int | None) -> Settings:
-    """Return the demo's settings: one model that learns which word tells spam from ham."""
-    emit = EmitSettings(splits=Cadence("change"), snapshots=Cadence("every", 50))
-    model = SplitSettings(
+    """Return the demo's settings: the word that best tells spam from ham, and a tree that guesses each message."""
+    word = SplitSettings(
         kind="split",
         input=TOPIC,
-        classes=("ham", "spam"),
+        classes=CLASSES,
         features="names",
         on_duplicate="replace",
-        emit=emit,
+        emit=EmitSettings(splits=Cadence("change"), snapshots=Cadence("every", 50)),
+    )
+    tree = TreeSettings(
+        kind="tree",
+        input=TOPIC,
+        classes=CLASSES,
+        features="names",
+        policy="exact",
+        predict="naive_bayes",
+        delta=1e-3,
+        on_delete="ignore",
+        evaluate=EvaluateSettings(),
+        emit=TreeEmitSettings(snapshots=Cadence("change")),
     )
     return Settings(
         log=LogSettings(embedded=log),
-        models={"spam": model},
+        models={"word": word, "tree": tree},
         metrics=MetricsSettings(port=port),
     )
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from worker.status import Status, StatusBoard
+from worker.status import ModelStatus, Status, StatusBoard
 
 # Scrapes and probes are few; whoever opens more connections than this is turned away.
 MAX_CONNECTIONS = 64
@@ -128,9 +128,18 @@ td:first-child, th:first-child {{ text-align: left }}
 <p>The worker is <strong>{status.state}</strong>; its loop ticked {max(0.0, now - status.tick):.1f} s ago.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "position", "high", "lag"), partitions)}
-{_table("Models", ("name", "keys", "features", "live examples", "bytes"), status.models)}
+{_table("Models", _MODEL, map(_model, status.models))}
 </html>
 """
+
+
+_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth", "accuracy of late")
+
+
+def _model(model: ModelStatus) -> tuple[object, ...]:
+    trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
+    accuracy = f"{model.quality.recent.measures().accuracy:.4f}" if model.quality and model.quality.examples else ""
+    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
 
 
 def _table(caption: str, head: tuple[str, ...], rows: Any) -> str:

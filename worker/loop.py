@@ -336,7 +336,7 @@ class Worker:
             if checkpoints is None:
                 continue
             started = self._clock()
-            if checkpoints.proceed(partition.pipeline.arrays(), partition.applied, partition.consumed):
+            if checkpoints.proceed(partition.pipeline.arrays, partition.applied, partition.consumed):
                 self._reporter.copied(source, checkpoints.state_bytes, self._clock() - started)
             self._send(partition, checkpoints.share())
 

@@ -16,11 +16,12 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
+from worker.status import ModelStatus
 
 Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
-PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window"]
-Output: TypeAlias = Literal["split", "snapshot", "prediction", "dead-letter"]
+PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window", "delete-ignored"]
+Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "dead-letter"]
 
 # 10 us to 10 s: a decode of one small batch, and a commit that waits for a broker that elects a leader.
 STAGE_BUCKETS = (
@@ -92,7 +93,7 @@ class Metrics:
             Counter("anabranch_events_rejected", "Events rejected.", ("topic", "reason"), registry=registry)
         )
         # Events that were in order and changed nothing: an insert of a live id that the settings say to
-        # ignore, a delete of an example that the window had dropped.
+        # ignore, a delete of an example that the window had dropped or that a tree is told to ignore.
         self._passed_over = _Children(
             Counter("anabranch_events_passed_over", "Events without effect.", ("model", "why"), registry=registry)
         )
@@ -114,9 +115,19 @@ class Metrics:
             "anabranch_ownership_lost", "Transactions given up because a partition was lost.", registry=registry
         )
 
-        # Keys whose best split became another, each time; seen where the model looks after every event.
+        # Keys whose best split became another, each time, seen where the model looks after every event; of trees
+        # the nodes that split.
         self._splits_changed = _Children(
             Counter("anabranch_splits_changed", "Best splits changed.", ("model",), registry=registry)
+        )
+
+        # Examples that were predicted before they were learned, where the settings say so, and those of them that
+        # were predicted rightly: the quotient of the rates is the accuracy over any time and all workers.
+        self._judged = _Children(
+            Counter("anabranch_examples_judged", "Examples predicted first.", ("model",), registry=registry)
+        )
+        self._right = _Children(
+            Counter("anabranch_examples_right", "Examples predicted rightly.", ("model",), registry=registry)
         )
 
         # How long a stage took for one batch; one commit covers several batches.
@@ -188,7 +199,7 @@ class Metrics:
 
         # Size of the models, summed over the partitions assigned to this worker.
         self._keys = _Children(Gauge("anabranch_keys", "Model keys.", ("model",), registry=registry))
-        # A slot is a feature of a key that at least one live example has.
+        # A slot is a feature of a key that at least one live example has; of trees, of a leaf.
         self._slots = _Children(Gauge("anabranch_live_slots", "Live slots.", ("model",), registry=registry))
         # Examples kept: those with an id; all where a model has a window or verifies deletes.
         self._examples = _Children(
@@ -198,6 +209,27 @@ class Metrics:
         self._state = _Children(
             Gauge("anabranch_state_bytes", "Memory of the models.", ("model",), registry=registry)
         )
+
+        # Trees alone have these.
+        self._nodes = _Children(
+            Gauge("anabranch_tree_nodes", "Nodes of all trees.", ("model",), registry=registry)
+        )
+        self._depth = _Children(
+            Gauge("anabranch_tree_depth", "Depth of the deepest tree.", ("model",), registry=registry)
+        )
+        # Of the examples judged, over the partitions assigned to this worker: all since the models began, and the
+        # last ones of each partition (evaluate.window).
+        self._quality = {
+            measure: _Children(
+                Gauge(f"anabranch_prequential_{measure}", f"{help}.", ("model", "over"), registry=registry)
+            )
+            for measure, help in (
+                ("accuracy", "Share of examples predicted rightly"),
+                ("kappa", "Cohen's kappa"),
+                ("macro_f1", "Mean F1 over the classes"),
+                ("log_loss", "Mean -ln of the share given to the true class"),
+            )
+        }
 
     def consumed(self, source: TopicPartition, records: int) -> None:
         """Count one batch of records read from a partition."""
@@ -281,12 +313,28 @@ class Metrics:
         """Count a transaction that was given up because a partition was lost."""
         self._lost.inc()
 
-    def size(self, model: str, *, keys: int, slots: int, examples: int, state_bytes: int) -> None:
-        """Note the size of a model name, over all partitions of this worker."""
-        self._keys[(model,)].set(keys)
-        self._slots[(model,)].set(slots)
-        self._examples[(model,)].set(examples)
-        self._state[(model,)].set(state_bytes)
+    def judged(self, model: str, examples: int, right: int) -> None:
+        """Count examples that were predicted before they were learned."""
+        if examples:
+            self._judged[(model,)].inc(examples)
+            self._right[(model,)].inc(right)
+
+    def size(self, model: ModelStatus) -> None:
+        """Note the size of a model name, over all partitions of this worker, and how good it is."""
+        name = model.name
+        self._keys[(name,)].set(model.keys)
+        self._slots[(name,)].set(model.slots)
+        self._examples[(name,)].set(model.examples)
+        self._state[(name,)].set(model.bytes)
+        if model.nodes:
+            self._nodes[(name,)].set(model.nodes)
+            self._depth[(name,)].set(model.depth)
+        if model.quality is not None:
+            for over, judged in (("all", model.quality.total), ("window", model.quality.recent)):
+                measures = judged.measures()
+                for measure, gauge in self._quality.items():
+                    if math.isfinite(value := getattr(measures, measure)):
+                        gauge[name, over].set(value)
 
     def forget(self, source: TopicPartition) -> None:
         """Remove the metrics of a partition that was revoked: another worker reports it from now on.

@@ -79,7 +79,8 @@ class Pipeline:
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
             results.sort(key=attrgetter("record", "row"))
         for result in results:
-            yield to_record(result.output, self._route.output, records.keys[result.record], result.seq)
+            key = records.keys[result.record] if result.keyed else None
+            yield to_record(result.output, self._route.output, key, result.seq)
 
     def _dead_letters(
         self, records: Records, faults: Sequence[RecordFault], outcomes: Sequence[tuple[str, Outcome]]

@@ -22,6 +22,7 @@ _TYPES = {
     b"split": "split",
     b"tree": "snapshot",
     b"prediction": "prediction",
+    b"evaluation": "evaluation",
     b"dead-letter": "dead-letter",
 }
 
@@ -115,8 +116,10 @@ class Reporter:
             for refusal in outcome.refusals:
                 metrics.rejected_events(topic, refusal.reason)
             metrics.splits_changed(model, outcome.changes)
+            metrics.judged(model, outcome.judged, outcome.right)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
+            metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)
 
     def committed(self, transaction: Transaction, seconds: float) -> None:
         """Tell that a transaction was committed, and how long that took."""
@@ -153,8 +156,8 @@ class Reporter:
             for topic, number, position, high in partitions:
                 self._metrics.position(TopicPartition(topic, number), position, high)
             models = _sizes(owned)
-            for name, keys, slots, examples, size in models:
-                self._metrics.size(name, keys=keys, slots=slots, examples=examples, state_bytes=size)
+            for model in models:
+                self._metrics.size(model)
             status = Status(now, status.state, partitions, models)
         self._board.status = replace(status, tick=now)
 
@@ -164,7 +167,7 @@ def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]
     sums: dict[str, ModelStatus] = {}
     for partition in owned.values():
         for model in partition.pipeline.models:
-            name, *numbers = model.status()
-            before = sums.get(name, (name, 0, 0, 0, 0))
-            sums[name] = ModelStatus(name, *(x + y for x, y in zip(before[1:], numbers, strict=True)))
+            status = model.status()
+            before = sums.get(status.name)
+            sums[status.name] = status if before is None else before.plus(status)
     return tuple(sums[name] for name in sorted(sums))

@@ -87,7 +87,7 @@ def _range(
 ) -> tuple[int, int]:
     """Return from where to replay and where to go live."""
     low, high = log.watermarks(source)
-    name = f"{source.topic}/{source.partition}"
+    name = str(source)
     if saved is not None:
         _check(saved, name, committed, expected)
     if committed is None:
@@ -145,7 +145,7 @@ def _layout(models: Models) -> dict[str, dict[str, tuple[Any, ...]]]:
 
 def _other_layout(saved: Saved, source: TopicPartition) -> LogError:
     return LogError(
-        f"{source.topic}/{source.partition}: expected a checkpoint with the arrays of this version, found others, "
+        f"{source}: expected a checkpoint with the arrays of this version, found others, "
         f"made by Anabranch {saved.record.version}; run that version, or delete the state topic and create it "
         "anew (anabranch topics create), and the models are rebuilt from the input as far as that is kept"
     )
@@ -174,7 +174,7 @@ def _replay(
                 position, progress_at = records.next_offset, clock()
             if clock() - progress_at > patience:
                 raise LogError(
-                    f"{pipeline.source.topic}/{pipeline.source.partition}: expected to read up to the committed "
+                    f"{pipeline.source}: expected to read up to the committed "
                     f"offset {end}, but nothing came behind {position} for {patience:.0f} s; is the broker well?"
                 )
             yield max(0, end - position)

@@ -11,9 +11,9 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,6 +27,8 @@ from pydantic import (
     model_validator,
 )
 
+from algorithms.cadence import Emit, When
+from algorithms.trees.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.kafka.properties import refused_properties
 from worker.log.port import LogError
@@ -46,11 +48,22 @@ def _topic_name(name: str) -> str:
     return name
 
 
+def _feature_name(name: object) -> int | str:
+    if (type(name) is int and 0 <= name < 1 << 32) or (isinstance(name, str) and name):
+        return name
+    raise expected("a feature: an id from 0 to 4294967295, or a name")
+
+
 class Cadence(NamedTuple):
     """When something is written: on change, every n events of the key, every n ms of event time, or never."""
 
     kind: Literal["change", "every", "every_ms", "never"]
     n: int = 0  # events or milliseconds; 0 for the kinds without a number
+
+    @property
+    def due(self) -> Emit:
+        """The same in the words of the pools."""
+        return Emit(When[self.kind.upper()], max(self.n, 1))
 
 
 def _cadence(value: object) -> Cadence:
@@ -71,9 +84,12 @@ def _written(cadence: Cadence) -> str | dict[str, int]:
 
 ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]
 TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
-When: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]
+Due: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]
 
 ClassName: TypeAlias = int | str
+FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
+FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric"]
+_MOST_CLASSES = 1_000
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
@@ -161,8 +177,8 @@ class TopicSettings(_Section):
 class EmitSettings(_Section):
     """What a model writes without being asked, and when."""
 
-    splits: When = Cadence("change")
-    snapshots: When = Cadence("never")
+    splits: Due = Cadence("change")
+    snapshots: Due = Cadence("never")
 
 
 class SplitSettings(_Section):
@@ -213,12 +229,131 @@ class SplitSettings(_Section):
     @field_validator("classes", mode="before")
     @classmethod
     def _two_classes(cls, value: Any) -> Any:
-        kinds = [type(name) for name in value] if isinstance(value, list | tuple) else []
-        if kinds not in ([int, int], [str, str]) or value[0] == value[1]:
-            raise expected("two different classes, both integers or both strings")
-        if kinds == [int, int] and not all(-(1 << 63) <= name < 1 << 63 for name in value):
-            raise expected("classes that fit into 64 bits")
-        return tuple(value)
+        return _classes(value, 2, "two different classes, both integers or both strings")
+
+
+def _classes(value: Any, most: int, what: str) -> tuple[ClassName, ...]:
+    """Return the classes of a model, 2 to `most`; `what` says so."""
+    kinds = {type(name) for name in value} if isinstance(value, list | tuple) else set()
+    if kinds not in ({int}, {str}) or not 2 <= len(value) <= most or len(set(value)) < len(value):
+        raise expected(what)
+    if kinds == {int} and not all(-(1 << 63) <= name < 1 << 63 for name in value):
+        raise expected("classes that fit into 64 bits")
+    return tuple(value)
+
+
+class AttributeSettings(_Section):
+    """What the values of features are."""
+
+    default: FeatureKind = "binary"  # of all features that are not named below
+    binary: tuple[FeatureName, ...] = ()  # present or absent
+    nominal: tuple[FeatureName, ...] = ()  # a category, as a whole number from 0 to 4294967295
+    numeric: tuple[FeatureName, ...] = ()
+
+    @property
+    def kinds(self) -> dict[int | bytes, Kind]:
+        """The kind of each feature that is named, in the words of the pool."""
+        return {
+            name.encode() if isinstance(name, str) else name: kind
+            for kind in Kind
+            for name in getattr(self, kind.name.lower())
+        }
+
+    @property
+    def only_binary(self) -> bool:
+        """Whether all features are."""
+        return self.default == "binary" and not self.nominal and not self.numeric
+
+
+class EvaluateSettings(_Section):
+    """Every example is predicted before it is learned; how good that was is measured over all keys together."""
+
+    window: Annotated[int, Ge(1), Le(1 << 20)] = 1_000  # the last examples of a partition, beside all of them
+    emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
+
+    @field_validator("emit")
+    @classmethod
+    def _no_change(cls, emit: Cadence) -> Cadence:
+        if emit.kind == "change":
+            raise expected("'never', {every: N} or {every_ms: T} with a number from 1", ("never",))
+        return emit
+
+
+class TreeEmitSettings(_Section):
+    """What a tree writes without being asked, and when."""
+
+    splits: Literal["change", "never"] = "change"  # a record for each split that is made
+    snapshots: Due = Cadence("never")  # of the key's tree; on change: after every split
+
+
+class TreeSettings(_Section):
+    """A model that grows a classification tree from each key's examples. It cannot forget."""
+
+    # What a model of kind `split` has and a tree has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
+    )
+
+    kind: Literal["tree"]
+    input: TopicName
+    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
+    features: Literal["ids", "names"]
+    attributes: AttributeSettings = AttributeSettings()
+    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT; or the exact index, which is
+    # never late and serves two classes and binary features.
+    policy: Literal["periodic", "osm", "imac", "efdt", "exact"] = "imac"
+    criterion: Literal["entropy", "gini"] = "entropy"
+    predict: Literal["majority", "naive_bayes", "adaptive"] = "majority"
+    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min of periodic, osm and efdt, eta of imac
+    check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
+    delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
+    tau: Annotated[float, Ge(0.0), Le(1.0)] = (
+        0.05  # where the bound is below it the best is taken, however near a tie
+    )
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
+    memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
+    on_delete: Literal["reject", "ignore"] = "reject"
+    evaluate: EvaluateSettings | None = None
+    emit: TreeEmitSettings = TreeEmitSettings()
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _some_classes(cls, value: Any) -> Any:
+        return _classes(
+            value, _MOST_CLASSES, f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
+        )
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        named = [*attributes.binary, *attributes.nominal, *attributes.numeric]
+        wanted = int if info.data.get("features") == "ids" else str
+        if "features" in info.data and not all(type(name) is wanted for name in named):
+            raise expected(f"features as {info.data['features']}, as 'features' says")
+        if len(set(named)) < len(named):
+            raise expected("each feature once")
+        return attributes
+
+    @field_validator("policy")
+    @classmethod
+    def _serves(cls, policy: str, info: ValidationInfo) -> str:
+        if policy == "exact":
+            if len(info.data.get("classes", (0, 1))) != 2:
+                raise expected("a policy for more than two classes (periodic, osm, imac or efdt)")
+            if not info.data.get("attributes", AttributeSettings()).only_binary:
+                raise expected("a policy for nominal and numeric features (periodic, osm, imac or efdt)")
+        return policy
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _not_where_inner_nodes_count(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        if limit is not None and info.data.get("policy") == "efdt":
+            raise expected("none with the policy 'efdt', whose inner nodes go on counting")
+        return limit
+
+
+ModelSettings: TypeAlias = Annotated[SplitSettings | TreeSettings, Field(discriminator="kind")]
 
 
 class TransactionSettings(_Section):
@@ -272,7 +407,7 @@ class Settings(_Section):
     log: LogSettings
     group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
-    models: Annotated[Mapping[ModelName, SplitSettings], Field(min_length=1)]
+    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
     transaction: TransactionSettings = TransactionSettings()
@@ -410,7 +545,7 @@ def fingerprint(settings: Settings) -> str:
     """
     relevant = settings.model_dump(mode="json", include={"models", "bounds"})
     for model in relevant["models"].values():
-        if model["alpha"] is None:
+        if model.get("alpha", 0) is None:
             del model["alpha"]  # what a model does not use changes no fingerprint, so that older ones hold
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -31,11 +31,14 @@ _EXPECTED = {
     "literal_error": "{expected}",
     "greater_than_equal": "{ge} or more",
     "less_than_equal": "{le} or less",
+    "greater_than": "more than {gt}",
+    "less_than": "less than {lt}",
     "string_too_short": "at least {min_length} character",
     "string_too_long": "at most {max_length} characters",
     "too_short": "at least {min_length} entry",
 }
 _UNKNOWN_NAME = ("extra_forbidden", "unexpected_keyword_argument")
+_NO_TAG = ("union_tag_invalid", "union_tag_not_found")  # a section whose kind is not told, or unknown
 _KEY = "[key]"  # how pydantic marks an error in a mapping's key
 
 
@@ -86,10 +89,17 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
     if detail["type"] == "conflicts":
         yield from context["conflicts"]
         return
-    location = tuple(part for part in detail["loc"] if part != _KEY)
+    location, section = _followed(detail["loc"], kind)
     if detail["type"] in _UNKNOWN_NAME:
-        names = tuple(_names(kind, location[:-1]))
-        yield Conflict(location, f"one of {', '.join(names)}", location[-1], about_name=True, choices=names)
+        name, names = str(location[-1]), tuple(sorted(_fields(section)))
+        reason = getattr(section, "ELSEWHERE", {}).get(name)
+        wanted = f"no '{name}' ({reason})" if reason else f"one of {', '.join(names)}"
+        yield Conflict(location, wanted, name, about_name=True, choices=() if reason else names)
+    elif detail["type"] in _NO_TAG:
+        name = context["discriminator"].strip("'")
+        tags = tuple(_tags(section))
+        got = context.get("tag", _Nothing())
+        yield Conflict((*location, name), " or ".join(map(repr, tags)), got, choices=tags)
     elif detail["type"] == "expected":
         about_name = _KEY in detail["loc"]
         yield Conflict(location, context["expected"], detail["input"], about_name, context["choices"])
@@ -114,11 +124,29 @@ class _Nothing:
         return "nothing"
 
 
-def _names(kind: Any, location: Sequence[str | int]) -> list[str]:
-    """Return the names that the section at this location may hold."""
+def _followed(location: Location, kind: Any) -> tuple[Location, Any]:
+    """Return a location without what pydantic adds to names, and the kind of the last section on the way."""
+    written: list[str | int] = []
+    section = kind
     for part in location:
-        kind = _fields(kind).get(str(part)) or _values(kind)
-    return sorted(_fields(kind))
+        if part == _KEY:
+            continue
+        if part in _tags(kind):
+            section = kind = _tags(kind)[str(part)]
+            continue
+        if _fields(kind) or _tags(kind):
+            section = kind
+        kind = _present(_fields(kind).get(str(part)) or _values(kind))
+        written.append(part)
+    return tuple(written), kind if _tags(kind) else section
+
+
+def _tags(kind: Any) -> dict[str, Any]:
+    """Return the sections of which one may stand here, by the `kind` that tells them apart."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    sections = [part for part in get_args(kind) if "kind" in _fields(part)]
+    return {get_args(_fields(part)["kind"])[0]: part for part in sections} if len(sections) > 1 else {}
 
 
 def _fields(kind: Any) -> dict[str, Any]:
@@ -129,8 +157,14 @@ def _fields(kind: Any) -> dict[str, Any]:
     return {}
 
 
+def _present(kind: Any) -> Any:
+    """Return a kind without the None that may stand in its place."""
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    return parts[0] if NoneType in get_args(kind) and len(parts) == 1 else kind
+
+
 def _values(kind: Any) -> Any:
     """Return the kind of a mapping's values."""
     if get_origin(kind) is Mapping:
         return get_args(kind)[1]
-    return next((part for part in get_args(kind) if part is not NoneType), None)
+    return next(iter(get_args(kind)), None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from algorithms.trees.evaluation import Judged
+
 State: TypeAlias = Literal["starting", "restoring", "running", "stopping"]
 
 
@@ -17,14 +19,43 @@ class PartitionStatus(NamedTuple):
     high: int  # high watermark, the next offset to be written
 
 
+class Quality(NamedTuple):
+    """How good the predictions of a model name were."""
+
+    examples: int  # judged
+    total: Judged
+    recent: Judged  # over the window of each partition
+
+    def plus(self, other: Quality) -> Quality:
+        """Return the predictions of both together."""
+        total, recent = self.total.plus(other.total), self.recent.plus(other.recent)
+        return Quality(self.examples + other.examples, total, recent)
+
+
 class ModelStatus(NamedTuple):
-    """How large a model name is, over all its keys in this worker."""
+    """How large a model name is, over all its keys in a partition or in this worker."""
 
     name: str
     keys: int
-    slots: int  # counted (key, feature) pairs
+    slots: int  # counted (key, feature) pairs; of a tree (leaf, feature)
     examples: int  # live examples kept
     bytes: int
+    nodes: int = 0  # of trees
+    depth: int = 0  # of the deepest
+    quality: Quality | None = None  # where predictions are judged
+
+    def plus(self, other: ModelStatus) -> ModelStatus:
+        """Return the size of both together, the same model in two partitions."""
+        return ModelStatus(
+            self.name,
+            keys=self.keys + other.keys,
+            slots=self.slots + other.slots,
+            examples=self.examples + other.examples,
+            bytes=self.bytes + other.bytes,
+            nodes=self.nodes + other.nodes,
+            depth=max(self.depth, other.depth),
+            quality=self.quality.plus(other.quality) if self.quality and other.quality else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

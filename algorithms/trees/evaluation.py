@@ -6,6 +6,7 @@ long the stream was before it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,21 @@ class Measures(NamedTuple):
     log_loss: float  # mean of -ln of the share given to the true class
 
 
+class Judged(NamedTuple):
+    """Predictions that were judged, as sums: those of several pools can be added."""
+
+    confusion: Int64s  # int64[c, c + 1], weight by true and predicted class, in units; last column: no prediction
+    loss: int  # weight times log2 loss, in units
+
+    def plus(self, other: Judged) -> Judged:
+        """Return both together."""
+        return Judged(self.confusion + other.confusion, self.loss + other.loss)
+
+    def measures(self) -> Measures:
+        """Return how good they were."""
+        return _measures(self.confusion, self.loss)
+
+
 class Prequential:
     """Counters of predictions, over all examples and over the last so many.
 
@@ -50,6 +66,8 @@ class Prequential:
         True class, predicted class, weight and loss of the last examples, the oldest first.
     size : int64[1]
         How many of them there are.
+    examples : int64[1]
+        How many were judged in all.
     """
 
     def __init__(self, classes: int, window: int) -> None:
@@ -60,6 +78,7 @@ class Prequential:
         self.loss = np.zeros(2, np.int64)
         self.window = np.zeros((window, 4), np.int64)
         self.size = np.zeros(1, np.int64)
+        self.examples = np.zeros(1, np.int64)
 
     def add(self, truth: Int32s, guess: Int32s, weight: Int64s, loss: Float64s) -> None:
         """Count examples, in order.
@@ -79,6 +98,7 @@ class Prequential:
         # -1, no prediction, is the last column.
         np.add.at(self.confusion, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
         self.loss += new[:, _LOSS].sum()
+        self.examples += len(new)
         both = np.concatenate([self.window[: self.size[0]], new])
         gone = both[: max(0, len(both) - len(self.window))]
         np.add.at(self.windowed, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
@@ -88,19 +108,19 @@ class Prequential:
         self.window[: len(kept)] = kept
         self.size[0] = len(kept)
 
-    def total(self) -> Measures:
-        """Return the measures over all examples."""
-        return _measures(self.confusion, int(self.loss[0]))
+    def total(self) -> Judged:
+        """Return all examples."""
+        return Judged(self.confusion, int(self.loss[0]))
 
-    def recent(self) -> Measures:
-        """Return the measures over the window."""
-        return _measures(self.windowed, int(self.loss[1]))
+    def recent(self) -> Judged:
+        """Return those of the window."""
+        return Judged(self.windowed, int(self.loss[1]))
 
     def arrays(self) -> dict[str, Int64s]:
         """Return the whole state as named arrays (not copied)."""
         return vars(self)
 
-    def restore(self, arrays: dict[str, Int64s]) -> None:
+    def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
         vars(self).update({name: arrays[name] for name in vars(self)})
 

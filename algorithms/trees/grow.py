@@ -14,6 +14,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from algorithms.arrays import int64
+from algorithms.cadence import CHANGE, is_due, next_period
 from algorithms.jit import inlined, jit
 from algorithms.names import refer, release
 from algorithms.splits import MAX_TOTAL, Op
@@ -26,6 +27,7 @@ from algorithms.trees.nodes import (
     FEATURE,
     FIRST,
     KIND,
+    NUMBER,
     PRIOR,
     RIPE,
     SEEN,
@@ -47,7 +49,11 @@ from algorithms.trees.state import (
     EVENTS,
     LATER,
     LEAVES,
+    MADE,
+    PERIOD,
     SHORT,
+    SNAPSHOT_DUE,
+    SPLIT_MADE,
     SPLITS,
     TREE_COLUMNS,
     WAITED,
@@ -80,13 +86,15 @@ _WRONG_LABEL, _WRONG_WEIGHT = 6, 7
 _INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
 
 # Why the kernel stopped.
-DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY = range(6)
+DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY, TOLD = range(7)
 
 
 @inlined
 def _begin_leaf(forest: Forest, tree: int, parent: int, branch: int) -> int:
     leaf = make_leaf(forest.nodes, tree, parent, branch)
     policies.begin(forest.policy, leaf)
+    forest.nodes.links[leaf, NUMBER] = forest.trees[tree, MADE]
+    forest.trees[tree, MADE] += 1
     forest.trees[tree, LEAVES] += 1
     return leaf
 
@@ -149,9 +157,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         if weight >= MAX_TOTAL - (forest.nodes.links[leaf, PRIOR] + forest.nodes.links[leaf, WEIGHT]):
             return _COUNT_OVERFLOW
     if rules.evaluated:
-        out.guess[event] = predict(
-            forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out.weights
-        )
+        out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
         out.loss[event] = loss_of(out.weights, label)
     if root == NONE:
         leaf = _begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
@@ -159,7 +165,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         forest.alive[0] += 1
     elif lacking != NONE:
         leaf = _begin_leaf(forest, tree, leaf, lacking)
-    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out.weights)
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out)
     out.node[event] = leaf
     if rules.keeps and root != NONE:
         out.node[event] = root
@@ -178,9 +184,8 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     lacking = int64(NONE)
     if node != NONE:
         node, lacking = descend(forest.nodes, batch, event, node)
-    out.guess[event] = predict(
-        forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out.weights
-    )
+    out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out)
+    out.leaf[out.counts[0]] = forest.nodes.links[node, NUMBER] if node != NONE else 0
     for k in range(rules.classes):
         out.shares[out.counts[0], k] = out.weights[k]
     out.counts[0] += 1
@@ -293,22 +298,16 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
 
 
 @jit
-def _write(forest: Forest, leaf: int, event: int, choice: Choice, feature: int, kind: int, out: Out) -> None:
-    """Tell of a split that is about to be made."""
-    out.split[event] = 1
-    out.feature[event, 0] = feature
-    out.feature[event, 1] = kind
-    out.feature[event, 2] = forest.nodes.links[leaf, DEPTH]
-    out.scores[event, 0] = choice.threshold
-    out.scores[event, 1] = choice.score
-    out.scores[event, 2] = choice.second
-    out.scores[event, 3] = impurity(forest.criterion, forest.nodes.rows, leaf)
-    for k in range(forest.nodes.prior.shape[1]):
-        out.totals[event, k] = forest.nodes.rows.cells[leaf, COUNT + k]
+def _write(forest: Forest, leaf: int, choice: Choice, out: Out) -> None:
+    """Note what the tree will not tell any more of a split that is about to be made."""
+    out.told[0] = SPLIT_MADE
+    out.scores[0] = choice.score
+    out.scores[1] = choice.second
+    out.scores[2] = impurity(forest.criterion, forest.nodes.rows, leaf)
 
 
 @inlined
-def _attempt(forest: Forest, rules: Rules, leaf: int, event: int, out: Out) -> int:
+def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
     """Split a leaf where its best split is sure enough; return what ran short, nothing being changed then."""
     choice = policies.seek(forest.policy, forest, rules, leaf)
     if choice.row == SHORT:
@@ -321,7 +320,7 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, event: int, out: Out) -> i
         if rows.room(forest.nodes.rows) < _branches(forest, choice, kind):
             return NODES
         feature = policies.feature_at(forest.policy, forest, choice.row)
-        _write(forest, leaf, event, choice, feature, kind, out)
+        _write(forest, leaf, choice, out)
         _split(forest, rules, leaf, choice, feature, kind)
     else:
         policies.failed(forest.policy, forest, rules, leaf, choice)
@@ -373,11 +372,11 @@ def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: O
         if rules.measured:
             _note_ripe(forest, rules, node)
         if due or _is_due(forest, rules, batch, event, node):
-            short = _attempt(forest, rules, node, event, out)
+            short = _attempt(forest, rules, node, out)
             if short != DONE:
                 return short
         due = False
-        if out.split[event] or nodes.is_leaf(forest.nodes, node):
+        if out.told[0] or nodes.is_leaf(forest.nodes, node):
             return DONE
         out.node[event] = next_on_way(forest.nodes, batch, event, node)
 
@@ -401,17 +400,29 @@ def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
     return DONE if policies.ready(forest.policy, ones) else POLICY
 
 
+@inlined
+def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
+    """Note whether a snapshot is due after an example that was learned."""
+    tree = int64(batch.index[event])
+    when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
+    period = forest.trees[tree, PERIOD] - 1
+    if is_due(when, argument, forest.trees[tree, EVENTS], time, period) or (when == CHANGE and out.told[0]):
+        out.told[0] |= SNAPSHOT_DUE
+    forest.trees[tree, PERIOD] = next_period(when, argument, time, period) + 1
+
+
 @jit
 def apply(
     forest: Forest, rules: Rules, batch: Batch, out: Out, event: int, attempt: bool
 ) -> tuple[int, bool, int]:
     """Apply events from `event` on; `attempt` says that this one is learned and `out.node` is to try to split.
 
-    Returns where it stopped, whether that event is learned, and why.
+    Returns where it stopped, whether that event is learned, and why: TOLD where the event before is to be told of.
     """
     while event < batch.index.size:
         op = batch.op[event]
         learned = attempt
+        out.told[0] = 0
         if not attempt:
             short = _shortage(forest, rules, batch, event)
             if short != DONE:
@@ -431,6 +442,9 @@ def apply(
             short = _try_to_split(forest, rules, batch, event, out, attempt)
             if short != DONE:
                 return event, True, short
+            _note_snapshot(forest, rules, batch, event, out)
+            if out.told[0]:
+                return event + 1, False, TOLD
         attempt = False
         event += 1
     return event, False, DONE

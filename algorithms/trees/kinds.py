@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Float64s
+
 
 class Kind(IntEnum):
     """What the values of a feature are."""
@@ -14,3 +19,9 @@ class Kind(IntEnum):
 
 
 BINARY, NOMINAL, NUMERIC = (int(kind) for kind in Kind)
+
+
+def is_category(value: Float64s) -> npt.NDArray[np.bool_]:
+    """Return which of these finite values a nominal feature may have."""
+    whole: npt.NDArray[np.bool_] = (value >= 0) & (value < 1 << 32) & (value % 1.0 == 0)
+    return whole

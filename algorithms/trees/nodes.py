@@ -27,7 +27,8 @@ PRIOR = 8  # weight of `prior`
 MAJORITY, BAYES = 9, 10  # weight of the examples that each would have predicted rightly
 ASLEEP = 11  # 1: a leaf that counts classes only, to save memory
 RIPE = 12  # where that is measured: examples seen when the leaf could first have split, 0 before
-COLUMNS = 13
+NUMBER = 13  # of the node in its tree: 0 the root, then in the order in which nodes were made, none given twice
+COLUMNS = 14
 
 # Columns of `Nodes.numbers`.
 THRESHOLD = 0  # of a numeric split

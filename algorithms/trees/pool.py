@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.cadence import Emit
 from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
 from algorithms.names import NO_NAMES, Interner, Names
 from algorithms.splits import Op
 from algorithms.trees import grow, memory, nodes, observers, rows
+from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
-from algorithms.trees.kinds import Kind
-from algorithms.trees.nodes import ASLEEP, FEATURE, OBSERVED, TREE, WEIGHT
+from algorithms.trees.kinds import Kind, is_category
+from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, OBSERVED, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from algorithms.trees.rows import COUNT, NONE
@@ -28,6 +30,8 @@ from algorithms.trees.state import (
     ATTEMPTS,
     EVENTS,
     LEAVES,
+    SNAPSHOT_DUE,
+    SPLIT_MADE,
     SPLITS,
     TREE_COLUMNS,
     WAITED,
@@ -48,34 +52,10 @@ class Events(NamedTuple):
     op: Int8s  # int8[n], an `Op`; negative: skip
     label: Int32s  # int32[n], the number of the class
     weight: Int64s  # int64[n], in units of 2^-20
+    time: Int64s  # int64[n], event time in ms; only snapshots by time depend on it
     pointer: Int64s  # int64[n + 1]
     feature: UInt32s  # uint32[ones], in any order
     value: Float64s  # float64[ones], 0 is the same as absent
-
-
-class Splits(NamedTuple):
-    """The k splits of a batch. Scores are un-normalised: weight times impurity, lower is better."""
-
-    event: Int64s  # int64[k], after which each was made, ascending
-    feature: list[int | bytes]
-    kind: Int64s  # int64[k], a `Kind`
-    threshold: Float64s  # float64[k], of numeric features, else 0
-    depth: Int64s  # int64[k], of the node that was split
-    score: Float64s  # float64[k], after the split
-    second: Float64s  # float64[k], of what the split was compared with: the second best, or none
-    impurity: Float64s  # float64[k], of the node before
-    totals: Int64s  # int64[k, c], class weights that the node had seen, in units of 2^-20
-
-
-class Answers(NamedTuple):
-    """What a batch led to."""
-
-    status: Int8s  # int8[n], a `Status` for each event
-    splits: Splits
-    guess: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
-    loss: Float64s  # float64[n], of examples where `evaluate` is set: -log2 of the share given to the true class
-    asked: Int64s  # int64[p], the events that were predictions
-    weights: Float64s  # float64[p, c], the class weights that each was answered with, in examples
 
 
 class Sizes(NamedTuple):
@@ -125,6 +105,8 @@ class TreePool:
     measure_delay : bool
         Count in `Sizes.waited` how late leaves split. As slow as an attempt after every example, and nothing else
         changes. Not for ``exact``, whose leaves are never late.
+    snapshots : Emit
+        When `Answers` has a tree's snapshot; at a change means after every split.
     """
 
     def __init__(
@@ -146,6 +128,7 @@ class TreePool:
         max_depth: int = 1 << 30,
         memory_limit: int | None = None,
         measure_delay: bool = False,
+        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
@@ -190,6 +173,8 @@ class TreePool:
             plain=plain,
             max_trees=max_trees,
             max_depth=max_depth,
+            snapshot_when=int(snapshots.when),
+            snapshot_argument=snapshots.argument,
         )
         indexed = POLICIES[policy].only_binary
         self._most_rows = (
@@ -247,28 +232,35 @@ class TreePool:
             loss=np.zeros(n),
             shares=np.zeros((len(asked), self.rules.classes)),
             weights=np.zeros(self.rules.classes),
-            split=np.zeros(n, np.int8),
-            feature=np.empty((n, 3), np.int64),
-            scores=np.empty((n, 4)),
-            totals=np.empty((n, self.rules.classes), np.int64),
+            leaf=np.zeros(len(asked), np.int64),
+            logs=np.zeros(self.rules.classes, np.int64),
             counts=np.zeros(1, np.int64),
+            told=np.zeros(1, np.int64),
+            scores=np.zeros(3),
         )
         if self.names is not None:
             self._forest = self._forest._replace(names=self.names.arrays)
+        splits: list[Split] = []
+        snapshots: list[tuple[int, int, Tree]] = []
         event, learned, short = 0, False, -1
         while short != grow.DONE:
             event, learned, short = grow.apply(self._forest, self.rules, batch, out, event, learned)
-            if short != grow.DONE:
+            if short == grow.TOLD:
+                if out.told[0] & SPLIT_MADE:
+                    splits.append(self._split(out, event - 1))
+                if out.told[0] & SNAPSHOT_DUE:
+                    index = int(batch.index[event - 1])
+                    snapshots.append((event - 1, int(self._forest.trees[index, EVENTS]), self.tree(index)))
+            elif short != grow.DONE:
                 self._enlarge(short, int(batch.pointer[event + 1] - batch.pointer[event]))
         out.status[refused > 0] = refused[refused > 0]
-        return Answers(out.status, self._splits(out), out.guess, out.loss, asked, out.shares)
+        return Answers(out.status, splits, snapshots, out.guess, out.loss, asked, out.shares, out.leaf)
 
-    def _splits(self, out: Out) -> Splits:
-        event = np.flatnonzero(out.split)
-        feature, kind, depth = out.feature[event].T
-        threshold, score, second, impurity = out.scores[event].T
-        named = [self._feature(number) for number in feature.tolist()]
-        return Splits(event, named, kind, threshold, depth, score, second, impurity, out.totals[event])
+    def _split(self, out: Out, event: int) -> Split:
+        node = int(out.node[event])
+        feature = self._feature(int(self._forest.nodes.links[node, FEATURE]))
+        score, second, impurity = out.scores.tolist()
+        return split_of(self._forest.nodes, node, event, feature, (score, second, impurity))
 
     def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value."""
@@ -278,30 +270,36 @@ class TreePool:
         if not (np.diff(feature) + (np.diff(row) << 33) > 0).all():
             order = np.lexsort((feature, row))
             feature, value = feature[order], value[order]
-        kind = np.full(len(feature), self._default, np.int8)
-        if len(self._declared):
-            at = np.minimum(np.searchsorted(self._declared, feature), len(self._declared) - 1)
-            found = self._declared[at] == feature
-            kind[found] = self._declared_kinds[at[found]]
+        kind = self.kinds_of(feature)
         refused = np.zeros(n, np.int8)
         wrong = ~(np.abs(value) <= LARGEST_VALUE)
         if not self.rules.plain:
-            category = np.where(wrong, 0.0, value)
-            wrong |= (kind == Kind.NOMINAL) & ((category < 0) | (category >= 1 << 32) | (category % 1.0 != 0))
+            wrong |= (kind == Kind.NOMINAL) & ~is_category(np.where(wrong, 0.0, value))
         refused[row[wrong]] = Status.WRONG_VALUE
         refused[row[1:][(np.diff(feature) == 0) & (np.diff(row) == 0)]] = Status.REPEATED_FEATURE
+        refused[(events.op != Op.INSERT) & (events.op != Op.PREDICT)] = 0  # nobody looks at their features
         op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
         batch = Batch(
             index=events.index,
             op=op,
             label=events.label,
             weight=events.weight,
+            time=events.time,
             pointer=events.pointer,
             feature=feature.astype(np.uint32),
             value=value,
             kind=kind,
         )
         return batch, refused
+
+    def kinds_of(self, feature: Int64s | UInt32s) -> Int8s:
+        """Return the `Kind` of each of these features, which are given by their numbers."""
+        kind = np.full(len(feature), self._default, np.int8)
+        if len(self._declared):
+            at = np.minimum(np.searchsorted(self._declared, feature), len(self._declared) - 1)
+            found = self._declared[at] == feature
+            kind[found] = self._declared_kinds[at[found]]
+        return kind
 
     def _reserve(self, trees: int) -> None:
         before = len(self._forest.trees)
@@ -404,6 +402,7 @@ class TreePool:
                 op=np.array([op], np.int8),
                 label=np.array([label], np.int32),
                 weight=np.array([units], np.int64),
+                time=np.zeros(1, np.int64),
                 pointer=np.array([0, len(numbers)], np.int64),
                 feature=numbers,
                 value=np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64),
@@ -457,6 +456,24 @@ class TreePool:
         known = indexes < len(self._forest.trees)
         alive: npt.NDArray[np.bool_] = known & (self._forest.trees[np.where(known, indexes, 0), ALIVE] > 0)
         return alive
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes all trees have."""
+        return int(self._forest.nodes.rows.used[rows.USED])
+
+    @property
+    def slots(self) -> int:
+        """How many features leaves keep counts of, over all leaves."""
+        counted, own = self._features_seen()
+        return len(counted) + len(own)
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest tree, 0 where none has split."""
+        used = int(self._forest.nodes.rows.used[rows.HIGH])
+        alive = self._forest.nodes.rows.cells[:used, rows.KEY] != NONE
+        return int(self._forest.nodes.links[:used, DEPTH][alive].max(initial=0))
 
     @property
     def asleep(self) -> int:

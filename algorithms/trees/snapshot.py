@@ -9,13 +9,14 @@ import numpy as np
 from algorithms.arrays import Float64s, Int64s
 from algorithms.trees import nodes, rows
 from algorithms.trees.kinds import Kind
-from algorithms.trees.nodes import DEPTH, FEATURE, KIND, ROOTS, THRESHOLD, Nodes
+from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, ROOTS, THRESHOLD, Nodes
 from algorithms.trees.rows import COUNT
 
 
 class Tree(NamedTuple):
     """A tree of n nodes; node 0 is the root, an empty tree has none."""
 
+    number: Int64s  # int64[n], which the node keeps for as long as it is there: `Split.node`, `Answers.leaf`
     parent: Int64s  # int64[n], -1: the root
     branch: Int64s  # int64[n], of the parent: 0 absent or at most the threshold, 1 present or above, or a category
     depth: Int64s  # int64[n]
@@ -32,6 +33,7 @@ def snapshot(state: Nodes, tree: int) -> Tree:
     parents = [int(rows.owner_of(state.rows, node)) for node in order]
     inner = [int(feature) >= 0 for feature in state.links[order, FEATURE]]
     return Tree(
+        number=state.links[order, NUMBER],
         parent=np.array([-1 if parent == ROOTS else place[parent] for parent in parents], np.int64),
         branch=np.array(
             [0 if at == 0 else nodes.branch_of(state, node) for at, node in enumerate(order)], np.int64

@@ -16,7 +16,9 @@ ATTEMPTS = 2  # how often all features of a leaf were ranked
 SPLITS = 3
 LEAVES = 4
 WAITED = 5  # where that is measured: examples that leaves saw after they could have split
-TREE_COLUMNS = 6
+MADE = 6  # nodes ever made
+PERIOD = 7  # the period of event time that the last example was in, plus 1; 0: none yet
+TREE_COLUMNS = 8
 
 
 class Forest(NamedTuple):
@@ -47,6 +49,8 @@ class Rules(NamedTuple):
     plain: bool  # all features are binary
     max_trees: int
     max_depth: int
+    snapshot_when: int  # a `When`
+    snapshot_argument: int
 
 
 class Batch(NamedTuple):
@@ -56,6 +60,7 @@ class Batch(NamedTuple):
     op: Int8s  # int8[n], an `Op`; negative: skip
     label: Int32s  # int32[n], the number of the class
     weight: Int64s  # int64[n], in units of 2^-20, >= 0
+    time: Int64s  # int64[n], event time, ms
     pointer: Int64s  # int64[n + 1]
     feature: UInt32s  # uint32[ones], ascending in an example, no repeats
     value: Float64s  # float64[ones], finite; 0 means absent
@@ -70,12 +75,12 @@ class Out(NamedTuple):
     guess: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
+    leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
     weights: Float64s  # float64[c], scratch
-    split: Int8s  # int8[n], 1 where a leaf was split; then also:
-    feature: Int64s  # int64[n, 3]: feature, kind, depth
-    scores: Float64s  # float64[n, 4]: threshold, score, second, impurity of the leaf
-    totals: Int64s  # int64[n, c], class weights that the leaf had seen
+    logs: Int64s  # int64[c], scratch
     counts: Int64s  # int64[1], predictions so far
+    told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE | SNAPSHOT_DUE
+    scores: Float64s  # float64[3], of the split: score, second, impurity of the node before
 
 
 class Choice(NamedTuple):
@@ -86,6 +91,9 @@ class Choice(NamedTuple):
     second: float  # of the second best, the leaf left whole among them
     threshold: float  # of a numeric feature
 
+
+# Bits of `Out.told`.
+SPLIT_MADE, SNAPSHOT_DUE = 1, 2
 
 SHORT = -2  # the policy's storage must grow first
 LATER = -3  # the policy sees without a ranking that no split is due

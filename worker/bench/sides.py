@@ -13,11 +13,12 @@ import numpy as np
 
 from algorithms import slots
 from algorithms.arrays import Int32s, Int64s, int64
+from algorithms.cadence import Emit, When
 from algorithms.criteria import CRITERIA, UNIT
 from algorithms.finders import FINDERS
 from algorithms.jit import jit
 from algorithms.slots import C0, N0, NONE, Slots
-from algorithms.splits import Batch, Emit, Op, SplitPool, When
+from algorithms.splits import Batch, Op, SplitPool
 from worker.bench.cases import Case, Progress
 from worker.bench.streams import sparse
 from worker.bench.updates import Workload, workload

@@ -151,7 +151,7 @@ def _run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float
         seconds += time.perf_counter() - start
         if kept is not None:
             kept.add(batch.label, answers.guess, batch.weight, answers.loss)
-    return seconds, kept.total() if kept is not None else None
+    return seconds, kept.total().measures() if kept is not None else None
 
 
 def _batches(table: Table) -> list[Events]:
@@ -165,6 +165,7 @@ def _batches(table: Table) -> list[Events]:
                 op=np.full(len(label), Op.INSERT, np.int8),
                 label=label,
                 weight=np.full(len(label), UNIT, np.int64),
+                time=np.zeros(len(label), np.int64),
                 pointer=pointer - pointer[0],
                 feature=table.feature[pointer[0] : pointer[-1]],
                 value=table.value[pointer[0] : pointer[-1]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,17 @@ from worker.checkpoint.shadow import PAGE_BYTES
 from worker.log.port import Log, LogError, TopicPartition
 
 _BATCH = 1_000  # records at a time, at most 64 MB
+_STEP_PAGES = 64  # put in their places at a time: 4 MB, some ms in which live partitions wait
+
+
+class _Value(NamedTuple):
+    """A record's value."""
+
+    data: bytes
+    digest: bytes
+
+
+Values: TypeAlias = dict[bytes, _Value]  # by the record's key
 
 
 class Saved(NamedTuple):
@@ -71,13 +82,13 @@ def read_checkpoint(
     LogError
         Where a transaction stays open, a page is missing or damaged, or a newer version wrote the checkpoint.
     """
-    values: dict[bytes, bytes] = {}
+    values: Values = {}
     yield from _read_all(log, target, values, clock, patience)
-    return _newest(target, values)
+    return (yield from _newest(target, values))
 
 
 def _read_all(
-    log: Log, target: TopicPartition, values: dict[bytes, bytes], clock: Callable[[], float], patience: float
+    log: Log, target: TopicPartition, values: Values, clock: Callable[[], float], patience: float
 ) -> Generator[int, None, None]:
     """Read to the high watermark, not just to what is committed now: an open transaction may hold the newest."""
     low, high = log.watermarks(target)
@@ -96,34 +107,37 @@ def _read_all(
                     if value is None:
                         values.pop(key, None)
                     else:
-                        values[key] = value
+                        values[key] = _Value(value, digest(value))  # while the client fetches more
             if clock() - progress_at > patience:
                 raise LogError(
-                    f"{_name(target)}: expected to read up to offset {high}, but nothing came behind {position} "
+                    f"{target}: expected to read up to offset {high}, but nothing came behind {position} "
                     f"for {patience:.0f} s: a transaction is open there, perhaps of a worker that just ended; "
                     "start again once it is over (transaction.timeout.ms), or end it with kafka-transactions.sh"
                 )
             yield max(0, high - position)
 
 
-def _newest(target: TopicPartition, values: dict[bytes, bytes]) -> Saved | None:
+def _newest(target: TopicPartition, values: Values) -> Generator[int, None, Saved | None]:
     named = {key: unpack_key(key) for key in values}
-    found = [(name, unpack_checkpoint(values[key])) for key, name in named.items() if name.kind == "checkpoint"]
+    found = [
+        (name, unpack_checkpoint(values[key].data)) for key, name in named.items() if name.kind == "checkpoint"
+    ]
     if not found:
         return None
     name, record = max(found, key=lambda each: (each[1].offset, each[1].generation))
     if record.schema > SCHEMA:
         raise LogError(
-            f"{_name(target)}: expected a checkpoint of schema {SCHEMA} or older, found {record.schema}, made by "
+            f"{target}: expected a checkpoint of schema {SCHEMA} or older, found {record.schema}, made by "
             f"Anabranch {record.version}; run that version, or a newer one"
         )
     assembly = _Assembly(target, values, name.lineage)
     manifests = {entry.model: assembly.manifest(record.generation, *entry) for entry in record.manifests}
     manifest_keys = list(assembly.used)
-    models = {
-        model: {entry.name: assembly.array(model, entry) for entry in manifest.arrays}
-        for model, manifest in manifests.items()
-    }
+    models: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    for model, manifest in manifests.items():
+        models[model] = {}
+        for entry in manifest.arrays:
+            models[model][entry.name] = yield from assembly.array(model, entry)
     keys = [*assembly.used, Key("checkpoint", name.lineage).pack()]
     needed = set(keys)
     return Saved(
@@ -141,7 +155,7 @@ def _newest(target: TopicPartition, values: dict[bytes, bytes]) -> Saved | None:
 class _Assembly:
     """Puts arrays together from their records, each of which must be there and undamaged."""
 
-    def __init__(self, target: TopicPartition, values: dict[bytes, bytes], lineage: bytes) -> None:
+    def __init__(self, target: TopicPartition, values: Values, lineage: bytes) -> None:
         self._target = target
         self._values = values
         self._lineage = lineage
@@ -149,25 +163,28 @@ class _Assembly:
 
     def manifest(self, generation: int, model: str, pieces: int, expected: bytes) -> Manifest:
         packed = b"".join(
-            self._value(Key("manifest", self._lineage, generation, model, "", number)) for number in range(pieces)
+            self._value(Key("manifest", self._lineage, generation, model, "", number)).data
+            for number in range(pieces)
         )
         if digest(packed) != expected:
             raise self._damaged(f"the manifest of model {model!r}")
         return unpack_manifest(packed)
 
-    def array(self, model: str, entry: ArrayEntry) -> npt.NDArray[Any]:
+    def array(self, model: str, entry: ArrayEntry) -> Generator[int, None, npt.NDArray[Any]]:
         array = np.zeros(entry.shape, np.dtype(entry.dtype))
         flat = array.reshape(-1).view(np.uint8)
         for number, generation in enumerate(np.frombuffer(entry.generations, "<i8").tolist()):
             if generation == 0:
                 continue
-            data = self._value(Key("page", self._lineage, generation, model, entry.name, number))
-            if digest(data) != entry.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]:
+            if number % _STEP_PAGES == _STEP_PAGES - 1:
+                yield 0
+            data, found = self._value(Key("page", self._lineage, generation, model, entry.name, number))
+            if found != entry.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]:
                 raise self._damaged(f"page {number} of {entry.name!r} of model {model!r}")
             flat[number * PAGE_BYTES : number * PAGE_BYTES + len(data)] = np.frombuffer(data, np.uint8)
         return array
 
-    def _value(self, key: Key) -> bytes:
+    def _value(self, key: Key) -> _Value:
         packed = key.pack()
         self.used.append(packed)
         try:
@@ -178,11 +195,7 @@ class _Assembly:
 
     def _damaged(self, what: str) -> LogError:
         return LogError(
-            f"{_name(self._target)}: {what} is missing or not what was written; bring the state topic back as it "
+            f"{self._target}: {what} is missing or not what was written; bring the state topic back as it "
             "was; or delete it and create it anew (anabranch topics create), and the models are rebuilt from the "
             "input as far as that is kept"
         )
-
-
-def _name(target: TopicPartition) -> str:
-    return f"{target.topic}/{target.partition}"

@@ -112,13 +112,13 @@ class Checkpointer:
         else:
             self._obsolete += saved.keys
 
-    def proceed(self, models: Models, offset: int, records: int) -> bool:
+    def proceed(self, models: Callable[[], Models], offset: int, records: int) -> bool:
         """Do the next bit of work between two transactions; return whether the models were copied just now.
 
         Parameters
         ----------
-        models : mapping
-            The partition's state, all of which is committed.
+        models : callable
+            Returns the partition's state, all of which is committed; asked where something is due.
         offset : int
             The committed offset.
         records : int
@@ -128,12 +128,12 @@ class Checkpointer:
         is_due = now >= self._due_at or records >= self._due_records
         if self.stage is Stage.WAITING and is_due and offset != self.offset:
             self.stage = Stage.RESERVING
-            self._reserving = self._shadow.reserve(models)
+            self._reserving = self._shadow.reserve(models())
         if self.stage is Stage.RESERVING:
             self._reserve_until(now + _RESERVE_SECONDS)
         if self.stage is not Stage.READY:
             return False
-        self.take(models, offset)
+        self.take(models(), offset)
         self._due_records = records + self._settings.records
         return True
 

@@ -4,6 +4,8 @@ from worker.codec.bounds import Bounds
 from worker.codec.columns import RecordFault, decode_batch
 from worker.codec.encode import (
     DeadLetter,
+    Evaluation,
+    Measures,
     Output,
     Prediction,
     Source,
@@ -16,11 +18,14 @@ from worker.codec.encode import (
 )
 from worker.codec.events import Events
 from worker.codec.reasons import Reason
+from worker.codec.tree_parts import cut, joined
 
 __all__ = [
     "Bounds",
     "DeadLetter",
+    "Evaluation",
     "Events",
+    "Measures",
     "Output",
     "Prediction",
     "Reason",
@@ -28,9 +33,11 @@ __all__ = [
     "Source",
     "Split",
     "Tree",
+    "cut",
     "dead_letter",
     "decode_batch",
     "decode_output",
     "encode",
+    "joined",
     "to_record",
 ]

@@ -1,7 +1,8 @@
 """Results to record bytes: the formats of the output topic. They are a contract: add fields, never rename.
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
-is a map of its own. The headers are `type` (split, tree, prediction or dead-letter) and `out_id`.
+is a map of its own. The headers are `type` (split, tree, prediction, evaluation or
+dead-letter) and `out_id`.
 All numbers must be Python's own, so that one result has one encoding.
 """
 
@@ -18,6 +19,7 @@ from worker.codec.reasons import Reason
 from worker.log.port import Headers, OutRecord
 
 Feature: TypeAlias = int | str
+Kind: TypeAlias = str  # of a feature: binary, nominal or numeric
 Class: TypeAlias = int | str
 
 
@@ -42,18 +44,21 @@ class Source(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The split that a model holds best.
+    """The split that a model holds best, or that a node of a tree has made.
 
     Parameters
     ----------
     model
         Name of the model in the settings; the record's key tells which instance.
     node
-        Number of the tree's node, 0 for a model that is one split.
+        Number of the tree's node, 0 for a model that is one split. It stays the same for as long as the node is
+        there, in snapshots too, and no other node of the tree gets it.
     feature
         Id or name of the feature, None where no feature splits.
+    kind
+        What the feature's values are, None where no feature splits.
     threshold
-        None for a binary feature (absent / present); kept for numeric ones.
+        Of a numeric feature, else None.
     criterion
         Name of the criterion, such as "gini" or "entropy".
     score
@@ -64,8 +69,11 @@ class Split(NamedTuple):
         The second best feature and its gain, None where there is none.
     n
         Weight of the examples at the node.
+    branches
+        0 and 1: absent and present, at most the threshold and above. Of a nominal feature the categories, 0 being
+        absent.
     counts
-        Two rows, [absent, present]; each the weight of every class, in the order of `classes`.
+        A row for each branch: the weight of every class, in the order of `classes`.
     classes
         The class labels.
     source
@@ -75,6 +83,7 @@ class Split(NamedTuple):
     model: str
     node: int
     feature: Feature | None
+    kind: Kind | None
     threshold: float | None
     criterion: str
     score: float
@@ -82,13 +91,16 @@ class Split(NamedTuple):
     runner_up: Feature | None
     runner_up_gain: float | None
     n: float
+    branches: Sequence[int]
     counts: Sequence[Sequence[float]]
     classes: Sequence[Class]
     source: Source
 
 
 class Tree(NamedTuple):
-    """A whole tree. Nodes are columns of equal length; node 0 is the root.
+    """A tree, or a part of one that is too large for a record (tree_parts.py). Nodes are columns of equal length.
+
+    A node comes before its children, these in the order of their branches. A tree that has seen nothing has none.
 
     Parameters
     ----------
@@ -96,10 +108,20 @@ class Tree(NamedTuple):
         Name of the model in the settings.
     version
         Rises with every change: how many inserts and deletes the model had applied.
+    chunk, chunks
+        Which part of how many, from 0.
+    node
+        The number of each node, see `Split.node`; the root is 0.
+    parent
+        The number of the node above, -1 of the root.
+    branch
+        Which of the parent's branches leads here, see `Split.branches`; 0 of the root.
     feature
         What each node tests: an id, or (where `names` is given) an index into it; None at a leaf.
-    absent, present
-        The node that examples without and with the feature go to; -1 at a leaf.
+    kind
+        What that feature's values are; None at a leaf.
+    threshold
+        Of a numeric feature, else None.
     counts
         One row a node: the weight of every class, in the order of `classes`.
     classes
@@ -114,9 +136,14 @@ class Tree(NamedTuple):
 
     model: str
     version: int
+    chunk: int
+    chunks: int
+    node: Sequence[int]
+    parent: Sequence[int]
+    branch: Sequence[int]
     feature: Sequence[int | None]
-    absent: Sequence[int]
-    present: Sequence[int]
+    kind: Sequence[Kind | None]
+    threshold: Sequence[float | None]
     counts: Sequence[Sequence[float]]
     classes: Sequence[Class]
     names: Sequence[str] | None
@@ -151,6 +178,63 @@ class Prediction(NamedTuple):
     weights: Sequence[float]
     leaf: int
     known: bool
+    source: Source
+
+
+class Measures(NamedTuple):
+    """How good predictions were, weighted; None where there were none to judge by.
+
+    Parameters
+    ----------
+    weight
+        Of the examples judged.
+    accuracy
+        Share that was predicted rightly.
+    kappa
+        Cohen's: agreement beyond chance, over the most that could be.
+    f1
+        Of each class, in the order of the model's classes.
+    macro_f1
+        Mean of `f1` over the classes that occurred or were predicted.
+    log_loss
+        Mean of -ln of the share of weight that the true class was given.
+    """
+
+    weight: float
+    accuracy: float | None
+    kappa: float | None
+    f1: Sequence[float]
+    macro_f1: float | None
+    log_loss: float | None
+
+
+class Evaluation(NamedTuple):
+    """How good a model name is in a partition, over all its keys: every example is predicted, then learned.
+
+    The record has no key.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    examples
+        How many were judged so far.
+    total, recent
+        Over all of them, and over the last `window`.
+    window
+        How many examples `recent` covers at most.
+    classes
+        The class labels.
+    source
+        The last example.
+    """
+
+    model: str
+    examples: int
+    total: Measures
+    recent: Measures
+    window: int
+    classes: Sequence[Class]
     source: Source
 
 
@@ -192,7 +276,7 @@ class DeadLetter(NamedTuple):
     sha256: bytes | None
 
 
-Output: TypeAlias = Split | Tree | Prediction | DeadLetter
+Output: TypeAlias = Split | Tree | Prediction | Evaluation | DeadLetter
 
 LISTED_ROWS = 100  # of a dead letter; with dead_letter_bytes of value it stays below the usual 1 MiB of a broker
 
@@ -200,6 +284,7 @@ _TYPES: dict[type[Output], str] = {
     Split: "split",
     Tree: "tree",
     Prediction: "prediction",
+    Evaluation: "evaluation",
     DeadLetter: "dead-letter",
 }
 _CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}
@@ -267,6 +352,9 @@ def encode(output: Output) -> bytes:
     """Return the value of a result's record."""
     fields = output._asdict()
     fields["source"] = output.source._asdict()
+    if isinstance(output, Evaluation):
+        fields["total"] = output.total._asdict()
+        fields["recent"] = output.recent._asdict()
     packed: bytes = msgpack.packb(fields)
     return packed
 
@@ -300,6 +388,9 @@ def decode_output(value: bytes, headers: Headers) -> Output:
         fields: dict[str, Any] = msgpack.unpackb(value)
         known = {field: fields[field] for field in kind._fields}
         known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
+        if kind is Evaluation:
+            for field in ("total", "recent"):
+                known[field] = Measures(**{name: known[field][name] for name in Measures._fields})
         if kind is DeadLetter:
             known["reason"] = Reason(known["reason"])
             known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]

@@ -39,6 +39,8 @@ class Reason(StrEnum):
     # The event against the model
     WRONG_FEATURE_SPACE = "wrong-feature-space"  # names sent to a model of ids, or ids to one of names
     NOT_BINARY = "not-binary"  # a value other than 0 or 1 for a binary feature
+    NOT_A_CATEGORY = "not-a-category"  # a value of a nominal feature that is no whole number below 2^32
+    CANNOT_FORGET = "cannot-forget"  # a delete sent to a tree that only grows
     UNKNOWN_CLASS = "unknown-class"  # a label that is not among the model's classes
     DUPLICATE_ID = "duplicate-id"
     ABSENT_ID = "absent-id"  # a delete of an id that is not live

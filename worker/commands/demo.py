@@ -13,10 +13,11 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from worker import demo as events
 from worker import logs
-from worker.codec import DeadLetter, Output, Prediction, Split, Tree, decode_output
+from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, decode_output
 from worker.commands.common import clear_errors, in_transactions_of, until_signalled, worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.transaction import Transaction
@@ -68,13 +69,15 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 outputs.extend(new)
                 for split in new:
                     if isinstance(split, Split):
-                        bar.console.print(split_line(split), no_wrap=True, overflow="ellipsis")
+                        line = Text(f"{split.model}  ", "cyan").append_text(split_line(split))
+                        bar.console.print(line, no_wrap=True, overflow="ellipsis")
                 bar.advance(task, transaction.records)
 
             with worker_on(log, settings, committed) as (worker, url):
                 bar.console.print(f"{total} events in [bold]{path}[/]; metrics on [bold]{url}[/]")
                 bar.console.print(
-                    "The split after each event that changes it (kernels not compiled yet take a minute):"
+                    "The split after each event that changes it; tree: a node that splits, for good (kernels not "
+                    "compiled yet take a minute):"
                 )
                 started = time.perf_counter()
                 worker.run(stop, until_end=True)
@@ -88,20 +91,31 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
 
 
 def _report(console: Console, outputs: list[Output], total: int, seconds: float) -> None:
-    console.print(f"\n{total} events in {seconds:.1f} s. Best split at the end, by model:\n")
+    console.print(f"\n{total} events in {seconds:.1f} s. At the end, by model:\n")
     latest = {output.model: output for output in outputs if isinstance(output, Tree)}
-    for model, tree in sorted(latest.items()):
-        console.print(f"[bold]{model}[/] after {tree.version} events")
+    for model, tree in sorted(latest.items(), reverse=True):
+        console.print(f"[bold]{model}[/], the last snapshot, after {tree.version} events")
         console.print(draw(tree))
+        console.print()
+    for judged in [output for output in outputs if isinstance(output, Evaluation)][-1:]:
+        console.print(
+            f"[bold]{judged.model}[/] guessed every message before it learned it: {judged.recent.accuracy:.1%} "
+            f"right of the last {judged.window:,}, {judged.total.accuracy:.1%} of all"
+        )
     for answer in outputs:
         if isinstance(answer, Prediction):
-            ham, spam = answer.weights
-            console.print(f"\nasked {answer.id!r}: [bold]{answer.label}[/] (ham {ham:,.0f}, spam {spam:,.0f})")
+            shares = " and ".join(
+                f"{label} {weight / max(sum(answer.weights), 1e-9):.0%}"
+                for label, weight in zip(events.CLASSES, answer.weights, strict=True)
+            )
+            console.print(f"asked {answer.id!r}: [bold]{answer.model}[/] says [bold]{answer.label}[/] ({shares})")
     console.print("\nrefused, and kept in the dead-letter topic:")
-    letters = Table("where", "why", box=box.SIMPLE)
+    letters = Table("where", "refused by", "why", box=box.SIMPLE)
     for letter in outputs:
         if isinstance(letter, DeadLetter):
             letters.add_row(
-                f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}", letter.detail
+                f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}",
+                letter.model or "the codec",
+                letter.detail,
             )
     console.print(letters)

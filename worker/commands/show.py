@@ -16,13 +16,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from worker import logs
-from worker.codec import DeadLetter, Output, Prediction, Split, Tree
+from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, joined
 from worker.commands.common import clear_errors, fail, open_log, read_settings
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log
 from worker.views.output_text import (
     dead_letter_text,
+    evaluations_table,
     event_line,
     output_line,
     predictions_table,
@@ -49,11 +50,12 @@ class _Shown(NamedTuple):
 class _Summary(NamedTuple):
     """What is told of a topic."""
 
-    latest: dict[tuple[str, str, bytes | None], Record]  # by type, model and key, in the order of the last changes
+    # By type, model and key (or partition), in the order of the last changes; a tree may come in parts.
+    latest: dict[tuple[str, str, bytes | int | None], list[Record]]
     others: dict[str, deque[Record]]  # the last ones, by type
 
 
-@click.command(short_help="Show what a log holds: splits, trees, predictions, dead letters.")
+@click.command(short_help="Show what a log holds: splits, trees, predictions, evaluations, dead letters.")
 @click.argument("log", metavar="LOG|SETTINGS", type=click.Path(path_type=Path))
 @click.option("--topic", help="Show the records of this topic; without one, an overview of all topics.")
 @click.option("--key", help="Only records of this key.")
@@ -175,13 +177,15 @@ def _show_some(console: Console, topic: str, records: Iterable[Record], last: in
 
 
 def _summary(records: Iterable[Record], last: int) -> _Summary:
-    """Return the latest split and tree of each key, and the last of everything else."""
+    """Return the latest split and tree of each key, evaluation of each partition, and the last of all else."""
     summary = _Summary({}, {})
     for record in records:
-        if record.type in ("split", "tree"):
-            identity = (record.type, record.model, record.key)
-            summary.latest.pop(identity, None)
-            summary.latest[identity] = record
+        if record.type in ("split", "tree", "evaluation"):
+            place = record.source.partition if record.type == "evaluation" else record.key
+            identity = (record.type, record.model, place)
+            before = summary.latest.pop(identity, [])
+            follows = record.type == "tree" and before and before[-1].event == record.event
+            summary.latest[identity] = [*before, record] if follows else [record]
         else:
             summary.others.setdefault(record.type, deque(maxlen=last)).append(record)
     return summary
@@ -194,8 +198,8 @@ def _show_summary(console: Console, topic: str, summary: _Summary, last: int) ->
         return
     models = sorted({(kind, model) for kind, model, _ in latest})
     for kind, model in models:
-        found = [record for identity, record in latest.items() if identity[:2] == (kind, model)]
-        _show_latest(console, model, [(record.key, result_of(record)) for record in found[-last:]])
+        found = [parts for identity, parts in latest.items() if identity[:2] == (kind, model)]
+        _show_latest(console, model, [(parts[0].key, _whole(parts)) for parts in found[-last:]])
         if len(found) > last:
             console.print(f"... and {len(found) - last:,} more keys (--last N shows more)\n", style="dim")
     for kind, kept in others.items():
@@ -205,10 +209,20 @@ def _show_summary(console: Console, topic: str, summary: _Summary, last: int) ->
             _show_lines(console, kept, as_json=False)
 
 
+def _whole(parts: list[Record]) -> Output:
+    """Return the result that one record holds, or several with parts of a tree."""
+    results = [result_of(record) for record in parts]
+    trees = [result for result in results if isinstance(result, Tree)]
+    return joined(trees) if trees else results[0]
+
+
 def _show_latest(console: Console, model: str, found: list[tuple[bytes | None, Output]]) -> None:
     splits = [(key, output) for key, output in found if isinstance(output, Split)]
     if splits:
         console.print(splits_table(model, splits))
+    evaluations = [output for _, output in found if isinstance(output, Evaluation)]
+    if evaluations:
+        console.print(evaluations_table(evaluations))
     for key, output in found:
         if isinstance(output, Tree):
             console.print(tree_heading(key, output))

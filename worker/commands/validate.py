@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from worker.commands.common import read_settings, settings_argument
-from worker.settings import fingerprint
+from worker.settings import SplitSettings, TreeSettings, fingerprint
+
+
+def _words(model: SplitSettings | TreeSettings) -> str:
+    """Return how a model learns."""
+    if isinstance(model, TreeSettings):
+        return f"{model.policy}, {model.criterion}, {len(model.classes)} classes"
+    window = f", last {model.window} examples" if model.window else ""
+    return f"{model.finder}, {model.criterion}{window}"
 
 
 @click.command()
@@ -18,9 +26,8 @@ def validate(settings_file: Path) -> None:
     click.echo(f"{settings_file}: good")
     for name, model in settings.models.items():
         route = settings.routes[model.input]
-        window = f", last {model.window} examples" if model.window else ""
         click.echo(
-            f"  {name}: {model.kind} ({model.finder}, {model.criterion}{window}) "
+            f"  {name}: {model.kind} ({_words(model)}) "
             f"{model.input} -> {route.output}, refused events -> {route.dead_letters}"
         )
     click.echo(f"  results depend on settings {fingerprint(settings)[:12]}")

@@ -37,7 +37,16 @@ class Record(NamedTuple):
     @property
     def model(self) -> str:
         """The model that it is of; empty where it is of none."""
-        return (dict(self.headers).get("out_id") or b"").decode("utf-8", "replace").partition(":")[0]
+        return self._out_id.partition(":")[0]
+
+    @property
+    def event(self) -> str:
+        """Model, partition, offset and row that it follows from; empty for an input event."""
+        return self._out_id.rpartition(":")[0]
+
+    @property
+    def _out_id(self) -> str:
+        return (dict(self.headers).get("out_id") or b"").decode("utf-8", "replace")
 
 
 class Filter(NamedTuple):

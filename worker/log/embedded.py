@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from worker.log.embedded_reader import EmbeddedReader, Files, name
+from worker.log.embedded_reader import EmbeddedReader, Files
 from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
 from worker.log.rows import OFFSET_BITS, pack_rows
 from worker.log.storage import LogFile, Partition
@@ -159,7 +159,7 @@ class EmbeddedLog:
         Raises `LogError` where it is not owned, or the offset lies outside its watermarks.
         """
         if source not in (self._owned or ()):
-            raise LogError(f"{source.topic}/{source.partition} was to be read, but is not owned; join its topic")
+            raise LogError(f"{source} was to be read, but is not owned; join its topic")
         self._started.seek(source, offset)
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
@@ -200,12 +200,12 @@ class EmbeddedLog:
 
     def _check_owned(self, source: TopicPartition) -> None:
         if self._owned is not None and source not in self._owned:
-            raise OwnershipLost(f"{name(source)} was to be committed, but is not owned; join its topic")
+            raise OwnershipLost(f"{source} was to be committed, but is not owned; join its topic")
         expected, found = self._committed.get(source), self._stored(source)[0]
         if source in self._committed and expected != found:
             self._replaced = True
             raise OwnershipLost(
-                f"{name(source)}: expected the committed offset of group {self._group!r} to be {expected}, as "
+                f"{source}: expected the committed offset of group {self._group!r} to be {expected}, as "
                 f"this worker left it, found {found}: another worker of the group is running; stop one of them"
             )
 
@@ -227,7 +227,7 @@ class EmbeddedLog:
             offsets = [*records.offsets.tolist(), records.next_offset]
             if offsets[0] < partition.high or records.next_offset >> OFFSET_BITS:
                 raise LogError(
-                    f"offsets {offsets[0]} to {records.next_offset} of {name(partition.source)} "
+                    f"offsets {offsets[0]} to {records.next_offset} of {partition.source} "
                     f"were to be recorded; expected none below {partition.high}, where the recording ends, "
                     f"and none above 2^{OFFSET_BITS}; record into a new file"
                 )
@@ -250,8 +250,7 @@ class EmbeddedLog:
             partition = self._find_own(source)
             if low > partition.high:
                 raise LogError(
-                    f"{name(source)} was to be cut below offset {low}; "
-                    f"expected at most {partition.high}, where it ends"
+                    f"{source} was to be cut below offset {low}; expected at most {partition.high}, where it ends"
                 )
             self._own.forget(partition, low)
 

@@ -119,15 +119,10 @@ class EmbeddedReader:
         self._positions = {}
 
 
-def name(source: TopicPartition) -> str:
-    """Return what messages call a partition."""
-    return f"{source.topic}/{source.partition}"
-
-
 def _check_position(partition: Partition, position: int) -> None:
     if not partition.low <= position <= partition.high:
         raise LogError(
-            f"{name(partition.source)} was to be read from offset {position}; expected one between its low "
+            f"{partition.source} was to be read from offset {position}; expected one between its low "
             f"watermark {partition.low} (older records are gone) and its high watermark {partition.high}; "
             "start from one of these"
         )

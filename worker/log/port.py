@@ -25,6 +25,9 @@ class TopicPartition(NamedTuple):
     topic: str
     partition: int
 
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}"
+
 
 class Watermarks(NamedTuple):
     """The offsets that bound a partition: `low` is the first one kept, `high` the next to be written."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.models.split import SplitModel
+from worker.models.tree import TreeModel
 
 KINDS: dict[str, Callable[..., Model]] = {
     "split": SplitModel,
+    "tree": TreeModel,
 }
 
 

@@ -20,6 +20,7 @@ class Result(NamedTuple):
     row: int
     seq: int  # number among the results of this model for the same event
     output: Output
+    keyed: bool = True  # whether the record has the event's key
 
 
 class Refusal(NamedTuple):
@@ -37,9 +38,12 @@ class Outcome(NamedTuple):
     results: Sequence[Result]  # ascending by (record, row, seq)
     refusals: Sequence[Refusal]  # ascending by (record, row)
     applied: Mapping[str, int]  # events applied, by operation
-    changes: int  # how often a best split became another
-    ignored: int  # inserts of live ids that the settings say to ignore
-    already_dropped: int  # deletes of examples that the window had dropped before
+    changes: int  # how often a best split became another, or a node of a tree split
+    ignored: int = 0  # inserts of live ids that the settings say to ignore
+    already_dropped: int = 0  # deletes of examples that the window had dropped before
+    deletes_ignored: int = 0  # deletes sent to a tree, where the settings say to ignore them
+    judged: int = 0  # examples that were predicted before they were learned
+    right: int = 0  # of these, predicted rightly
 
 
 class Model(Protocol):

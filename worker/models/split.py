@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-import msgpack
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.criteria import UNIT
 from algorithms.names import Interner, Names
-from algorithms.splits import SPLIT_DUE, TREE_DUE, Batch, Decisions, Emit, OnDuplicate, Op, SplitPool, Status, When
+from algorithms.splits import SPLIT_DUE, TREE_DUE, Batch, Decisions, OnDuplicate, Op, SplitPool, Status
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
-from worker.codec.events import IDS, INT_LABEL, NAMES, NO_FEATURES, NO_ID, TEXT_LABEL, Int8s, UInt32s
+from worker.codec.events import NO_ID, Int8s
 from worker.log.port import Records
+from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
 from worker.models.port import Outcome, Refusal, Result
-from worker.settings import Cadence, SplitSettings
+from worker.settings import SplitSettings
 from worker.status import ModelStatus
 
-_WHEN = {"never": When.NEVER, "change": When.CHANGE, "every": When.EVERY, "every_ms": When.EVERY_MS}
 _SPLIT_SEQ, _TREE_SEQ = 0, 1
 _NONE = -1  # a feature that is none
 
@@ -82,6 +82,7 @@ class SplitModel:
     def __init__(self, name: str, settings: SplitSettings, bounds: Bounds) -> None:
         self.name = name
         self._settings = settings
+        self._intake = Intake(settings.classes, settings.features)
         self._keys = Interner()
         self._pool = SplitPool(
             finder=settings.finder,
@@ -91,8 +92,8 @@ class SplitModel:
             verify_deletes=settings.verify_deletes,
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
             names=settings.features == "names",
-            splits=_emit(settings.emit.splits),
-            trees=_emit(settings.emit.snapshots),
+            splits=settings.emit.splits.due,
+            trees=settings.emit.snapshots.due,
             max_indexes=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
@@ -101,20 +102,23 @@ class SplitModel:
 
     def apply(self, records: Records, events: Events) -> Outcome:
         """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
-        label = self._classes_of(events)
-        op, refusals = self._judge(events, label)
+        label = self._intake.labels(events)
+        by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
+        bare = (events.op == Op.DROP) | by_id
+        complain = partial(self._value_detail, events)
+        op, refusals = self._intake.judge(events, label, bare, events.value != 1.0, complain)
         keys = self._keys.intern_all(key or b"" for key in records.keys)
         batch = Batch(
             index=np.array(keys, np.int32)[events.record],
             op=op,
-            label=label,
+            label=label.astype(np.int8),
             weight=events.weight,
             time=events.time,
             named=(events.id_kind != NO_ID).astype(np.int8),
             id_high=(events.id_high >> np.uint64(3)).astype(np.int64),
             id_low=(events.id_low >> np.uint64(3)).astype(np.int64),
             pointer=events.pointer,
-            feature=self._numbers_of(events),
+            feature=self._intake.numbers(events, self._pool.names),
         )
         decisions = self._pool.apply(batch)
         outcome = Outcome(
@@ -131,76 +135,9 @@ class SplitModel:
         self._keys.keep(routed, self._pool.are_alive(routed))
         return outcome
 
-    def _classes_of(self, events: Events) -> Int8s:
-        """Return each event's class, 0 or 1; -1 where its label is none of the model's classes."""
-        label = np.full(len(events.op), -1, np.int8)
-        for number, name in enumerate(self._settings.classes):
-            if isinstance(name, int):
-                label[(events.label_kind == INT_LABEL) & (events.label == name)] = number
-                continue
-            text = np.frombuffer(name.encode(), np.uint8)
-            same_size = np.flatnonzero((events.label_kind == TEXT_LABEL) & (events.label_size == len(text)))
-            spelled = events.buffer[events.label[same_size, np.newaxis] + np.arange(len(text))]
-            label[same_size[(spelled == text).all(axis=1)]] = number
-        return label
-
-    def _judge(self, events: Events, label: Int8s) -> tuple[Int8s, list[Refusal]]:
-        """Return what the kernel shall do with each event (-1: nothing), and what the settings refuse."""
-        by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
-        takes = (events.op != Op.DROP) & ~by_id
-        alien = takes & (events.space != NO_FEATURES) & (events.space != self._space)
-        unknown = takes & (events.op != Op.PREDICT) & (label < 0)
-        graded = np.zeros(len(events.op), np.bool_)
-        if (odd := np.flatnonzero(events.value != 1.0)).size:
-            graded[np.searchsorted(events.pointer, odd, side="right") - 1] = True
-            graded &= takes
-        op = np.where(alien | unknown | graded, np.int8(-1), events.op)
-        if not (op < 0).any():
-            return op, []
-        refusals = []
-        for event in np.flatnonzero(op < 0).tolist():
-            if alien[event]:
-                reason, detail = Reason.WRONG_FEATURE_SPACE, self._space_detail()
-            elif unknown[event]:
-                reason, detail = Reason.UNKNOWN_CLASS, self._class_detail(events, event)
-            else:
-                reason, detail = Reason.NOT_BINARY, self._value_detail(events, event)
-            refusals.append(Refusal(int(events.record[event]), int(events.row[event]), reason, detail))
-        return op, refusals
-
-    @property
-    def _space(self) -> int:
-        return IDS if self._settings.features == "ids" else NAMES
-
-    def _space_detail(self) -> str:
-        wanted, came = ("ids", "names") if self._space == IDS else ("names", "ids")
-        return f"expected features as {wanted}, got {came}; send {wanted} or set features: {came}"
-
-    def _class_detail(self, events: Events, event: int) -> str:
-        kind, start = events.label_kind[event], int(events.label[event])
-        if kind == TEXT_LABEL:
-            text = events.buffer[start : start + int(events.label_size[event])].tobytes()
-            came = repr(text.decode()[:60])
-        else:
-            came = str(start) if kind == INT_LABEL else "a floating-point number"
-        one, other = self._settings.classes
-        return f"expected the label {one!r} or {other!r} (the model's classes), got {came}"
-
-    def _value_detail(self, events: Events, event: int) -> str:
+    def _value_detail(self, events: Events, event: int) -> tuple[Reason, str]:
         values = events.value[events.pointer[event] : events.pointer[event + 1]]
-        came = float(values[values != 1.0][0])
-        return f"expected 0 or 1 as the value of a binary feature, got {came!r}"
-
-    def _numbers_of(self, events: Events) -> UInt32s:
-        """Return the features as the pool's numbers: ids as they are, names interned."""
-        names = self._pool.names
-        if names is None:
-            return events.feature
-        text = events.buffer.tobytes()
-        starts = events.name_start.tolist()
-        ends = (events.name_start + events.name_size).tolist()
-        numbers = names.intern_all(text[start:end] for start, end in zip(starts, ends, strict=True))
-        return np.array(numbers, np.uint32)
+        return Reason.NOT_BINARY, binary_detail(float(values[values != 1.0][0]))
 
     # --- results
 
@@ -213,7 +150,7 @@ class SplitModel:
             while answer is not None and (answer.record, answer.row) < where:
                 yield answer
                 answer = next(answers, None)
-            source = _source(records, events, decision.event)
+            source = source_of(records, events, decision.event)
             if decision.due & SPLIT_DUE:
                 yield Result(*where, _SPLIT_SEQ, self._split(decision, source))
             if decision.due & TREE_DUE:
@@ -234,6 +171,7 @@ class SplitModel:
             model=self.name,
             node=0,
             feature=self._name(decision.feature),
+            kind=None if decision.feature == _NONE else "binary",
             threshold=None,
             criterion=self._settings.criterion,
             score=decision.score / n if n else 0.0,
@@ -243,6 +181,7 @@ class SplitModel:
                 None if decision.runner_up == _NONE else (decision.impurity - decision.runner_up_score) / n
             ),
             n=n,
+            branches=(0, 1),
             counts=((n0 - a, n1 - b), (a, b)),
             classes=self._settings.classes,
             source=source,
@@ -256,9 +195,14 @@ class SplitModel:
         return Tree(
             model=self.name,
             version=decision.events,
+            chunk=0,
+            chunks=1,
+            node=[0] if whole else [0, 1, 2],
+            parent=[-1] if whole else [-1, 0, 0],
+            branch=[0] if whole else [0, 0, 1],
             feature=[None] if whole else [0 if named else decision.feature, None, None],
-            absent=[-1] if whole else [1, -1, -1],
-            present=[-1] if whole else [2, -1, -1],
+            kind=[None] if whole else ["binary", None, None],
+            threshold=[None] if whole else [None, None, None],
             counts=[(n0, n1)] if whole else [(n0, n1), (n0 - a, n1 - b), (a, b)],
             classes=self._settings.classes,
             names=None if not named else [] if whole else [str(self._name(decision.feature))],
@@ -283,12 +227,12 @@ class SplitModel:
                 0,
                 Prediction(
                     model=self.name,
-                    id=_id_of(events, event),
+                    id=id_of(events, event),
                     label=self._settings.classes[int(w1 > w0)] if known else None,
                     weights=(w0 / UNIT, w1 / UNIT),
                     leaf=leaf,
                     known=known,
-                    source=_source(records, events, event),
+                    source=source_of(records, events, event),
                 ),
             )
 
@@ -327,10 +271,6 @@ def _rows(decisions: Decisions) -> Iterator[_Decision]:
     return map(_Decision._make, zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _emit(cadence: Cadence) -> Emit:
-    return Emit(_WHEN[cadence.kind], max(cadence.n, 1))
-
-
 def _applied(op: Int8s, decisions: Decisions) -> dict[str, int]:
     counts = np.bincount(op[decisions.status == Status.APPLIED], minlength=len(Op))
     return {kind.name.lower(): int(counts[kind]) for kind in Op}
@@ -340,22 +280,4 @@ def _refusals(events: Events, decisions: Decisions) -> Iterator[Refusal]:
     status: Int8s = decisions.status
     for event in np.flatnonzero((status >= Status.DUPLICATE_ID) & (status != Status.SKIPPED)).tolist():
         reason, detail = _REFUSED[Status(int(status[event]))]
-        yield Refusal(int(events.record[event]), int(events.row[event]), reason, detail)
-
-
-def _source(records: Records, events: Events, event: int) -> Source:
-    return Source(
-        topic=records.source.topic,
-        partition=records.source.partition,
-        offset=int(records.offsets[events.record[event]]),
-        row=int(events.row[event]),
-        time=int(events.time[event]),
-    )
-
-
-def _id_of(events: Events, event: int) -> int | str | None:
-    if events.id_kind[event] == NO_ID:
-        return None
-    start = int(events.id_start[event])
-    named: int | str = msgpack.unpackb(events.buffer[start : start + int(events.id_size[event])].tobytes())
-    return named
+        yield refusal(events, event, reason, detail)

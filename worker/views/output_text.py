@@ -8,13 +8,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from worker.codec import DeadLetter, Prediction, Split, Tree
+from worker.codec import DeadLetter, Evaluation, Measures, Output, Prediction, Split, Tree
 from worker.codec.bounds import Bounds
 from worker.codec.encode import Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
 from worker.views.split_text import split_line
-from worker.views.words import class_word, feature_word, gain_word, key_word, printable, weight_word
+from worker.views.words import class_word, feature_word, gain_word, key_word, printable, share_word, weight_word
 
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
@@ -37,13 +37,14 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Ta
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
+        sides = [_weights(branch) for branch in split.counts]
         table.add_row(
             Text(key_word(key)),
             Text(feature_word(split.feature)),
             gain_word(split.gain),
             runner_up,
             weight_word(split.n),
-            *(_weights(branch) for branch in split.counts),
+            *(sides if len(sides) == 2 else ["", f"{len(sides)} branches"]),
         )
     return table
 
@@ -67,6 +68,25 @@ def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) ->
             str(prediction.leaf),
             f"{prediction.source.partition}/{prediction.source.offset}",
         )
+    return table
+
+
+def evaluations_table(evaluations: Iterable[Evaluation]) -> Table:
+    """Return how good models were: each over its last examples, and over all."""
+    table = _table("evaluation: every example was predicted, then learned")
+    table.add_column("model", overflow="fold")
+    table.add_column("over", justify="right", no_wrap=True)
+    for heading in ("accuracy", "kappa", "macro F1", "log-loss"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("offset", justify="right", no_wrap=True)
+    for each in evaluations:
+        place = f"{each.source.partition}/{each.source.offset}"
+        for over, measures in (
+            (f"last {min(each.window, each.examples):,}", each.recent),
+            (f"all {each.examples:,}", each.total),
+        ):
+            shares = (measures.accuracy, measures.kappa, measures.macro_f1, measures.log_loss)
+            table.add_row(each.model, over, *map(share_word, shares), place)
     return table
 
 
@@ -99,7 +119,7 @@ def dead_letter_text(letter: DeadLetter) -> Text:
     return text
 
 
-def output_line(key: bytes | None, output: Split | Tree | Prediction | DeadLetter) -> Text:
+def output_line(key: bytes | None, output: Output) -> Text:
     """Return a result as one line; print it without wrapping, the end may be cut."""
     line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
     match output:
@@ -111,6 +131,9 @@ def output_line(key: bytes | None, output: Split | Tree | Prediction | DeadLette
             what = f"{output.model}  {_id_word(output.id)} is "
             line.append(what, "default").append(_label_word(output), "bold default")
             return line.append(f"  {_weights(output.weights)}", "dim default")
+        case Evaluation():
+            line.append(f"{output.model}  ", "default").append(_measures_words(output.recent), "bold default")
+            return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")
         case DeadLetter():
             line.append(f"{output.reason}", "bold red")
             return line.append(f"  {printable(output.detail, 400)}", "default")
@@ -148,8 +171,14 @@ def _table(title: str) -> Table:
 
 
 def _size_words(tree: Tree) -> str:
-    nodes = len(tree.feature)
-    return f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}"
+    nodes = len(tree.node)
+    part = f", part {tree.chunk + 1} of {tree.chunks}" if tree.chunks > 1 else ""
+    return f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}{part}"
+
+
+def _measures_words(measures: Measures) -> str:
+    accuracy, f1 = share_word(measures.accuracy), share_word(measures.macro_f1)
+    return f"accuracy {accuracy}  macro F1 {f1}  log-loss {share_word(measures.log_loss)}"
 
 
 def _weights(weights: Sequence[float]) -> str:

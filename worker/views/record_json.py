@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from worker.codec import Bounds, DeadLetter, Output, decode_output
+from worker.codec import Bounds, DeadLetter, Evaluation, Output, decode_output
 from worker.codec.reference import Event, decode
 from worker.log.browse import Record
 
@@ -34,6 +34,8 @@ def as_object(record: Record) -> dict[str, Any]:
     if record.type:
         output = result_of(record)
         contents = output._asdict() | {"source": output.source._asdict()}
+        if isinstance(output, Evaluation):
+            contents |= {"total": output.total._asdict(), "recent": output.recent._asdict()}
         if isinstance(output, DeadLetter):
             contents["dead_key"] = contents.pop("key")
         return fields | {name: _plain(value) for name, value in contents.items()}

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from worker.codec.encode import Class, Split
-from worker.views.words import class_word, feature_word, gain_word, weight_word
+from worker.views.words import class_word, feature_word, gain_word, number_word, weight_word
+
+_CATEGORIES = 4  # of a nominal split in a line
 
 
 def split_line(split: Split) -> Text:
@@ -18,13 +20,27 @@ def split_line(split: Split) -> Text:
     line = Text(no_wrap=True, overflow="ellipsis")
     if split.feature is None:
         return line.append("no split").append(f"  n {weight_word(split.n)}", "dim")
-    absent, present = split.counts
     line.append(feature_word(split.feature), "bold")
-    line.append(f"  with: {_mostly(present, split.classes)}, without: {_mostly(absent, split.classes)}")
+    line.append(f"  {_branches(split)}")
     line.append(f"  gain {gain_word(split.gain)}", "green")
     if split.runner_up is not None:
         line.append(f"  next {feature_word(split.runner_up)} {gain_word(split.runner_up_gain)}", "dim")
     return line.append(f"  n {weight_word(split.n)}", "dim")
+
+
+def _branches(split: Split) -> str:
+    """Return what the branches mostly hold, the last first: that is where the feature is present."""
+    told = [_mostly(weights, split.classes) for weights in split.counts]
+    if split.kind == "nominal":
+        words = [f"= {branch}" if branch else "absent" for branch in split.branches]
+        shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
+        return ", ".join(shown[:_CATEGORIES]) + (
+            f" and {len(shown) - _CATEGORIES} more" if shown[_CATEGORIES:] else ""
+        )
+    if split.threshold is None:
+        return f"with: {told[1]}, without: {told[0]}"
+    at = number_word(split.threshold)
+    return f"> {at}: {told[1]}, ≤ {at}: {told[0]}"
 
 
 def _mostly(weights: Sequence[float], classes: Sequence[Class]) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.codec.encode import Tree
-from worker.views.words import class_word, feature_word, weight_word
+from worker.views.words import class_word, feature_word, number_word, weight_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
@@ -21,19 +21,19 @@ _COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 _LAST, _MIDDLE, _THROUGH, _GAP = "└─", "├─", "│ ", "  "
 _SHADES = "█░▓▒"  # told apart without colours too
 _ASCII = str.maketrans(
-    {"└": "`", "├": "|", "│": "|", "─": "-", "█": "#", "░": ".", "▓": "=", "▒": "-", "→": ">", "…": "~"}
+    {"≤": "<", "└": "`", "├": "|", "│": "|", "─": "-", "█": "#", "░": ".", "▓": "=", "▒": "-", "→": ">", "…": "~"}
 )
 
 
 class _Node(NamedTuple):
-    number: int
-    branch: str  # "absent", "present", or "" for the root
+    at: int  # in the columns
+    branch: str  # which of the parent's, "" for the root
     depth: int
     stems: str  # what the lines above go on with: of each ancestor below the root, one piece
 
 
 def draw(tree: Tree, most: int = MOST_NODES) -> RenderableType:
-    """Return a drawing of a tree for a rich console: one line a node, absent branch first.
+    """Return a drawing of a tree for a rich console: one line a node, children in the order of their branches.
 
     A bar shows how the weight at a node is spread over the classes. At great depth the stems shrink to the
     node's depth; a tree of more than `most` nodes is drawn in part and says so.
@@ -55,10 +55,13 @@ class _Drawing:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         tree = self._tree
+        if not tree.node:
+            yield Text("nothing", "dim")
+            return
         room = max(8, options.max_width // 4)  # for stems
         lines: list[tuple[Text, ...]] = []
         for node in islice(_walk(tree), self._most):
-            weights = tree.counts[node.number]
+            weights = tree.counts[node.at]
             line = (_label(tree, node, room), _bar(weights), _classes(tree, weights))
             lines.append(tuple(map(_in_ascii, line)) if options.ascii_only else line)
         grid = Table.grid(padding=(0, 1))
@@ -79,14 +82,29 @@ class _Drawing:
 
 def _walk(tree: Tree) -> Iterator[_Node]:
     """Yield the nodes in the order of their lines. A stack of its own: trees may be deeper than Python's."""
+    place = {number: at for at, number in enumerate(tree.node)}
+    children: list[list[int]] = [[] for _ in tree.node]
+    for at, parent in enumerate(tree.parent[1:], 1):
+        children[place[parent]].append(at)
     stack = [_Node(0, "", 0, "")]
     while stack:
         node = stack.pop()
         yield node
-        if tree.feature[node.number] is not None:
-            stems = node.stems[:-2] + (_GAP if node.stems.endswith(_LAST) else _THROUGH) if node.depth else ""
-            stack.append(_Node(tree.present[node.number], "present", node.depth + 1, stems + _LAST))
-            stack.append(_Node(tree.absent[node.number], "absent", node.depth + 1, stems + _MIDDLE))
+        stems = node.stems[:-2] + (_GAP if node.stems.endswith(_LAST) else _THROUGH) if node.depth else ""
+        last = _LAST
+        for child in reversed(children[node.at]):
+            stack.append(_Node(child, branch_word(tree, node.at, child), node.depth + 1, stems + last))
+            last = _MIDDLE
+
+
+def branch_word(tree: Tree, parent: int, child: int) -> str:
+    """Return which of its parent's branches a node is; both are places in the columns."""
+    branch, threshold = tree.branch[child], tree.threshold[parent]
+    if threshold is not None:
+        return f"{'>' if branch else '≤'} {number_word(threshold)}"
+    if tree.kind[parent] == "nominal" and branch:
+        return f"= {branch}"
+    return "present" if branch else "absent"
 
 
 def _label(tree: Tree, node: _Node, room: int) -> Text:
@@ -97,13 +115,13 @@ def _label(tree: Tree, node: _Node, room: int) -> Text:
     text = Text(stems, "dim")
     if node.branch:
         text.append(f" {node.branch}")
-    feature = tree.feature[node.number]
+    feature = tree.feature[node.at]
     if feature is not None:
         word = feature_word(feature if tree.names is None else tree.names[feature])
         return text.append(f" {word} ?" if node.branch else f"{word} ?", "bold")
     if node.branch:
         text.append(" → ", "dim")
-    weights = tree.counts[node.number]
+    weights = tree.counts[node.at]
     if not any(weights):
         return text.append("nothing", "dim")
     best = max(range(len(weights)), key=weights.__getitem__)

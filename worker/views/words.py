@@ -41,6 +41,16 @@ def weight_word(weight: float) -> str:
     return f"{weight:,.3f}".rstrip("0").rstrip(".")
 
 
+def number_word(number: float) -> str:
+    """Return a threshold or a value to six digits."""
+    return f"{number:.6g}"
+
+
+def share_word(share: float | None) -> str:
+    """Return a share of 1 to four places, such as an accuracy."""
+    return "-" if share is None else f"{share:.4f}"
+
+
 def gain_word(gain: float | None) -> str:
     """Return a gain to four places."""
     return "-" if gain is None else f"{gain:.4f}"

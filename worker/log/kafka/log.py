@@ -124,9 +124,7 @@ class KafkaLog:
         return self._stored(source).metadata or ""
 
     def _stored(self, source: TopicPartition) -> Any:
-        what = (
-            f"the committed offset of {source.topic}/{source.partition}, which an open transaction may hold back"
-        )
+        what = f"the committed offset of {source}, which an open transaction may hold back"
         with as_log_errors(what):
             return self._outage.wait_for(what, lambda seconds: self._member.committed(source, seconds))
 
@@ -162,9 +160,7 @@ class KafkaLog:
         Raises `LogError` where it is not owned, or the offset lies outside its watermarks.
         """
         if source not in (self.owned or ()):
-            raise LogError(
-                f"{source.topic}/{source.partition} was to be read, but is not owned; wait until it is given"
-            )
+            raise LogError(f"{source} was to be read, but is not owned; wait until it is given")
         self._topics.check_positions({source: offset})
         self._member.start(source, offset)
 
@@ -193,7 +189,7 @@ class KafkaLog:
             self._writer.commit(outputs, offsets, note)
         except OwnershipLost as lost:
             self._member.lost()
-            names = ", ".join(f"{source.topic}/{source.partition}" for source in offsets)
+            names = ", ".join(map(str, offsets))
             raise OwnershipLost(f"{names}: {lost}") from lost
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ class Member:
         for source in sources:
             if source not in (self._owned or ()):
                 raise OwnershipLost(
-                    f"{source.topic}/{source.partition} was to be committed, but the group has not given it to "
+                    f"{source} was to be committed, but the group has not given it to "
                     "this member; leave it to the one that has it"
                 )
 
@@ -112,7 +112,7 @@ class Member:
 
     def start(self, source: TopicPartition, offset: int) -> None:
         """Read an owned partition from this offset on."""
-        with as_log_errors(f"{source.topic}/{source.partition}, to be read"):
+        with as_log_errors(f"{source}, to be read"):
             if not self._incremental:
                 places = {**self._reading.positions, source: offset}
                 self._consumer.assign([client.TopicPartition(*each, at) for each, at in places.items()])

@@ -192,7 +192,7 @@ class Topics:
         for source, (low, high) in self.watermarks(positions).items():
             if not low <= positions[source] <= high:
                 raise LogError(
-                    f"{source.topic}/{source.partition} was to be read from offset {positions[source]}; expected "
+                    f"{source} was to be read from offset {positions[source]}; expected "
                     f"one between its low watermark {low} (older records are gone) and its high watermark {high}; "
                     "start from one of these"
                 )

@@ -117,7 +117,7 @@ class Transactions:
         self._replace()
         self.prepare()
         for source, offset in offsets.items():
-            what = f"the committed offset of {source.topic}/{source.partition}"
+            what = f"the committed offset of {source}"
             found = self._outage.wait_for(what, partial(self._member.committed, source)).offset
             if found != offset:
                 raise CommitAborted("the transaction was not answered, and is not committed")

@@ -1,0 +1,60 @@
+"""A tree's snapshot in parts, where one record would be too large for a broker, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from worker.codec.encode import Tree
+
+PART_BYTES = 500_000  # about; brokers take a record of 1 MiB unless told otherwise
+_NODE_BYTES, _COUNT_BYTES = 48, 9  # of a node without its name and counts, at most; of a count
+_COLUMNS = ("node", "parent", "branch", "kind", "threshold", "counts")  # and feature, an index into the names
+
+
+def cut(tree: Tree, most: int = PART_BYTES) -> list[Tree]:
+    """Return a tree as parts of at most so many bytes, one node at least: itself where it fits."""
+    ranges = list(_ranges(tree, most))
+    if len(ranges) == 1:
+        return [tree]
+    return [_part(tree, chunk, len(ranges), rows) for chunk, rows in enumerate(ranges)]
+
+
+def joined(parts: Sequence[Tree]) -> Tree:
+    """Return the tree that was cut into these parts, given in order."""
+    first = parts[0]
+    names: list[str] | None = None
+    feature = [each for part in parts for each in part.feature]
+    if first.names is not None:
+        names = sorted({name for part in parts for name in part.names or ()}, key=str.encode)
+        place = {name: at for at, name in enumerate(names)}
+        feature = [
+            None if each is None or part.names is None else place[part.names[each]]
+            for part in parts
+            for each in part.feature
+        ]
+    columns: Any = {column: [each for part in parts for each in getattr(part, column)] for column in _COLUMNS}
+    return first._replace(chunks=1, feature=feature, names=names, **columns)
+
+
+def _ranges(tree: Tree, most: int) -> Iterator[slice]:
+    start, size = 0, 0
+    each = _NODE_BYTES + _COUNT_BYTES * len(tree.classes)
+    for at, feature in enumerate(tree.feature):
+        more = each + (len(tree.names[feature].encode()) if tree.names and feature is not None else 0)
+        if size and size + more > most:
+            yield slice(start, at)
+            start, size = at, 0
+        size += more
+    yield slice(start, len(tree.feature))
+
+
+def _part(tree: Tree, chunk: int, chunks: int, rows: slice) -> Tree:
+    feature, names = tree.feature[rows], tree.names
+    if names is not None:
+        used = sorted({each for each in feature if each is not None})
+        place = {number: at for at, number in enumerate(used)}
+        feature = [None if each is None else place[each] for each in feature]
+        names = [names[number] for number in used]
+    columns: Any = {column: getattr(tree, column)[rows] for column in _COLUMNS}
+    return tree._replace(chunk=chunk, chunks=chunks, feature=feature, names=names, **columns)

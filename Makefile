@@ -22,8 +22,8 @@ kernels: .venv/ready
 
 .PHONY: demo
 demo: .venv/ready  ## Run the main job on real input
-	@echo "compiling two kernels (about a minute, once for a version of the sources)"
-	@$(BIN)/anabranch compile codec exact-entropy
+	@echo "compiling three kernels (about a minute, once for a version of the sources)"
+	@$(BIN)/anabranch compile codec exact-entropy tree-exact-entropy
 	@$(BIN)/anabranch demo
 
 .PHONY: check

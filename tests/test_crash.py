@@ -461,7 +461,7 @@ def test_a_missing_input_is_named(tmp_path: Path) -> None:
     """A worker whose input topic is not there says so, with the model that wants it."""
     with EmbeddedLog(tmp_path / "log.db") as log:
         fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
-        with pytest.raises(LogError, match="expected the topic 'sms', the input of model word, tree; there is none"):
+        with pytest.raises(LogError, match="the topic 'sms', the input of model word, tree; there is none"):
             fresh.run(lambda: False, until_end=True)
 
 

@@ -138,7 +138,8 @@ _MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "d
 
 def _model(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    accuracy = f"{model.quality.recent.measures().accuracy:.4f}" if model.quality and model.quality.examples else ""
+    judged = model.quality is not None and model.quality.examples > 0
+    accuracy = f"{model.quality.recent.measures().accuracy:.4f}" if judged and model.quality else ""
     return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
 
 

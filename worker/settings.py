@@ -268,7 +268,7 @@ class AttributeSettings(_Section):
 class EvaluateSettings(_Section):
     """Every example is predicted before it is learned; how good that was is measured over all keys together."""
 
-    window: Annotated[int, Ge(1), Le(1 << 20)] = 1_000  # the last examples of a partition, beside all of them
+    window: Annotated[int, Ge(1), Le(1 << 16)] = 1_000  # the last examples of a partition, beside all of them
     emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
 
     @field_validator("emit")

@@ -37,6 +37,7 @@ from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceErro
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
 from worker.sources.generators import GENERATORS, Generator, generate
+from worker.sources.updates import Updates, parse, with_deletes
 
 _TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
@@ -52,6 +53,13 @@ def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[
             raise click.BadParameter(f"expected OLD=NEW, got {pair!r}; write ham=0,spam=1")
         labels[read_label(old)] = read_label(new)
     return labels
+
+
+def _updates(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Updates | None:
+    try:
+        return None if value is None else parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 _EXAMPLES = """\b
@@ -101,6 +109,13 @@ Examples:
 @click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
 @click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
 @click.option(
+    "--updates",
+    metavar="MODEL",
+    callback=_updates,
+    help="Delete examples again, by id: window:W once their key has W newer ones; random:P[,seed=S] any, each next"
+    " event with probability P.",
+)
+@click.option(
     "--map-label",
     "--labels",
     "labels",
@@ -132,6 +147,7 @@ def publish(
     columns: Columns,
     key_value: str | None,
     number_ids: bool,
+    updates: Updates | None,
     labels: dict[Label, Label],
     ids: bool | None,
     packed: bool,
@@ -180,7 +196,10 @@ def publish(
     try:
         with ExitStack() as stack:
             opened = source(stack)
-            entries = islice(finish(opened.entries, labels, number_ids=number_ids), limit)
+            numbered = number_ids or updates is not None
+            entries: Iterator[Entry] = islice(finish(opened.entries, labels, number_ids=numbered), limit)
+            if updates is not None:
+                entries = with_deletes(entries, updates)
             if dry_run:
                 _print_events(opened, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
                 return

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms import scan
+from algorithms.bins import OF_BINS, USED
 from algorithms.finders import FINDERS
+from algorithms.splits import SplitPool
 from worker.bench import anchor
 from worker.bench.cases import Case, Progress, Row, measured, significant
 from worker.bench.hard import hard
@@ -85,6 +87,25 @@ def by_alpha(scope: Scope) -> Iterator[Row]:
         for criterion in criteria_of(finder):
             cases += [finding(work, finder, criterion, alpha=alpha) for alpha in scope.sizes.alphas]
     yield from _measured(scope, cases)
+
+
+def by_trees(scope: Scope) -> Iterator[Row]:
+    """How many search trees the approximate finders keep at the end, against the guarantee. Figure 5."""
+    work = workload(_paper(scope.sizes.examples, 10_000))
+    for finder in _approximate():
+        for criterion in criteria_of(finder):
+            for alpha in scope.sizes.alphas:
+                pool = SplitPool(finder=finder, criterion=criterion, alpha=alpha)
+                for batch in work.batches:
+                    pool.apply(batch)
+                yield {
+                    "data": work.data,
+                    "finder": finder,
+                    "criterion": criterion,
+                    "alpha": alpha,
+                    "examples": work.examples,
+                    "trees": int(pool.arrays()["finder.counts"][OF_BINS, USED]),
+                }
 
 
 def by_examples(scope: Scope) -> Iterator[Row]:
@@ -167,6 +188,7 @@ def by_set(scope: Scope) -> Iterator[Row]:
 
 EXPERIMENTS: dict[str, Experiment] = {
     "alpha": by_alpha,
+    "trees": by_trees,
     "examples": by_examples,
     "features": by_features,
     "width": by_width,

@@ -65,6 +65,11 @@ SECTIONS: dict[str, Section] = {
         "(1 + alpha) times the best; the others have no alpha and their lines are level.",
         (View("alpha", "alpha", "alpha", *_SECONDS),),
     ),
+    "trees": Section(
+        "Search trees",
+        "The same stream at its end: how many trees, of features with nearly equal entropy or Gini index, are not empty.",
+        (View("trees", "alpha", "alpha", "trees", "non-empty trees"),),
+    ),
     "examples": Section(
         "Examples",
         "sparse(n, 10, 10000, 0.001), longer and longer.",

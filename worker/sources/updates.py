@@ -36,8 +36,8 @@ def parse(text: str) -> Updates:
 def with_deletes(entries: Iterable[Entry], updates: Updates) -> Iterator[Entry]:
     """Yield examples, which have ids, and between them their deletes, which have the time of the example before.
 
-    Each key has a window of its own; a random delete takes any live example, and is followed by another with the same
-    probability. What is no insert passes.
+    Each key has a window of its own; a random delete takes any live example, and is followed by another with the
+    same probability. What is no insert passes.
     """
     # `random.random` gives the same numbers for a seed in every version of Python; its other methods may not.
     draw = random.Random(updates.seed).random

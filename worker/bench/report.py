@@ -67,7 +67,7 @@ SECTIONS: dict[str, Section] = {
     ),
     "trees": Section(
         "Search trees",
-        "The same stream at its end: how many trees (of features with nearly equal entropy or Gini index) hold some.",
+        "The same stream at its end: how many trees, of features with nearly equal entropy or Gini, hold any.",
         (View("trees", "alpha", "alpha", "trees", "non-empty trees"),),
     ),
     "examples": Section(

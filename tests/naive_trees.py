@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +50,9 @@ class Settings:
     tau: float = 0.2
     default: Kind = Kind.BINARY
     kinds: dict[Feature, Kind] = field(default_factory=dict)
+    radius: float | None = None
+    radius_fraction: float = 0.5
+    max_slots: int = 256
     names: bool = False
     evaluate: bool = True
     max_trees: int = 1 << 30
@@ -87,6 +91,14 @@ class Outcome:
 
 
 @dataclass
+class Slot:
+    """Values of a quantised feature that lie near each other."""
+
+    mean: float
+    counts: list[int]
+
+
+@dataclass
 class Seen:
     """What a leaf saw of a feature."""
 
@@ -94,6 +106,9 @@ class Seen:
     counts: list[int]
     values: dict[int, list[int]] = field(default_factory=dict)
     moments: list[list[float]] = field(default_factory=list)  # mean, sum of squared deviations, least, most
+    slots: dict[float, Slot] = field(default_factory=dict)  # by value while there is no radius, then by code
+    radius: float | None = None
+    origin: int = 0  # codes are counted from here, and must stay below 2^32
 
 
 @dataclass
@@ -164,9 +179,14 @@ def xlogx(units: int) -> float:
     return n * float(log2(n)) if units else 0.0
 
 
+def is_number(kind: Kind | None) -> bool:
+    """Return whether a split on such a feature has a threshold."""
+    return kind in (Kind.NUMERIC, Kind.QUANTISED)
+
+
 def branch_of(kind: Kind | None, threshold: float, value: float) -> int:
     """Return the branch that a value takes."""
-    if kind == Kind.NUMERIC:
+    if is_number(kind):
         return int(value > threshold)
     return int(value) if kind == Kind.NOMINAL else int(value != 0)
 
@@ -276,7 +296,7 @@ class NaiveTrees:
             best, second = self._better(leaf, best)
         if best is not None and self._is_sure(leaf, best[0], second):
             floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
-            kind = leaf.features[best[1]].kind
+            kind = Kind.NUMERIC if is_number(leaf.features[best[1]].kind) else leaf.features[best[1]].kind
             self._split(tree, leaf, best[1], best[2])
             tree.splits += 1
             branches = {branch: tuple(child.prior) for branch, child in leaf.children.items()}
@@ -308,6 +328,52 @@ class NaiveTrees:
             moments[0] += before * (event.weight / seen.counts[event.label])
             moments[1] += event.weight / UNIT * (before * (value - moments[0]))
             moments[2:] = [min(moments[2], value), max(moments[3], value)]
+        if kind == Kind.QUANTISED:
+            slot = self._slot(seen, value)
+            slot.counts[event.label] += event.weight
+            mean = slot.mean + (value - slot.mean) * (event.weight / sum(slot.counts))
+            slot.mean = min(max(mean, min(slot.mean, value)), max(slot.mean, value))
+
+    def _slot(self, seen: Seen, value: float) -> Slot:
+        """Return the slot that a value belongs to, a new one where it has none yet."""
+        if not seen.slots:
+            seen.radius = self.settings.radius
+        if seen.radius is None:
+            if value in seen.slots or len(seen.slots) < min(32, self.settings.max_slots):
+                return seen.slots.setdefault(value, Slot(value, [0] * self.settings.classes))
+            self._settle(seen)
+        while True:
+            if (code := code_of(seen, value)) is not None:
+                if not seen.slots:
+                    seen.origin = code - 2**31
+                fits = 0 <= code - seen.origin < 2**32
+                if fits and (code in seen.slots or len(seen.slots) < self.settings.max_slots):
+                    return seen.slots.setdefault(code, Slot(value, [0] * self.settings.classes))
+            assert seen.radius is not None
+            seen.radius, seen.origin = 2 * seen.radius, seen.origin // 2
+            regroup(seen)
+
+    def _settle(self, seen: Seen) -> None:
+        """Set the radius from the deviation of the values so far."""
+        points = [
+            (slot.mean, sum(slot.counts)) for slot in sorted(seen.slots.values(), key=lambda slot: slot.mean)
+        ]
+        total, middle, squares = sum(weight for _, weight in points), 0.0, 0.0
+        for mean, weight in points:
+            middle += mean * weight
+        middle /= total
+        largest = max(middle - points[0][0], points[-1][0] - middle)
+        for mean, weight in points:
+            squares += weight * (((mean - middle) / largest) * ((mean - middle) / largest))
+        deviation = largest * math.sqrt(squares / total)
+        seen.radius = max(self.settings.radius_fraction * deviation, 2.0**-1022)
+        while True:
+            first, last = code_of(seen, points[0][0]), code_of(seen, points[-1][0])
+            if first is not None and last is not None and last - first < 2**31:
+                break
+            seen.radius *= 2
+        seen.origin = first - 2**31
+        regroup(seen)
 
     def _split(self, tree: Tree, leaf: Node, feature: Feature, threshold: float) -> None:
         seen = leaf.features[feature]
@@ -318,7 +384,8 @@ class NaiveTrees:
             branches = {0: absent, 1: seen.counts}
         else:
             branches = dict(enumerate(self._sides(leaf, seen, threshold)))
-        leaf.feature, leaf.kind, leaf.threshold = feature, seen.kind, threshold
+        leaf.feature, leaf.threshold = feature, threshold
+        leaf.kind = Kind.NUMERIC if is_number(seen.kind) else seen.kind
         leaf.children = {}
         for branch, prior in branches.items():
             if sum(prior):
@@ -344,6 +411,10 @@ class NaiveTrees:
 
     def _sides(self, leaf: Node, seen: Seen, threshold: float) -> tuple[list[int], list[int]]:
         """Return the class weights up to a threshold and above it, as estimated."""
+        if seen.kind == Kind.QUANTISED:
+            lower = [counts for mean, counts in self._points(leaf, seen) if mean <= threshold]
+            upper = [counts for mean, counts in self._points(leaf, seen) if mean > threshold]
+            return total(lower, leaf.classes), total(upper, leaf.classes)
         below = []
         for n, count, (mean, squares, least, most) in zip(leaf.counts, seen.counts, seen.moments, strict=True):
             deviation = math.sqrt(squares / (count / UNIT)) if count else 0.0
@@ -358,6 +429,12 @@ class NaiveTrees:
             below.append(low + (n - count if threshold >= 0 else 0))
         return below, [n - low for n, low in zip(leaf.counts, below, strict=True)]
 
+    def _points(self, leaf: Node, seen: Seen) -> list[tuple[float, list[int]]]:
+        """Return the prototypes of slots with their class weights, and those of the zeros, in order."""
+        points = [(slot.mean, slot.counts) for slot in seen.slots.values()]
+        absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
+        return sorted(points + [(0.0, absent)] * (sum(absent) > 0))
+
     def score(self, leaf: Node, seen: Seen) -> Score:
         """Return the score of a feature and its threshold; inf where it is no split."""
         absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
@@ -371,6 +448,14 @@ class NaiveTrees:
                     low, high = self._sides(leaf, seen, threshold)
                     if sum(low) and sum(high):
                         best = min(best, (self.impurity(low) + self.impurity(high), threshold), key=lambda s: s[0])
+            return best
+        if seen.kind == Kind.QUANTISED:
+            best = (math.inf, 0.0)
+            means = [mean for mean, _ in self._points(leaf, seen)]
+            for a, b in pairwise(means):
+                threshold = a / 2 + b / 2 if a <= a / 2 + b / 2 < b else a
+                low, high = self._sides(leaf, seen, threshold)
+                best = min(best, (self.impurity(low) + self.impurity(high), threshold), key=lambda s: s[0])
             return best
         branches = list(reversed(seen.values.values())) if seen.kind == Kind.NOMINAL else [seen.counts]
         if len(branches) + (sum(absent) > 0) < 2:
@@ -443,7 +528,7 @@ class NaiveTrees:
         score, feature, threshold = best
         seen = leaf.features[feature]
         absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
-        if seen.kind == Kind.NUMERIC:
+        if is_number(seen.kind):
             branches = list(self._sides(leaf, seen, threshold))
         else:
             branches = [absent, *(reversed(seen.values.values()) if seen.kind == Kind.NOMINAL else [seen.counts])]
@@ -481,7 +566,7 @@ class NaiveTrees:
     def _candidate(self, leaf: Node, feature: Feature) -> Candidate:
         score, threshold = self.score(leaf, leaf.features[feature])
         seen = leaf.features[feature]
-        branches = [list(side) for side in self._sides(leaf, seen, threshold)] if seen.kind == Kind.NUMERIC else []
+        branches = [list(side) for side in self._sides(leaf, seen, threshold)] if is_number(seen.kind) else []
         return Candidate(feature, score, threshold, branches)
 
     def _candidates_say_so(self, leaf: Node, x: dict[Feature, float], event: Event) -> bool:
@@ -515,7 +600,7 @@ class NaiveTrees:
     def _advance(self, leaf: Node, each: Candidate, value: float, event: Event) -> None:
         seen = leaf.features[each.feature]
         side = branch_of(seen.kind, each.threshold, value)
-        if seen.kind == Kind.NUMERIC:
+        if is_number(seen.kind):
             each.branches[side][event.label] += event.weight
             branch = list(each.branches[side])
         elif side == 0:
@@ -552,6 +637,10 @@ class NaiveTrees:
                 if value and seen.kind == Kind.NOMINAL:
                     of_value = seen.values.get(int(value), [0] * len(logs))[k]
                     logs[k] += fixed(float(log2((of_value + smooth) / (count + len(seen.values) * smooth))))
+                if value and seen.kind == Kind.QUANTISED:
+                    key = value if seen.radius is None else code_of(seen, value)
+                    of_value = seen.slots[key].counts[k] if key in seen.slots else 0
+                    logs[k] += fixed(float(log2((of_value + smooth) / (count + len(seen.slots) * smooth))))
                 if value and seen.kind == Kind.NUMERIC:
                     logs[k] += fixed(likelihood(seen, k, value))
         shares = [float(exp2((log - max(logs)) / (1 << 28))) for log in logs]
@@ -559,6 +648,36 @@ class NaiveTrees:
         for share in shares:
             total += share
         return [leaf.weight / UNIT * (share / total) for share in shares]
+
+
+def total(points: list[list[int]], classes: int) -> list[int]:
+    """Return the class weights of points together."""
+    return [sum(counts[k] for counts in points) for k in range(classes)]
+
+
+def code_of(seen: Seen, value: float) -> int | None:
+    """Return floor(value / radius), below 0 for values below 0; None where it is no number to count with."""
+    assert seen.radius is not None
+    if abs(value) >= seen.radius * 2.0**62:
+        return None
+    code = math.floor(value / seen.radius)
+    return min(code, -1) if value < 0 else code
+
+
+def regroup(seen: Seen) -> None:
+    """Put what was counted into the slots of a feature's radius."""
+    before, seen.slots = sorted(seen.slots.values(), key=lambda slot: slot.mean), {}
+    for slot in before:
+        code = code_of(seen, slot.mean)
+        assert code is not None
+        if code not in seen.slots:
+            seen.slots[code] = slot
+            continue
+        kept = seen.slots[code]
+        n, more = sum(kept.counts), sum(slot.counts)
+        mean = (kept.mean * n + slot.mean * more) / (n + more)
+        kept.mean = min(max(mean, kept.mean), slot.mean)
+        kept.counts = [count + other for count, other in zip(kept.counts, slot.counts, strict=True)]
 
 
 def fixed(log: float) -> int:

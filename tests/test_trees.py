@@ -20,7 +20,7 @@ from algorithms.trees.predict import Predict
 from tests.naive import budget, ids, words
 from tests.naive_trees import KINDS, Event, Feature, Mix, Pair, Settings, Stream, outcomes, pool_columns
 
-BINARY, NOMINAL, NUMERIC = Kind
+BINARY, NOMINAL, NUMERIC, QUANTISED = Kind
 EXACT = [kind for kind in KINDS if POLICIES[kind[0]].only_binary]
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
@@ -35,7 +35,8 @@ MIXES = {
     "classes": Mix(dict.fromkeys(ids(12), BINARY), classes=4),
     "nominal": Mix(dict.fromkeys(range(9), NOMINAL), classes=3, indexes=2),
     "numeric": Mix(dict.fromkeys(range(7), NUMERIC)),
-    "mixed": Mix({each: list(Kind)[each % 3] for each in range(12)}, classes=3, weights=(UNIT, ODD), indexes=2),
+    "mixed": Mix({each: list(Kind)[each % 4] for each in range(12)}, classes=3, weights=(UNIT, ODD), indexes=2),
+    "quantised": Mix(dict.fromkeys(range(7), QUANTISED), weights=(UNIT, ODD)),
 }
 
 
@@ -124,7 +125,8 @@ def test_snapshots_are_taken_when_they_are_due(kind: TreeKind, snapshots: Emit) 
 
 def test_what_is_told_does_not_depend_on_how_names_came_to_be_interned(kind: TreeKind) -> None:
     """Batches of any size give the same answers to the bit, though names get other numbers in each."""
-    mix = Mix({word: NUMERIC if at % 2 and kind not in EXACT else BINARY for at, word in enumerate(words(14))})
+    kinds = [BINARY] if kind in EXACT else [BINARY, NUMERIC, QUANTISED]
+    mix = Mix({word: kinds[at % len(kinds)] for at, word in enumerate(words(14))})
     events = Stream(8, replace(mix, indexes=3, others=0.2)).take(budget(400))
     seen = []
     for size in (1, 9, 1000):
@@ -133,7 +135,15 @@ def test_what_is_told_does_not_depend_on_how_names_came_to_be_interned(kind: Tre
     assert seen[0] == seen[1] == seen[2]
 
 
-SMALL: dict[Feature, Kind] = {0: BINARY, 1: NOMINAL, 2: NUMERIC, 3: BINARY, 4294967295: NUMERIC}
+SMALL: dict[Feature, Kind] = {
+    0: BINARY,
+    1: NOMINAL,
+    2: NUMERIC,
+    3: BINARY,
+    4: QUANTISED,
+    7: QUANTISED,
+    4294967295: NUMERIC,
+}
 
 
 @settings(
@@ -160,12 +170,16 @@ def test_any_history_leads_to_what_the_oracle_says(kind: TreeKind, data: st.Data
             tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
             max_trees=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
+            radius=data.draw(st.sampled_from([None, None, 0.01, 1.0])),
+            radius_fraction=data.draw(st.sampled_from([0.1, 0.5])),
+            max_slots=data.draw(st.sampled_from([2, 3, 256])),
         )
     )
     values = {
         BINARY: st.sampled_from([0.0, 1.0, -2.5]),
         NOMINAL: st.integers(0, 3).map(float),
         NUMERIC: st.sampled_from([-1e9, -1.0, 0.0, 1e-9, 0.5, 2.0, 1e140]),
+        QUANTISED: st.sampled_from([-1e9, -1.0, -5e-324, 0.0, 5e-324, 1e-9, 0.5, 2.0, 2.1, 1e140]),
     }
     event = st.builds(
         Event,

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.parametrize("kind", LIMITED, ids="-".join)
 TreeKind = tuple[str, str]
 
 PLAIN = Mix(dict.fromkeys(ids(60), Kind.BINARY), dense=0.3, indexes=4, others=0.02)
-MIXED = Mix({each: list(Kind)[each % 3] for each in range(30)}, indexes=4, others=0.02)
+MIXED = Mix({each: list(Kind)[each % 4] for each in range(30)}, indexes=4, others=0.02)
 
 
 class Limited:

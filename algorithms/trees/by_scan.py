@@ -9,7 +9,7 @@ import numpy as np
 from algorithms.arrays import Int64s
 from algorithms.jit import inlined
 from algorithms.trees import gain, rows
-from algorithms.trees.kinds import NUMERIC
+from algorithms.trees.kinds import is_number
 from algorithms.trees.observers import KIND
 from algorithms.trees.ranking import rank
 from algorithms.trees.rows import COUNT
@@ -57,6 +57,6 @@ def feature_at(policy: Any, forest: Forest, row: int) -> int:
 @inlined
 def weight_above(policy: Any, forest: Forest, leaf: int, row: int, threshold: float, k: int) -> int:
     """Return the weight of a class on the present or greater side of a choice with two branches."""
-    if forest.features.about[row, KIND] == NUMERIC:
+    if is_number(forest.features.about[row, KIND]):
         return gain.weight_above(forest.features, forest.nodes, leaf, row, k, threshold)
     return forest.features.rows.cells[row, COUNT + k]

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.arrays import Int64s
 from algorithms.criteria import Entropy, Gini, rounding, xlogx_units
 from algorithms.jit import dispatch, inlined, jit
-from algorithms.trees import gaussians
+from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import CANDIDATES
-from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees.kinds import BINARY, NUMERIC, QUANTISED
 from algorithms.trees.nodes import Nodes
 from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.quantised import FIRST
 from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
 from algorithms.units import PER_UNIT
 
@@ -77,9 +79,12 @@ def _rest(criterion: Any, whole: Rows, node: int, part: Rows, row: int) -> tuple
 
 @jit
 def weight_above(features: Features, nodes: Nodes, leaf: int, row: int, k: int, threshold: float) -> int:
-    """Return the weight of class k whose value of a numeric feature is above a threshold. Zeros are exact."""
+    """Return the weight of class k whose value of a feature is above a threshold. Zeros are exact, and slots."""
     present = features.rows.cells[row, COUNT + k]
-    above = present - gaussians.below(features.gaussians, features.about[row, PART], k, present, threshold)
+    if features.about[row, KIND] == QUANTISED:
+        above = quantised.above(features.values, features.quantised, row, k, threshold)
+    else:
+        above = present - gaussians.below(features.gaussians, features.about[row, PART], k, present, threshold)
     return above if threshold >= 0.0 else above + nodes.rows.cells[leaf, COUNT + k] - present
 
 
@@ -125,14 +130,67 @@ def _numeric_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, 
 
 
 @jit
+def _sides_score(criterion: Any, below: Int64s, nodes: Nodes, leaf: int) -> float:
+    """Return the score of a split of a leaf into class weights below and the rest; neither may be empty."""
+    low = below[0] * 0
+    high = below[0] * 0
+    low_so_far = 0.0
+    high_so_far = 0.0
+    for k in range(below.size):
+        above = nodes.rows.cells[leaf, COUNT + k] - below[k]
+        low_so_far = added(criterion, low_so_far, low, below[k])
+        high_so_far = added(criterion, high_so_far, high, above)
+        low += below[k]
+        high += above
+    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
+
+
+@jit
+def _quantised_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+    """Return the score of the best threshold between neighbouring slots, the lowest of equal ones, and it.
+
+    Where there are zeros they are a neighbour too. Paper 004, algorithm 2, for classes. O(slots).
+    """
+    cells = features.values.cells
+    below = features.quantised.below
+    zeros = _rest(criterion, nodes.rows, leaf, features.rows, row)[1] > 0
+    best = np.inf
+    best_threshold = 0.0
+    last = -np.inf
+    slot = features.quantised.about[row, FIRST]
+    while zeros or slot != NONE:
+        at_zero = zeros and (slot == NONE or features.quantised.mean[slot] > 0.0)
+        here = 0.0 if at_zero else features.quantised.mean[slot]
+        if last > -np.inf:
+            score = _sides_score(criterion, below, nodes, leaf)
+            if score < best:
+                best = score
+                best_threshold = quantised.between(last, here)
+        for k in range(below.size):
+            if at_zero:
+                below[k] += nodes.rows.cells[leaf, COUNT + k] - features.rows.cells[row, COUNT + k]
+            else:
+                below[k] += cells[slot, COUNT + k]
+        if at_zero:
+            zeros = False
+        else:
+            slot = cells[slot, NEXT]
+        last = here
+    below[:] = 0
+    return best, best_threshold
+
+
+@jit
 def feature_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
-    """Return the score of a feature of a leaf, and its threshold where it is numeric.
+    """Return the score of a feature of a leaf, and its threshold where it is a number.
 
     The score is inf where all examples would go one way: that is no split.
     """
     kind = features.about[row, KIND]
     if kind == NUMERIC:
         return _numeric_score(criterion, features, nodes, leaf, row)
+    if kind == QUANTISED:
+        return _quantised_score(criterion, features, nodes, leaf, row)
     absent, absent_weight = _rest(criterion, nodes.rows, leaf, features.rows, row)
     if kind == BINARY:
         score = impurity(criterion, features.rows, row) + absent

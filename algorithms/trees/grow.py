@@ -20,7 +20,7 @@ from algorithms.names import refer, release
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import gaussians, nodes, observers, policies, rows
 from algorithms.trees.gain import impurity
-from algorithms.trees.kinds import BINARY, NOMINAL
+from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import (
     ASLEEP,
     DEPTH,
@@ -125,6 +125,7 @@ def _count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) ->
                     forest.features,
                     forest.nodes,
                     forest.names,
+                    rules.quantiser,
                     leaf,
                     int64(batch.feature[at]),
                     int64(batch.kind[at]),
@@ -289,7 +290,7 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
     if not rules.keeps:
         _forget(forest, leaf)
     links[leaf, FEATURE] = feature
-    links[leaf, KIND] = kind
+    links[leaf, KIND] = NUMERIC if kind == QUANTISED else kind
     forest.nodes.numbers[leaf, THRESHOLD] = choice.threshold
     forest.trees[tree, SPLITS] += 1
     if rules.measured and links[leaf, RIPE] > 0:

@@ -21,7 +21,7 @@ from algorithms.jit import inlined, jit
 from algorithms.trees import by_scan, gain, rows
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity, noise
-from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees.kinds import BINARY, NOMINAL, is_number
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import KIND, MARK
 from algorithms.trees.ranking import beats
@@ -89,13 +89,13 @@ def _advance(policy: Imac, forest: Forest, batch: Batch, event: int, leaf: int, 
     value = value_of(batch, event, rows.item_of(features.rows, row))
     branch = branch_of(kind, policy.threshold[at, which], value)
     found = int64(NONE)
-    if kind != NUMERIC and kind != BINARY and branch > 0:
+    if kind == NOMINAL and branch > 0:
         found = rows.find(features.values, row, branch)
     total = weight * 0
     of_class = weight * 0
     squares = 0.0
     for k in range(forest.nodes.prior.shape[1]):
-        if kind == NUMERIC:
+        if is_number(kind):
             if k == label:
                 policy.branches[at, which, branch, k] += weight
             count = policy.branches[at, which, branch, k]
@@ -123,7 +123,7 @@ def _enter(
     policy.score[at, which] = score
     policy.threshold[at, which] = threshold
     features.about[row, MARK] = CANDIDATE
-    if features.about[row, KIND] == NUMERIC:
+    if is_number(features.about[row, KIND]):
         for k in range(forest.nodes.prior.shape[1]):
             above = gain.weight_above(features, forest.nodes, leaf, row, k, threshold)
             policy.branches[at, which, 0, k] = forest.nodes.rows.cells[leaf, COUNT + k] - above
@@ -349,7 +349,7 @@ def check(policy: Imac, forest: Forest, leaves: list[int]) -> None:
         assert set(own) == marked, "a candidate is not marked, or what is marked is none"
         weight = forest.nodes.links[leaf, WEIGHT] * PER_UNIT
         for which, row in enumerate(own):
-            if features.about[row, KIND] == NUMERIC:
+            if is_number(features.about[row, KIND]):
                 both = policy.branches[at, which].sum(axis=0)
                 assert (both == forest.nodes.rows.cells[leaf, COUNT:]).all()
             else:

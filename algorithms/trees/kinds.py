@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s
+from algorithms.jit import inlined
 
 
 class Kind(IntEnum):
@@ -15,10 +16,17 @@ class Kind(IntEnum):
 
     BINARY = 0  # present or absent; any value but 0 is present
     NOMINAL = 1  # a category, 0 to 2^32 - 1; a split has a branch for each category seen
-    NUMERIC = 2  # a finite number; a split has a threshold
+    NUMERIC = 2  # a finite number, observed by a normal distribution for each class; a split has a threshold
+    QUANTISED = 3  # a finite number, counted in slots; a split on it is a numeric one
 
 
-BINARY, NOMINAL, NUMERIC = (int(kind) for kind in Kind)
+BINARY, NOMINAL, NUMERIC, QUANTISED = (int(kind) for kind in Kind)
+
+
+@inlined
+def is_number(kind: int) -> bool:
+    """Return whether a split on a feature of this kind has a threshold."""
+    return kind in (NUMERIC, QUANTISED)
 
 
 def is_category(value: Float64s) -> npt.NDArray[np.bool_]:

@@ -23,15 +23,19 @@ from algorithms.trees.rows import COUNT, HIGH, KEY, NONE, Rows
 from algorithms.trees.state import Forest
 
 _HASH = 24  # bytes of the hash table for a row, at most
+_QUANTISED = 48  # bytes beside a slot, and beside a quantised feature
 _INDEXED = 200  # bytes of a slot of the exact index with its share of boxes, at most
 
 
-def rows_within(memory: int, classes: int, plain: bool, counted: bool, indexed: bool) -> int:
-    """Return how many features fit into so many bytes, each with a value and a Gaussian where not plain."""
+def rows_within(memory: int, classes: int, plain: bool, counted: bool, indexed: bool, slots: bool) -> int:
+    """Return how many features fit into so many bytes, each with a value and a Gaussian where not plain.
+
+    `slots` says that a value may be a slot, and a feature quantised.
+    """
     row = 8 * (COUNT + classes) + _HASH
     size = (row + 32) * counted + _INDEXED * indexed
     if not plain:
-        size += row + 32 * classes + 4
+        size += row + 32 * classes + 4 + _QUANTISED * slots
     return memory // size
 
 

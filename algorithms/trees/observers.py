@@ -12,10 +12,11 @@ import numpy as np
 from algorithms.arrays import Float64s, Int64s, extended, int64
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, refer, release
-from algorithms.trees import gaussians, rows
+from algorithms.trees import gaussians, quantised, rows
 from algorithms.trees.gaussians import Gaussians
-from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC
+from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import OBSERVED, Nodes
+from algorithms.trees.quantised import Quantised, Quantiser
 from algorithms.trees.rows import COUNT, NONE, Rows
 
 # Columns of `Features.about`.
@@ -30,18 +31,20 @@ class Features(NamedTuple):
     rows: Rows  # (leaf, feature): class weights where it is present
     about: Int64s  # int64[capacity, 3]
     gain: Float64s  # float64[capacity], -score / weight when it was last scored; -inf before
-    values: Rows  # (row of a nominal feature, category): class weights
+    values: Rows  # (row of a nominal or quantised feature, category or slot): class weights
     gaussians: Gaussians
+    quantised: Quantised  # of no size where no feature is quantised
 
 
-def make(capacity: int, classes: int) -> Features:
-    """Return empty storage."""
+def make(capacity: int, classes: int, *, slots: bool) -> Features:
+    """Return empty storage; `slots` says that there may be quantised features."""
     return Features(
         rows.make(capacity, classes),
         np.zeros((capacity, 3), np.int64),
         np.full(capacity, -np.inf),
         rows.make(8, classes),
         gaussians.make(8, classes),
+        quantised.make(8 if slots else 0, capacity if slots else 0, classes),
     )
 
 
@@ -51,12 +54,20 @@ def with_rows(features: Features, capacity: int) -> Features:
         rows=rows.grown(features.rows, capacity),
         about=extended(features.about, capacity),
         gain=extended(features.gain, capacity),
+        quantised=_beside(features.quantised, len(features.values.cells), capacity),
     )
 
 
+def _beside(state: Quantised, values: int, capacity: int) -> Quantised:
+    return quantised.grown(state, values, capacity) if len(state.radius) else state
+
+
 def with_values(features: Features, capacity: int) -> Features:
-    """Return the same storage with room for more values of nominal features."""
-    return features._replace(values=rows.grown(features.values, capacity))
+    """Return the same storage with room for more values of nominal features and slots of quantised ones."""
+    return features._replace(
+        values=rows.grown(features.values, capacity),
+        quantised=_beside(features.quantised, capacity, len(features.about)),
+    )
 
 
 def with_gaussians(features: Features, capacity: int) -> Features:
@@ -69,6 +80,7 @@ def count(
     features: Features,
     nodes: Nodes,
     names: Names,
+    quantiser: Quantiser,
     leaf: int,
     feature: int,
     kind: int,
@@ -79,18 +91,22 @@ def count(
     """Count a value other than 0 of a feature in an example of class k; there must be room."""
     row = rows.find(features.rows, leaf, feature)
     if row == NONE:
-        row = _begin(features, nodes, names, leaf, feature, kind)
+        row = _begin(features, nodes, names, quantiser, leaf, feature, kind)
     features.rows.cells[row, COUNT + k] += weight
     if kind != BINARY:
-        _count_value(features, row, kind, value, k, weight)
+        _count_value(features, quantiser, row, kind, value, k, weight)
 
 
 @jit
-def _begin(features: Features, nodes: Nodes, names: Names, leaf: int, feature: int, kind: int) -> int:
+def _begin(
+    features: Features, nodes: Nodes, names: Names, quantiser: Quantiser, leaf: int, feature: int, kind: int
+) -> int:
     row = rows.create(features.rows, leaf, feature, nodes.links[leaf, OBSERVED])
     nodes.links[leaf, OBSERVED] = row
     features.about[row, KIND] = kind
     features.about[row, PART] = gaussians.create(features.gaussians) if kind == NUMERIC else NONE
+    if kind == QUANTISED:
+        quantised.begin(features.quantised, quantiser, row)
     features.about[row, MARK] = 0
     features.gain[row] = -np.inf
     refer(names, feature)
@@ -98,7 +114,12 @@ def _begin(features: Features, nodes: Nodes, names: Names, leaf: int, feature: i
 
 
 @jit
-def _count_value(features: Features, row: int, kind: int, value: float, k: int, weight: int) -> None:
+def _count_value(
+    features: Features, quantiser: Quantiser, row: int, kind: int, value: float, k: int, weight: int
+) -> None:
+    if kind == QUANTISED:
+        quantised.observe(features.values, features.quantised, quantiser, row, k, weight, value)
+        return
     part = features.about[row, PART]
     if kind == NUMERIC:
         gaussians.observe(features.gaussians, part, k, weight, features.rows.cells[row, COUNT + k], value)
@@ -122,6 +143,8 @@ def forget(features: Features, nodes: Nodes, names: Names, leaf: int) -> None:
         elif features.about[row, KIND] == NOMINAL:
             while part != NONE:
                 part = rows.remove(features.values, part)
+        elif features.about[row, KIND] == QUANTISED:
+            quantised.forget(features.values, features.quantised, row)
         release(names, rows.item_of(features.rows, row))
         row = rows.remove(features.rows, row)
     nodes.links[leaf, OBSERVED] = NONE
@@ -146,6 +169,8 @@ def check(features: Features, nodes: Nodes, leaves: list[int]) -> None:
                 own = rows.chain(features.values, part)
                 assert (features.values.cells[own, COUNT:].sum(axis=0) == counts).all()
                 values.extend(own)
+            elif kind == QUANTISED:
+                values.extend(quantised.check(features.values, features.quantised, row, counts))
     rows.check(features.rows, chained)
     rows.check(features.values, values)
     gaussians.check(features.gaussians, features.rows, normal)

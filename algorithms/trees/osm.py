@@ -16,7 +16,7 @@ from algorithms.arrays import Int64s, extended
 from algorithms.jit import inlined, jit
 from algorithms.trees import by_scan, gain
 from algorithms.trees.bounds import epsilon, examples
-from algorithms.trees.kinds import NOMINAL, NUMERIC
+from algorithms.trees.kinds import NOMINAL, is_number
 from algorithms.trees.nodes import SEEN, WEIGHT
 from algorithms.trees.observers import KIND, PART
 from algorithms.trees.rows import COUNT, NEXT, NONE
@@ -75,7 +75,7 @@ def _purest(forest: Forest, leaf: int, choice: Choice) -> tuple[int, int, float]
                 count = features.values.cells[value, COUNT + k]
             else:
                 above = features.rows.cells[choice.row, COUNT + k]
-                if kind == NUMERIC:
+                if is_number(kind):
                     above = gain.weight_above(features, forest.nodes, leaf, choice.row, k, choice.threshold)
                 count = above if branch > 0 else cells[leaf, COUNT + k] - above
             total += count

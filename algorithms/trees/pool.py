@@ -23,6 +23,7 @@ from algorithms.trees.kinds import Kind, is_category
 from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, OBSERVED, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
+from algorithms.trees.quantised import Quantiser
 from algorithms.trees.rows import COUNT, NONE
 from algorithms.trees.snapshot import Tree, snapshot
 from algorithms.trees.state import (
@@ -93,6 +94,12 @@ class TreePool:
         The kind of the features that `kinds` does not name.
     kinds : Mapping[int | bytes, Kind], optional
         The kinds of others.
+    radius : float, optional
+        The width of the slots of quantised features; without it each feature has its own in each leaf.
+    radius_fraction : float
+        That width as a share of the standard deviation of the first values that the leaf saw.
+    max_slots : int
+        Slots of a quantised feature in a leaf, at least 2: where they would be more their width doubles.
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
     evaluate : bool
@@ -122,6 +129,9 @@ class TreePool:
         tau: float = 0.05,
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
+        radius: float | None = None,
+        radius_fraction: float = 0.5,
+        max_slots: int = 256,
         names: bool = False,
         evaluate: bool = False,
         max_trees: int = 1 << 30,
@@ -142,6 +152,13 @@ class TreePool:
             raise ValueError(f"expected a delta between 0 and 1, got {delta}")
         if not 0.0 <= tau < np.inf:
             raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+        if radius is not None and not 0.0 < radius <= LARGEST_VALUE:
+            raise ValueError(f"expected a radius above 0 and up to {LARGEST_VALUE:g}, or None, got {radius}")
+        if not 0.0 < radius_fraction <= 100.0:
+            raise ValueError(f"expected a radius_fraction above 0 and up to 100, got {radius_fraction}")
+        if max_slots < 2:
+            raise ValueError(f"expected max_slots of at least 2, got {max_slots}")
+        slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         if POLICIES[policy].only_binary and not (plain and classes == 2):
             raise ValueError(
@@ -171,6 +188,7 @@ class TreePool:
             measured=measure_delay,
             keeps=POLICIES[policy].keeps,
             plain=plain,
+            quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_trees=max_trees,
             max_depth=max_depth,
             snapshot_when=int(snapshots.when),
@@ -180,7 +198,7 @@ class TreePool:
         self._most_rows = (
             1 << 31
             if memory_limit is None
-            else memory.rows_within(memory_limit, classes, plain, self.rules.counted, indexed)
+            else memory.rows_within(memory_limit, classes, plain, self.rules.counted, indexed, slots)
         )
         self.names = Interner() if names else None
         self._default = default
@@ -188,7 +206,7 @@ class TreePool:
         self._forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             nodes=nodes.make(8, classes),
-            features=observers.make(16, classes),
+            features=observers.make(16, classes, slots=slots),
             names=NO_NAMES,
             policy=self._module.make(8, 16, classes),
             criterion=made,

@@ -9,11 +9,12 @@ import numpy as np
 from algorithms.arrays import Float64s, Int64s, int64
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
-from algorithms.trees import gaussians, rows
-from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees import gaussians, quantised, rows
+from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import ASLEEP, BAYES, MAJORITY, OBSERVED, SEEN, WEIGHT, Nodes, class_weight
 from algorithms.trees.normal import exp2
 from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.quantised import SIZE
 from algorithms.trees.routing import value_of
 from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import Batch, Out, Rules
@@ -55,7 +56,8 @@ def _naive_bayes(nodes: Nodes, features: Features, batch: Batch, event: int, lea
     """Share a leaf's weight among the classes as naive Bayes does. O(features of the leaf).
 
     Whether a feature is present, and its value where it is, count as independent given the class. Counts are
-    smoothed by one example of the leaf's mean weight, so that the scale of weights does not matter.
+    smoothed by one example of the leaf's mean weight, so that the scale of weights does not matter. The slots of a
+    quantised feature are categories; as all are of one width, no class gains by it that they are no densities.
     """
     links = nodes.links
     cells = nodes.rows.cells
@@ -70,7 +72,10 @@ def _naive_bayes(nodes: Nodes, features: Features, batch: Batch, event: int, lea
         value = value_of(batch, event, rows.item_of(features.rows, row))
         category = int64(NONE)
         categories = int64(0)
-        if kind != BINARY and kind != NUMERIC and value != 0.0:
+        if kind == QUANTISED and value != 0.0:
+            category = quantised.find(features.values, features.quantised, row, value)
+            categories = features.quantised.about[row, SIZE]
+        if kind == NOMINAL and value != 0.0:
             category = rows.find(features.values, row, int64(value))
             while part != NONE:
                 categories += 1

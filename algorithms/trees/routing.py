@@ -5,7 +5,7 @@ from __future__ import annotations
 from algorithms.arrays import int64
 from algorithms.jit import inlined, jit
 from algorithms.trees import rows
-from algorithms.trees.kinds import BINARY, NUMERIC
+from algorithms.trees.kinds import BINARY, is_number
 from algorithms.trees.nodes import FEATURE, KIND, THRESHOLD, Nodes
 from algorithms.trees.rows import NONE
 from algorithms.trees.state import Batch
@@ -32,7 +32,7 @@ def branch_of(kind: int, threshold: float, value: float) -> int:
     """Return the branch that a value takes: at most the threshold goes to 0, a category goes its own way."""
     if kind == BINARY:
         return 1 if value != 0.0 else 0
-    if kind == NUMERIC:
+    if is_number(kind):
         return 1 if value > threshold else 0
     return int64(value)
 

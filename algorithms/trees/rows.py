@@ -1,7 +1,8 @@
 """Rows of class weights under a key (owner, item), in a chain for each owner: the one storage of trees.
 
 A tree needs it three times: its nodes under (parent, branch), what a leaf saw under (leaf, feature), and the
-values of a nominal feature under (feature's row, value). Memory follows what was seen, never the largest id.
+values of a nominal feature, or the slots of a quantised one, under (feature's row, value or slot). Memory follows
+what was seen, never the largest id.
 
 ::
 
@@ -128,6 +129,15 @@ def remove(rows: Rows, row: int) -> int:
     rows.used[FREE] = row
     rows.used[USED] -= 1
     return following
+
+
+@jit
+def rename(rows: Rows, row: int, item: int) -> None:
+    """Put a row under another item of its owner, which no other row has once all that are renamed have been."""
+    owner = owner_of(rows, row)
+    hashing.take(rows.table, hashing.mix(owner, item_of(rows, row)), row)
+    rows.cells[row, KEY] = (owner << 32) | item
+    hashing.put(rows.table, hashing.mix(owner, item), row)
 
 
 def chain(rows: Rows, first: int) -> list[int]:

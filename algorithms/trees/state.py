@@ -8,6 +8,7 @@ from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
 from algorithms.names import Names
 from algorithms.trees.nodes import Nodes
 from algorithms.trees.observers import Features
+from algorithms.trees.quantised import Quantiser
 
 # Columns of `Forest.trees`.
 ALIVE = 0  # 1 once the tree has learned something, until it is dropped
@@ -47,6 +48,7 @@ class Rules(NamedTuple):
     measured: bool  # whether it is noted when each leaf could first have split
     keeps: bool  # all nodes on the way of an example count it, and may be split anew
     plain: bool  # all features are binary
+    quantiser: Quantiser  # of numeric features that are counted in slots
     max_trees: int
     max_depth: int
     snapshot_when: int  # a `When`

@@ -350,7 +350,7 @@ class NaiveTrees:
                 if fits and (code in seen.slots or len(seen.slots) < self.settings.max_slots):
                     return seen.slots.setdefault(code, Slot(value, [0] * self.settings.classes))
             assert seen.radius is not None
-            seen.radius, seen.origin = 2 * seen.radius, seen.origin // 2
+            seen.radius, seen.origin = 2 * seen.radius, seen.origin // 2 - 2**30
             regroup(seen)
 
     def _settle(self, seen: Seen) -> None:

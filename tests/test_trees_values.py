@@ -1,15 +1,19 @@
 """What trees do that holds for some policies only: values other than 0 and 1, and a true split time."""
 
+import random
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from algorithms.criteria import UNIT
 from algorithms.splits import Op
 from algorithms.trees.kinds import Kind
+from algorithms.trees.predict import Predict
 from tests.naive import budget
-from tests.naive_trees import KINDS, Event, Mix, Stream, outcomes, pool_columns
-from tests.test_trees import EXACT, MIXES, mixes_of, of
+from tests.naive_trees import KINDS, Event, Mix, Pair, Seen, Stream, events_of, outcomes, pool_columns
+from tests.test_trees import EXACT, MIXES, ODD, mixes_of, of
 from tests.test_trees_habits import grown, shape
 
 VALUED = [kind for kind in KINDS if kind not in EXACT]
@@ -43,15 +47,121 @@ def test_a_category_never_seen_is_answered_by_the_node_above(kind: TreeKind) -> 
     pool.check()
 
 
+@pytest.mark.parametrize("of_features", [Kind.NUMERIC, Kind.QUANTISED])
 @pytest.mark.parametrize("kind", VALUED, ids="-".join)
-def test_tiny_and_huge_values_split_alike(kind: TreeKind) -> None:
+def test_tiny_and_huge_values_split_alike(kind: TreeKind, of_features: Kind) -> None:
     """Values around 1e-9 and 1e9 give the splits that values around 1 give: no epsilon is absolute."""
-    mix = Mix(dict.fromkeys(range(5), Kind.NUMERIC), others=0.0)
+    mix = Mix(dict.fromkeys(range(5), of_features), others=0.0)
     events = Stream(9, mix).take(budget(400))
     trees = []
-    for scale in (1.0, 2.0**-30, 2.0**30):
+    for scale in (1.0, 2.0**-30, 2.0**30, 2.0**-800):
         scaled = [replace(event, x={f: v * scale for f, v in event.x.items()}) for event in events]
         pool = grown(of(kind, mix), scaled)
         trees.append((shape(pool.tree()), (pool.tree().threshold / scale).tolist()))
     assert trees[0] == trees[1] == trees[2]
+    assert of_features == Kind.NUMERIC or trees[0] == trees[3]  # squares of values do not underflow either
     assert budget(10) < 10 or len(trees[0][0]) > 1
+
+
+def observed(pair: Pair) -> list[Seen]:
+    """Return what the leaves of the oracle saw of quantised features."""
+    found, todo = [], [tree.root for tree in pair.twin.trees.values()]
+    while todo:
+        node = todo.pop()
+        todo.extend(node.children.values())
+        found += [seen for seen in node.features.values() if seen.kind == Kind.QUANTISED]
+    return found
+
+
+@pytest.mark.parametrize(
+    "slots",
+    [
+        {"radius_fraction": 0.5},
+        {"radius_fraction": 0.01, "max_slots": 40},
+        {"max_slots": 5},
+        {"max_slots": 2},
+        {"radius": 0.01},
+        {"radius": 1e-300, "max_slots": 12},
+        {"radius": 1e100},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_slots_of_any_width_agree_with_the_oracle(kind: TreeKind, slots: dict[str, Any]) -> None:
+    """Leaves that see many values settle on a width, double it where slots are too many, and stay the oracle's."""
+    mix = Mix(
+        {each: list(Kind)[each % 4] for each in range(8)}, classes=3, weights=(UNIT, ODD, 2 * UNIT), others=0.1
+    )
+    pair = Pair(of(kind, mix, predict=Predict.NAIVE_BAYES, period=150, check_every=40, max_depth=1, **slots))
+    stream = Stream(11, mix)
+    for size in (1, 40, budget(400), 7, budget(300)):
+        pair.feed(stream.take(size))
+        pair.check()
+        pair.restored()
+    seen = observed(pair)
+    assert all(len(each.slots) <= slots.get("max_slots", 256) for each in seen)
+    if budget(10) == 10:
+        widths = [each.radius for each in seen if each.radius is not None]
+        assert widths, "no leaf saw enough values for a width"
+        if slots.get("max_slots", 256) < 40 and "radius" in slots:
+            assert max(widths) > slots["radius"], "no width was doubled"
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_slots_next_to_zero_are_told_apart(kind: TreeKind) -> None:
+    """A threshold may lie between negative and positive values, and on either side of the zeros, in any width."""
+    for radius in (None, 1.0, 1e9):
+        for low, high in ((-0.4, 0.4), (0.0, 0.4), (-0.4, 0.0), (-5e-324, 5e-324), (0.0, 5e-324)):
+            events = [Event(Op.INSERT, {5: high if k % 3 else low}, int(k % 3 > 0)) for k in range(90)]
+            tree = grown(of(kind, kinds={5: Kind.QUANTISED}, radius=radius), events).tree()
+            assert (tree.feature[0], tree.kind[0]) == (5, Kind.NUMERIC)
+            assert low <= tree.threshold[0] < high
+            assert tree.branch[1:].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_what_is_counted_in_slots_is_exact(kind: TreeKind) -> None:
+    """A split on a few values, zero among them, has all of them as candidates and tells the true class weights."""
+    values = (-2.5, -0.1, 0.0, 0.1, 0.3, 1e15, 1e15 + 1)
+    rng = random.Random(5)
+    events = []
+    for _ in range(budget(400)):
+        value = rng.choice(values)
+        label = int(value > 1e15) if rng.random() < 0.9 else rng.randrange(2)
+        events.append(Event(Op.INSERT, {5: value}, label, rng.choice((UNIT, ODD))))
+    pool = of(kind, kinds={5: Kind.QUANTISED}).pool()
+    answers = pool.apply(events_of(events, pool))
+    made = answers.splits[0]
+    assert made.threshold == 1e15 + 0.5
+    counts = np.zeros((2, 2), np.int64)
+    for event in events[: made.event + 1]:
+        counts[int(event.x[5] > made.threshold), event.label] += event.weight
+    assert made.counts.tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_an_offset_costs_no_resolution(kind: TreeKind) -> None:
+    """Values that differ little from each other and much from 0, as times do, are told apart."""
+    rng = random.Random(6)
+    offset = 1.7e18  # ns since 1970, a second of them
+    events = []
+    for _ in range(200):
+        value = offset + 256.0 * rng.randrange(4_000_000)
+        events.append(Event(Op.INSERT, {5: value}, int(value > offset + 5e8)))
+    tree = grown(of(kind, kinds={5: Kind.QUANTISED}, period=100), events).tree()
+    assert tree.feature[0] == 5
+    assert abs(tree.threshold[0] - (offset + 5e8)) < 1.5e8
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_wrong_widths_are_refused_with_a_reason(kind: TreeKind) -> None:
+    """A width that is no width is refused when the pool is made."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"radius": 0.0}, "expected a radius above 0"),
+        ({"radius": float("nan")}, "expected a radius above 0"),
+        ({"radius_fraction": 0.0}, "expected a radius_fraction above 0"),
+        ({"max_slots": 1}, "expected max_slots of at least 2"),
+    ]
+    for changed, reason in wrong:
+        with pytest.raises(ValueError, match=reason):
+            of(kind, kinds={5: Kind.QUANTISED}, **changed).pool()

@@ -162,9 +162,9 @@ def _regroup(values: Rows, quantised: Quantised, row: int) -> None:
 
 @jit
 def _double(values: Rows, quantised: Quantised, row: int) -> None:
-    """Double a radius."""
+    """Double a radius. What was in the middle of the items stays there."""
     quantised.radius[row] *= 2.0
-    quantised.about[row, ORIGIN] >>= 1
+    quantised.about[row, ORIGIN] = (quantised.about[row, ORIGIN] >> 1) - _ITEMS // 4
     _regroup(values, quantised, row)
 
 

@@ -35,6 +35,21 @@ def test_policies_are_compared_on_the_same_stream() -> None:
     assert rows["periodic"]["to_periodic"] == 1.0
 
 
+def test_observers_of_numeric_features_are_compared() -> None:
+    """Each observer gets a line, beside the first; slots take more memory than moments, and both find splits."""
+    result = _bench(
+        "--criterion", "gini",
+        "--data", "sea", "--examples", "3000", "--repeats", "1", "--policies", "periodic", "--delta", "0.1",
+        "--numeric", "gaussian,quantised", "--radius-fraction", "0.3",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    gaussian, quantised = map(json.loads, result.stdout.splitlines())
+    assert (gaussian["numeric"], quantised["numeric"]) == ("gaussian", "quantised")
+    assert min(gaussian["splits"], quantised["splits"]) > 0
+    assert quantised["state_bytes"] > gaussian["state_bytes"]
+    assert gaussian["to_periodic"] == 1.0
+
+
 def test_what_a_policy_does_not_serve_is_said() -> None:
     """A policy that cannot take the data gets a line with the reason, and does not stop the others."""
     rows = _rows(_bench("--data", "led", "--examples", "500", "--repeats", "1", "--policies", "exact,imac"))

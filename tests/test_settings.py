@@ -568,6 +568,7 @@ TREE_NAMES = (
     "attributes, check_every, classes, criterion, delta, emit, evaluate, features, input, kind, max_depth, "
     "memory_limit, on_delete, period, policy, predict, tau"
 )
+UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
 OTHERS = "(periodic, osm, imac or efdt)"
 
 
@@ -589,6 +590,45 @@ def test_tree_defaults(tmp_path: Path) -> None:
     ]
     assert isinstance(told, TreeSettings)
     assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "radius", "fraction"),
+    [
+        ("{quantised: [price]}", None, 0.5),
+        ("{default: quantised, radius_fraction: 0.25}", None, 0.25),
+        ("{quantised: [price], radius: 2}", 2.0, None),
+        ("{quantised: [price], radius: null}", None, 0.5),
+        ("{numeric: [price], quantised: []}", None, None),
+    ],
+)
+def test_slots_of_quantised_features_have_a_width(
+    tmp_path: Path, attributes: str, radius: float | None, fraction: float | None
+) -> None:
+    """It is given, or a share of the deviation of the values; where no feature has slots there is neither."""
+    model = _load(tmp_path, f"{TREE}    attributes: {attributes}\n").models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert (model.attributes.radius, model.attributes.radius_fraction) == (radius, fraction)
+    assert not model.attributes.only_binary
+    if model.attributes.quantised:
+        assert model.attributes.kinds == {b"price": Kind.QUANTISED}
+
+
+def test_what_slots_there_are_tells_in_the_fingerprint(tmp_path: Path) -> None:
+    """The width of slots changes the fingerprint where there are any; that there are none changes no older one."""
+    plain = "attributes: {numeric: [a]}"
+    same = {plain, "attributes: {numeric: [a], quantised: [], radius: null}"}
+    others = {
+        "attributes: {numeric: [a], quantised: [b]}",
+        "attributes: {numeric: [a], quantised: [b], radius: 0.5}",
+        "attributes: {numeric: [a], quantised: [b], radius_fraction: 0.25}",
+    }
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in same}) == 1
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 4
+    spelt_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b], radius_fraction: 0.5}}\n")
+    left_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b]}}\n")
+    assert fingerprint(spelt_out) == fingerprint(left_out)
+    assert fingerprint(_load(tmp_path, f"{TREE}    {plain}\n")) == UNQUANTISED
 
 
 @pytest.mark.parametrize(
@@ -619,6 +659,36 @@ def test_tree_defaults(tmp_path: Path) -> None:
         (
             "attributes: {nominal: [-1]}",
             "9:28: .attributes.nominal.0: expected a feature: an id from 0 to 4294967295, or a name, got -1",
+        ),
+        (
+            "attributes: {quantised: [a], numeric: [a]}",
+            "9:17: .attributes: expected each feature once, got a mapping",
+        ),
+        (
+            "attributes: {numeric: [a], radius: 0.5}",
+            "9:40: .attributes.radius: expected no radius, which only quantised features have a use for, got 0.5",
+        ),
+        (
+            "attributes: {radius_fraction: 0.5}",
+            "9:35: .attributes.radius_fraction: expected no radius_fraction, which only quantised features have a "
+            "use for, got 0.5",
+        ),
+        (
+            "attributes: {quantised: [a], radius: 2, radius_fraction: 0.5}",
+            "9:62: .attributes.radius_fraction: expected no radius_fraction beside a radius, which is that of all "
+            "quantised features, got 0.5",
+        ),
+        (
+            "attributes: {quantised: [a], radius: 0}",
+            "9:42: .attributes.radius: expected more than 0.0, got 0",
+        ),
+        (
+            "attributes: {quantised: [a], radius_fraction: 101}",
+            "9:51: .attributes.radius_fraction: expected 100.0 or less, got 101",
+        ),
+        (
+            "attributes: {quantised: [a]}\n    policy: exact",
+            f"10:13: .policy: expected a policy for nominal and numeric features {OTHERS}, got 'exact'",
         ),
         (
             "attributes: {numeric: [a]}\n    policy: exact",

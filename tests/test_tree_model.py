@@ -160,18 +160,18 @@ def test_too_many_keys() -> None:
 
 
 def test_numbers_categories_and_classes() -> None:
-    """Numeric and nominal splits tell their thresholds and categories; labels may be integers, and many."""
+    """Numeric and nominal splits tell thresholds and categories, whoever observed; labels may be many integers."""
     draw = random.Random(1)
     events = []
     for _ in range(400):
         label, height = draw.randrange(3), draw.gauss(0, 1)
         x = {"1": 4.0 * (label == 2) + draw.random(), "2": float(10 + label) if draw.random() < 0.9 else 0.0}
         events.append((b"k", {"x": {"i": [1, 2, 3], "v": [x["1"], x["2"], height]}, "y": label}))
-    for numeric, nominal in (([1, 3], [2]), ([1, 2, 3], [])):
+    for numeric, nominal, quantised in (([1, 3], [2], []), ([1, 2, 3], [], []), ([], [], [1, 2, 3])):
         pipeline = pipeline_of(
             classes=[0, 1, 2],
             features="ids",
-            attributes={"numeric": numeric, "nominal": nominal},
+            attributes={"numeric": numeric, "nominal": nominal, "quantised": quantised},
             policy="periodic",
             emit={"snapshots": "change"},
         )
@@ -236,6 +236,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "predict": "naive_bayes",
         "attributes": {"numeric": ["word 0", "word 3"], "nominal": ["word 1"]},
         "emit": {"snapshots": {"every_ms": 30_000}},
+    },
+    "slots": {
+        "policy": "imac",
+        "predict": "adaptive",
+        "attributes": {"quantised": ["word 0", "word 3"], "radius_fraction": 0.2},
     },
     "small": {"policy": "periodic", "predict": "naive_bayes", "memory_limit": 1 << 20},
 }

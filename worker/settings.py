@@ -28,6 +28,7 @@ from pydantic import (
 )
 
 from algorithms.cadence import Emit, When
+from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.kafka.properties import refused_properties
@@ -88,7 +89,7 @@ Due: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_w
 
 ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
-FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric"]
+FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
 _MOST_CLASSES = 1_000
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
@@ -248,7 +249,25 @@ class AttributeSettings(_Section):
     default: FeatureKind = "binary"  # of all features that are not named below
     binary: tuple[FeatureName, ...] = ()  # present or absent
     nominal: tuple[FeatureName, ...] = ()  # a category, as a whole number from 0 to 4294967295
-    numeric: tuple[FeatureName, ...] = ()
+    numeric: tuple[FeatureName, ...] = ()  # a number, observed by a normal distribution for each class
+    quantised: tuple[FeatureName, ...] = ()  # a number, counted in slots as wide as the next two say
+    # The width of the slots of all of them. Without one each has its own in each leaf, a share of the standard
+    # deviation of its first values there: 0.5 unless told otherwise.
+    radius: Annotated[float, Gt(0.0), Le(LARGEST_VALUE)] | None = None
+    radius_fraction: Annotated[float, Gt(0.0), Le(100.0)] | None = Field(default=None, validate_default=True)
+
+    @field_validator("radius", "radius_fraction")
+    @classmethod
+    def _only_where_it_is_used(cls, width: float | None, info: ValidationInfo) -> float | None:
+        slots = info.data.get("default") == "quantised" or bool(info.data.get("quantised"))
+        if width is not None and not slots:
+            raise expected(f"no {info.field_name}, which only quantised features have a use for")
+        if info.field_name == "radius" or not slots:
+            return width
+        radius = info.data.get("radius")
+        if width is not None and radius is not None:
+            raise expected("no radius_fraction beside a radius, which is that of all quantised features")
+        return 0.5 if width is None and radius is None else width
 
     @property
     def kinds(self) -> dict[int | bytes, Kind]:
@@ -262,7 +281,7 @@ class AttributeSettings(_Section):
     @property
     def only_binary(self) -> bool:
         """Whether all features are."""
-        return self.default == "binary" and not self.nominal and not self.numeric
+        return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
 
 
 class EvaluateSettings(_Section):
@@ -327,7 +346,7 @@ class TreeSettings(_Section):
     @field_validator("attributes")
     @classmethod
     def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        named = [*attributes.binary, *attributes.nominal, *attributes.numeric]
+        named = [*attributes.binary, *attributes.nominal, *attributes.numeric, *attributes.quantised]
         wanted = int if info.data.get("features") == "ids" else str
         if "features" in info.data and not all(type(name) is wanted for name in named):
             raise expected(f"features as {info.data['features']}, as 'features' says")
@@ -545,7 +564,12 @@ def fingerprint(settings: Settings) -> str:
     """
     relevant = settings.model_dump(mode="json", include={"models", "bounds"})
     for model in relevant["models"].values():
+        # What a model does not use changes no fingerprint, so that older ones hold.
         if model.get("alpha", 0) is None:
-            del model["alpha"]  # what a model does not use changes no fingerprint, so that older ones hold
+            del model["alpha"]
+        attributes = model.get("attributes", {})
+        for name in ("quantised", "radius", "radius_fraction"):
+            if not attributes.get(name, 0):
+                attributes.pop(name, None)
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,16 @@ from worker.sources.generators import BINARY, NUMERIC
 
 REFERENCE = "reference"  # VFDT that tries to split after every example
 CHOICES = [*POLICIES, REFERENCE]
+NUMERICS = {"gaussian": Kind.NUMERIC, "quantised": Kind.QUANTISED}  # observers of numeric features
 BATCH = 1_000  # examples in one call of the kernel
 _WARM_UP = 1_000
+
+
+class _Side(NamedTuple):
+    """One side of the comparison."""
+
+    policy: str
+    numeric: str  # a name in `NUMERICS`
 
 
 def table_of(data: str, folder: Path | None, examples: int | None) -> Table:
@@ -58,8 +66,9 @@ def bench_trees(
     options: Mapping[str, Any],
     repeats: int,
     progress: Progress = lambda step: None,
+    numerics: Sequence[str] = ("gaussian",),
 ) -> Iterator[Row]:
-    """Yield one line for each policy.
+    """Yield one line for each policy and observer of numeric features.
 
     Parameters
     ----------
@@ -73,59 +82,63 @@ def bench_trees(
         Rounds; in each round every policy runs once, figures are medians over the rounds.
     progress : callable
         Called with what is about to run.
+    numerics : sequence of str
+        Names in `NUMERICS`.
     """
     batches = _batches(table)
-    chosen = [policy for policy in policies if _refusal(table, policy, options) is None]
-    for policy in chosen:
-        progress(f"compile {policy}")
-        _run(pool_for(table, policy, options), _batches(first(table, _WARM_UP)))
-    taken: dict[str, list[float]] = {policy: [] for policy in chosen}
+    sides = [_Side(policy, numeric) for policy in policies for numeric in numerics]
+    chosen = [side for side in sides if _refusal(table, side, options) is None]
+    for side in chosen:
+        progress(f"compile {side.policy}")
+        _run(pool_for(table, side, options), _batches(first(table, _WARM_UP)))
+    taken: dict[_Side, list[float]] = {side: [] for side in chosen}
     for repeat in range(repeats):
-        for policy in chosen:
-            progress(f"{table.name}: {policy}, round {repeat + 1} of {repeats}")
-            taken[policy].append(_run(pool_for(table, policy, options), batches)[0])
-    for policy in policies:
-        row: Row = {"bench": "trees", "data": table.name, "policy": policy, "examples": len(table.label)}
-        if policy not in taken:
-            yield row | {"refused": _refusal(table, policy, options), "machine": machine()}
+        for side in chosen:
+            progress(f"{table.name}: {side.policy}, {side.numeric}, round {repeat + 1} of {repeats}")
+            taken[side].append(_run(pool_for(table, side, options), batches)[0])
+    reference = _Side("periodic", numerics[0])
+    for side in sides:
+        row: Row = {"bench": "trees", "data": table.name, **side._asdict(), "examples": len(table.label)}
+        if side not in taken:
+            yield row | {"refused": _refusal(table, side, options), "machine": machine()}
             continue
-        progress(f"{table.name}: delay of {policy}")
-        row |= _figures(table, policy, options, batches)
-        seconds = statistics.median(taken[policy])
+        progress(f"{table.name}: delay of {side.policy}")
+        row |= _figures(table, side, options, batches)
+        seconds = statistics.median(taken[side])
         row |= {
             "seconds": significant(seconds),
             "us_per_example": significant(seconds / len(table.label) * 1e6),
             "repeats": repeats,
         }
-        if "periodic" in taken:
-            pairs = zip(taken[policy], taken["periodic"], strict=True)
+        if reference in taken:
+            pairs = zip(taken[side], taken[reference], strict=True)
             row["to_periodic"] = significant(statistics.median(mine / other for mine, other in pairs))
         yield row | {"machine": machine()}
 
 
-def pool_for(table: Table, policy: str, options: Mapping[str, Any]) -> TreePool:
+def pool_for(table: Table, side: _Side, options: Mapping[str, Any]) -> TreePool:
     """Return an empty pool for the features and classes of a table."""
     kinds: dict[Feature, Kind] = {
-        feature: Kind.NUMERIC if values == NUMERIC else Kind.NOMINAL
+        feature: NUMERICS[side.numeric] if values == NUMERIC else Kind.NOMINAL
         for feature, values in enumerate(table.kinds.tolist())
         if values != BINARY
     }
-    named = {"policy": "periodic", "period": 1} if policy == REFERENCE else {"policy": policy}
+    named = {"policy": "periodic", "period": 1} if side.policy == REFERENCE else {"policy": side.policy}
     return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
 
 
-def _refusal(table: Table, policy: str, options: Mapping[str, Any]) -> str | None:
+def _refusal(table: Table, side: _Side, options: Mapping[str, Any]) -> str | None:
     try:
-        pool_for(table, policy, options)
+        pool_for(table, side, options)
     except ValueError as error:
         return str(error)
     return None
 
 
-def _figures(table: Table, policy: str, options: Mapping[str, Any], batches: list[Events]) -> Row:
+def _figures(table: Table, side: _Side, options: Mapping[str, Any], batches: list[Events]) -> Row:
     """Return what a policy does, from a run that measures delays."""
-    measured = {"measure_delay": POLICIES[policy].counted} if policy in POLICIES else {}
-    pool = pool_for(table, policy, {**options, **measured})
+    measured = {"measure_delay": POLICIES[side.policy].counted} if side.policy in POLICIES else {}
+    pool = pool_for(table, side, {**options, **measured})
     measures = _run(pool, batches, len(table.classes))[1]
     sizes = pool.sizes()
     assert measures is not None

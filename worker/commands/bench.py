@@ -22,7 +22,7 @@ from worker.bench.cases import Progress, Row
 from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
-from worker.bench.trees import CHOICES, bench_trees, table_of
+from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
 from worker.bench.updates import EXPECTED, workload
 from worker.broker import Cluster, install
 from worker.commands.common import clear_errors, fail
@@ -146,6 +146,15 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
 @click.option("--policies", type=_Listed(CHOICES), default="periodic,osm,imac,exact", show_default=True)
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="entropy", show_default=True)
 @click.option("--predict", type=click.Choice(list(_PREDICT)), default="majority", show_default=True)
+@click.option(
+    "--numeric",
+    "numerics",
+    type=_Listed(list(NUMERICS)),
+    default="gaussian",
+    show_default=True,
+    help=f"Observers of numeric features: {', '.join(NUMERICS)}.",
+)
+@click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
 @click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta.")
 @click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
 @click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
@@ -157,6 +166,8 @@ def trees(
     policies: list[str],
     criterion: str,
     predict: str,
+    numerics: list[str],
+    radius_fraction: float,
     period: int,
     delta: float,
     tau: float,
@@ -167,11 +178,11 @@ def trees(
     with _naming("--data"):
         tables = [table_of(name, folder, examples) for name in data]
     options = {"criterion": criterion, "predict": _PREDICT[predict], "delta": delta, "tau": tau}
-    options |= {"period": period, "check_every": period}
+    options |= {"period": period, "check_every": period, "radius_fraction": radius_fraction}
 
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
-            yield from bench_trees(table, policies, options, repeats, progress)
+            yield from bench_trees(table, policies, options, repeats, progress, numerics)
 
     _print(lines)
 

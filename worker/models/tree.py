@@ -81,6 +81,8 @@ class TreeModel:
             tau=settings.tau,
             default=Kind[settings.attributes.default.upper()],
             kinds=settings.attributes.kinds,
+            radius=settings.attributes.radius,
+            radius_fraction=settings.attributes.radius_fraction or 0.5,
             names=settings.features == "names",
             evaluate=rules is not None,
             max_trees=bounds.keys,

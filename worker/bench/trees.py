@@ -28,11 +28,11 @@ BATCH = 1_000  # examples in one call of the kernel
 _WARM_UP = 1_000
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """One side of the comparison."""
 
     policy: str
-    numeric: str  # a name in `NUMERICS`
+    numeric: str = GAUSSIAN  # a name in `NUMERICS`
 
 
 def table_of(data: str, folder: Path | None, examples: int | None) -> Table:
@@ -85,22 +85,22 @@ def bench_trees(
     numerics : sequence of str
         Names in `NUMERICS`.
     """
-    batches = _batches(table)
-    sides = [_Side(policy, numeric) for policy in policies for numeric in numerics]
-    chosen = [side for side in sides if _refusal(table, side, options) is None]
+    batches = batches_of(table)
+    sides = [Side(policy, numeric) for policy in policies for numeric in numerics]
+    chosen = [side for side in sides if refusal(table, side, options) is None]
     for side in chosen:
         progress(f"compile {side.policy}")
-        _run(pool_for(table, side, options), _batches(first(table, _WARM_UP)))
-    taken: dict[_Side, list[float]] = {side: [] for side in chosen}
+        run(pool_for(table, side, options), batches_of(first(table, _WARM_UP)))
+    taken: dict[Side, list[float]] = {side: [] for side in chosen}
     for repeat in range(repeats):
         for side in chosen:
             progress(f"{table.name}: {side.policy}, {side.numeric}, round {repeat + 1} of {repeats}")
-            taken[side].append(_run(pool_for(table, side, options), batches)[0])
-    reference = _Side("periodic", numerics[0])
+            taken[side].append(run(pool_for(table, side, options), batches)[0])
+    reference = Side("periodic", numerics[0])
     for side in sides:
         row: Row = {"bench": "trees", "data": table.name, **side._asdict(), "examples": len(table.label)}
         if side not in taken:
-            yield row | {"refused": _refusal(table, side, options), "machine": machine()}
+            yield row | {"refused": refusal(table, side, options), "machine": machine()}
             continue
         progress(f"{table.name}: delay of {side.policy}")
         row |= _figures(table, side, options, batches)
@@ -116,7 +116,7 @@ def bench_trees(
         yield row | {"machine": machine()}
 
 
-def pool_for(table: Table, side: _Side, options: Mapping[str, Any]) -> TreePool:
+def pool_for(table: Table, side: Side, options: Mapping[str, Any]) -> TreePool:
     """Return an empty pool for the features and classes of a table."""
     kinds: dict[Feature, Kind] = {
         feature: NUMERICS[side.numeric] if values == NUMERIC else Kind.NOMINAL
@@ -127,7 +127,8 @@ def pool_for(table: Table, side: _Side, options: Mapping[str, Any]) -> TreePool:
     return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
 
 
-def _refusal(table: Table, side: _Side, options: Mapping[str, Any]) -> str | None:
+def refusal(table: Table, side: Side, options: Mapping[str, Any]) -> str | None:
+    """Return why a policy does not serve a table, None where it does."""
     try:
         pool_for(table, side, options)
     except ValueError as error:
@@ -135,11 +136,11 @@ def _refusal(table: Table, side: _Side, options: Mapping[str, Any]) -> str | Non
     return None
 
 
-def _figures(table: Table, side: _Side, options: Mapping[str, Any], batches: list[Events]) -> Row:
+def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list[Events]) -> Row:
     """Return what a policy does, from a run that measures delays."""
     measured = {"measure_delay": POLICIES[side.policy].counted} if side.policy in POLICIES else {}
     pool = pool_for(table, side, {**options, **measured})
-    measures = _run(pool, batches, len(table.classes))[1]
+    measures = run(pool, batches, len(table.classes))[1]
     sizes = pool.sizes()
     assert measures is not None
     return {
@@ -154,7 +155,7 @@ def _figures(table: Table, side: _Side, options: Mapping[str, Any], batches: lis
     }
 
 
-def _run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float, Measures | None]:
+def run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float, Measures | None]:
     """Return the seconds that a pool takes for all batches and, where classes are given, how well it predicted."""
     kept = Prequential(classes, BATCH) if classes else None
     seconds = 0.0
@@ -167,7 +168,8 @@ def _run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float
     return seconds, kept.total().measures() if kept is not None else None
 
 
-def _batches(table: Table) -> list[Events]:
+def batches_of(table: Table) -> list[Events]:
+    """Return a table's examples as inserts of weight 1, `BATCH` in each batch but the last."""
     batches = []
     for start in range(0, len(table.label), BATCH):
         label = table.label[start : start + BATCH].astype(np.int32)

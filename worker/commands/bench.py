@@ -16,9 +16,13 @@ from rich.console import Console
 
 from algorithms.criteria import CRITERIA
 from algorithms.finders import FINDERS
+from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from worker import logs
 from worker.bench.cases import Progress, Row
+from worker.bench.datasets import SETS
+from worker.bench.peers import SETS as PEER_SETS
+from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
@@ -183,6 +187,56 @@ def trees(
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
             yield from bench_trees(table, policies, options, repeats, progress, numerics)
+
+    _print(lines)
+
+
+@bench.command()
+@click.option("--data", type=_FOLDER, required=True, help="Folder with the recorded sets.")
+@click.option("--sets", type=_Listed(list(SETS)), default=",".join(PEER_SETS), show_default=True)
+@click.option("--policies", type=_Listed(list(POLICIES)), default="periodic,exact", show_default=True)
+@click.option("--predict", type=_Listed(list(_PREDICT)), default="majority,adaptive", show_default=True)
+@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
+@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="River stops after so many on an input; ours then get the same examples.",
+)
+@click.option("--peer-repeats", type=click.IntRange(1), default=1, show_default=True, help="Rounds of river.")
+@_repeats
+def peers(
+    data: Path,
+    sets: list[str],
+    policies: list[str],
+    predict: list[str],
+    period: int,
+    delta: float,
+    tau: float,
+    examples: int | None,
+    seconds: float,
+    peer_repeats: int,
+    repeats: int,
+) -> None:
+    """Grow trees beside river's Hoeffding trees, on the same examples: examples per second, accuracy, leaves."""
+    try:
+        peer = river()
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "river":
+            raise
+        fail("bench peers measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
+    with _naming("--data"):
+        tables = [table_of(name, data, examples) for name in sets]
+    predictions = [_PREDICT[each] for each in predict]
+    terms = Terms(policies, predictions, period, delta, tau, seconds, repeats, peer_repeats)
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_peers(table, peer, terms, progress)
 
     _print(lines)
 

@@ -1,0 +1,229 @@
+"""`bench peers`: our trees beside river's Hoeffding trees, the same task with the same parameters in one run.
+
+Both predict every example, then learn it. River takes one example at a time as a dict; it is fed with what is
+present in an example only, and with a 0 for whatever else was seen before. Ours take batches in columns.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from algorithms.trees.predict import Predict
+from worker.bench.cases import Progress, Row, machine, significant
+from worker.bench.tables import Table, first
+from worker.bench.trees import BATCH, batches_of, pool_for, refusal, run
+from worker.sources.generators import NUMERIC
+
+SETS = ("news20_unigram", "spam_katakis", "farm_ads", "electricity")
+PREDICTIONS = {Predict.MAJORITY: "mc", Predict.NAIVE_BAYES: "nb", Predict.ADAPTIVE: "nba"}  # river's names
+
+Example = dict[int, float]  # feature -> value
+
+
+class Learner(Protocol):
+    """A classifier as river has them."""
+
+    @property
+    def n_leaves(self) -> int | None:
+        """How many leaves the tree has; None before the first example."""
+
+    def predict_one(self, x: Example) -> int | None:
+        """Return the class of an example, None where nothing is known."""
+
+    def learn_one(self, x: Example, y: int) -> None:
+        """Learn an example of class y."""
+
+
+class Peer(NamedTuple):
+    """Whom we are measured beside."""
+
+    version: str
+    tree: Callable[..., Learner]  # takes what river.tree.HoeffdingTreeClassifier takes
+
+
+class Terms(NamedTuple):
+    """What both sides agree on, and how long they run."""
+
+    policies: list[str]  # ours
+    predictions: list[Predict]
+    period: int  # n_min, river's grace_period
+    delta: float
+    tau: float
+    seconds: float  # the peer stops at the first example after so many; ours gets the same examples
+    repeats: int  # of ours
+    peer_repeats: int
+
+
+class _Input(NamedTuple):
+    """What the peer is fed with."""
+
+    dense: bool  # 0 for what is absent, or nothing
+    nominal: bool  # features that are not numeric are declared nominal
+
+    @property
+    def name(self) -> str:
+        return f"{'dense' if self.dense else 'ones'}, {'nominal' if self.nominal else 'numeric'}"
+
+
+class _Outcome(NamedTuple):
+    examples: int
+    seconds: float
+    accuracy: float
+    leaves: int
+
+    @property
+    def rate(self) -> float:
+        """Examples per second."""
+        return self.examples / self.seconds
+
+    def row(self) -> Row:
+        return {
+            "examples": self.examples,
+            "seconds": significant(self.seconds),
+            "examples_per_second": significant(self.rate),
+            "accuracy": significant(self.accuracy),
+            "leaves": self.leaves,
+        }
+
+
+def river() -> Peer:
+    """Return river.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where it is not installed.
+    """
+    import river
+    from river.tree import HoeffdingTreeClassifier
+
+    return Peer(river.__version__, HoeffdingTreeClassifier)
+
+
+def bench_peers(table: Table, peer: Peer, terms: Terms, progress: Progress = lambda step: None) -> Iterator[Row]:
+    """Yield a line for each input of the peer, followed by one for each of our policies on the same examples.
+
+    Parameters
+    ----------
+    table : Table
+        Every example is predicted, then learned, in order.
+    peer : Peer
+        See `river`.
+    terms : Terms
+        Parameters of both sides. Whatever else the peer can be told stays as it is by default.
+    progress : callable
+        Called with what is about to run.
+    """
+    about = {"versions": {"river": peer.version, "anabranch": version("anabranch")}, "machine": machine()}
+    for row in _rows(table, peer, terms, progress):
+        yield {"bench": "peers", "data": table.name, "of": len(table.label)} | row | about
+
+
+def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterator[Row]:
+    refused = {policy: refusal(table, policy, {}) for policy in terms.policies}
+    yield from ({"side": "anabranch", "policy": name, "refused": why} for name, why in refused.items() if why)
+    served = [policy for policy, reason in refused.items() if reason is None]
+    for prediction in terms.predictions:
+        said = prediction.name.lower().replace("_", "-")
+        ours: dict[tuple[str, int], _Outcome] = {}  # inputs that get through the same examples share it
+        for given in _inputs(table):
+            progress(f"{table.name}: river, {given.name}, {said}")
+            parameters = _parameters(table, terms, prediction, given)
+            theirs = _theirs(table, given, partial(peer.tree, **parameters), terms)
+            told = parameters | {"nominal_attributes": len(parameters["nominal_attributes"])}
+            yield {
+                "side": "river",
+                "input": given.name,
+                "predict": said,
+                **theirs.row(),
+                "repeats": terms.peer_repeats,
+                "parameters": told,
+            }
+            for policy in served:
+                progress(f"{table.name}: {policy}, {said}, beside {given.name}")
+                options = {"predict": prediction, "period": terms.period, "delta": terms.delta, "tau": terms.tau}
+                key = policy, theirs.examples
+                if key not in ours:
+                    ours[key] = _ours(first(table, theirs.examples), policy, options, terms.repeats)
+                yield {
+                    "side": "anabranch",
+                    "policy": policy,
+                    "predict": said,
+                    "beside": given.name,
+                    **ours[key].row(),
+                    "times_river": significant(ours[key].rate / theirs.rate),
+                    "accuracy_above_river": significant(ours[key].accuracy - theirs.accuracy),
+                    "repeats": terms.repeats,
+                    "parameters": options | {"predict": said, "criterion": "entropy", "batch": BATCH},
+                }
+
+
+def _inputs(table: Table) -> list[_Input]:
+    """Return what the peer may be fed with; where columns are named, all of them belong to every example."""
+    fillings = [True] if table.names else [False, True]
+    return [_Input(dense, nominal) for dense in fillings for nominal in (False, True)]
+
+
+def _parameters(table: Table, terms: Terms, prediction: Predict, given: _Input) -> dict[str, Any]:
+    """Return what river's tree is told."""
+    nominal = (table.kinds != NUMERIC).nonzero()[0].tolist() if given.nominal else []
+    return {
+        "grace_period": terms.period,
+        "delta": terms.delta,
+        "tau": terms.tau,
+        "split_criterion": "info_gain",
+        "leaf_prediction": PREDICTIONS[prediction],
+        "nominal_attributes": frozenset(nominal),  # a list would be searched for each new feature
+    }
+
+
+def _theirs(table: Table, given: _Input, make: Callable[[], Learner], terms: Terms) -> _Outcome:
+    """Return what the peer does in the time it has; further rounds run over as many examples."""
+    outcome = _apply(make(), table, given, terms.seconds)
+    part = first(table, outcome.examples)
+    rounds = [_apply(make(), part, given, math.inf).seconds for _ in range(terms.peer_repeats - 1)]
+    return outcome._replace(seconds=statistics.median([outcome.seconds, *rounds]))
+
+
+def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Outcome:
+    examples, right, taken = 0, 0, 0.0
+    for x, label in _fed(table, given.dense):
+        start = time.perf_counter()
+        guess = learner.predict_one(x)
+        learner.learn_one(x, label)
+        taken += time.perf_counter() - start
+        examples += 1
+        right += guess == label
+        if taken > seconds:
+            break
+    return _Outcome(examples, taken, right / examples, learner.n_leaves or 0)
+
+
+def _fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
+    """Yield each example as a dict, with its label. To make it is not part of what is measured."""
+    zeros: Example = dict.fromkeys(range(len(table.kinds)), 0.0) if table.names else {}
+    for label, (start, stop) in zip(table.label.tolist(), pairwise(table.pointer.tolist()), strict=True):
+        x = dict(zip(table.feature[start:stop].tolist(), table.value[start:stop].tolist(), strict=True))
+        if dense:
+            zeros |= dict.fromkeys(x, 0.0)
+            x = zeros | x
+        yield x, label
+
+
+def _ours(table: Table, policy: str, options: dict[str, Any], repeats: int) -> _Outcome:
+    batches = batches_of(table)
+    run(pool_for(table, policy, options), batches[:1])  # compiles
+    seconds = []
+    for _ in range(repeats):
+        pool = pool_for(table, policy, options)
+        taken, measures = run(pool, batches, len(table.classes))
+        seconds.append(taken)
+    assert measures is not None
+    return _Outcome(len(table.label), statistics.median(seconds), measures.accuracy, pool.sizes().leaves)

@@ -57,7 +57,7 @@ class Terms(NamedTuple):
     delta: float
     tau: float
     seconds: float  # the peer stops at the first example after so many; ours gets the same examples
-    repeats: int  # of ours
+    repeats: int  # of ours, while all of them together take no longer
     peer_repeats: int
 
 
@@ -77,6 +77,7 @@ class _Outcome(NamedTuple):
     seconds: float
     accuracy: float
     leaves: int
+    rounds: int  # seconds are the median over these
 
     @property
     def rate(self) -> float:
@@ -90,6 +91,7 @@ class _Outcome(NamedTuple):
             "examples_per_second": significant(self.rate),
             "accuracy": significant(self.accuracy),
             "leaves": self.leaves,
+            "repeats": self.rounds,
         }
 
 
@@ -132,7 +134,7 @@ def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterato
     served = [policy for policy, reason in refused.items() if reason is None]
     for prediction in terms.predictions:
         said = prediction.name.lower().replace("_", "-")
-        ours: dict[tuple[str, int], _Outcome] = {}  # inputs that get through the same examples share it
+        known: dict[tuple[str, int], _Outcome] = {}  # inputs that get through the same examples share ours
         for given in _inputs(table):
             progress(f"{table.name}: river, {given.name}, {said}")
             parameters = _parameters(table, terms, prediction, given)
@@ -143,24 +145,23 @@ def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterato
                 "input": given.name,
                 "predict": said,
                 **theirs.row(),
-                "repeats": terms.peer_repeats,
                 "parameters": told,
             }
             for policy in served:
                 progress(f"{table.name}: {policy}, {said}, beside {given.name}")
                 options = {"predict": prediction, "period": terms.period, "delta": terms.delta, "tau": terms.tau}
                 key = policy, theirs.examples
-                if key not in ours:
-                    ours[key] = _ours(first(table, theirs.examples), policy, options, terms.repeats)
+                if key not in known:
+                    known[key] = _ours(first(table, theirs.examples), policy, options, terms)
+                ours = known[key]
                 yield {
                     "side": "anabranch",
                     "policy": policy,
                     "predict": said,
                     "beside": given.name,
-                    **ours[key].row(),
-                    "times_river": significant(ours[key].rate / theirs.rate),
-                    "accuracy_above_river": significant(ours[key].accuracy - theirs.accuracy),
-                    "repeats": terms.repeats,
+                    **ours.row(),
+                    "times_river": significant(ours.rate / theirs.rate),
+                    "accuracy_above_river": significant(ours.accuracy - theirs.accuracy),
                     "parameters": options | {"predict": said, "criterion": "entropy", "batch": BATCH},
                 }
 
@@ -189,7 +190,7 @@ def _theirs(table: Table, given: _Input, make: Callable[[], Learner], terms: Ter
     outcome = _apply(make(), table, given, terms.seconds)
     part = first(table, outcome.examples)
     rounds = [_apply(make(), part, given, math.inf).seconds for _ in range(terms.peer_repeats - 1)]
-    return outcome._replace(seconds=statistics.median([outcome.seconds, *rounds]))
+    return outcome._replace(seconds=statistics.median([outcome.seconds, *rounds]), rounds=terms.peer_repeats)
 
 
 def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Outcome:
@@ -203,7 +204,7 @@ def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Ou
         right += guess == label
         if taken > seconds:
             break
-    return _Outcome(examples, taken, right / examples, learner.n_leaves or 0)
+    return _Outcome(examples, taken, right / examples, learner.n_leaves or 0, 1)
 
 
 def _fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
@@ -217,13 +218,15 @@ def _fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
         yield x, label
 
 
-def _ours(table: Table, policy: str, options: dict[str, Any], repeats: int) -> _Outcome:
+def _ours(table: Table, policy: str, options: dict[str, Any], terms: Terms) -> _Outcome:
+    """Return what a policy does. No round begins once those before took the peer's time."""
     batches = batches_of(table)
-    run(pool_for(table, policy, options), batches[:1])  # compiles
-    seconds = []
-    for _ in range(repeats):
+    run(pool_for(table, policy, options), batches_of(first(table, 1)))  # compiles
+    seconds: list[float] = []
+    while len(seconds) < terms.repeats and sum(seconds) <= terms.seconds:
         pool = pool_for(table, policy, options)
         taken, measures = run(pool, batches, len(table.classes))
         seconds.append(taken)
     assert measures is not None
-    return _Outcome(len(table.label), statistics.median(seconds), measures.accuracy, pool.sizes().leaves)
+    median = statistics.median(seconds)
+    return _Outcome(len(table.label), median, measures.accuracy, pool.sizes().leaves, len(seconds))

@@ -264,7 +264,7 @@ class NaiveTrees:
         leaf, lacking = self._walk(tree.root, x)
         if lacking is not None:
             leaf.children[lacking] = leaf = Node(self.settings.classes, tree.next_number(), leaf.depth + 1)
-        if self.settings.predict == Predict.ADAPTIVE and leaf.weight:
+        if self.settings.predict >= Predict.ADAPTIVE and leaf.weight:
             for which, weights in enumerate((majority(leaf), self._bayes(leaf, x))):
                 leaf.right[which] += event.weight if heaviest(weights) == event.label else 0
         tree.events += 1
@@ -618,7 +618,7 @@ class NaiveTrees:
             return [0.0] * self.settings.classes
         node, lacking = self._walk(tree.root, x)
         bayes = self.settings.predict == Predict.NAIVE_BAYES or (
-            self.settings.predict == Predict.ADAPTIVE and node.right[1] >= node.right[0]
+            self.settings.predict >= Predict.ADAPTIVE and node.right[1] >= node.right[0]
         )
         if bayes and lacking is None and node.weight:
             return self._bayes(node, x)
@@ -629,8 +629,9 @@ class NaiveTrees:
         logs = [fixed(float(log2(n / UNIT))) if n else -math.inf for n in leaf.counts]
         for feature, seen in leaf.features.items():
             value = x.get(feature, 0.0)
+            silent = not value and self.settings.predict == Predict.ADAPTIVE_PRESENT
             for k, n in enumerate(leaf.counts):
-                if not n:
+                if not n or silent:
                     continue
                 count = seen.counts[k]
                 logs[k] += fixed(float(log2(((count if value else n - count) + smooth) / (n + 2 * smooth))))

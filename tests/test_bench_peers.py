@@ -94,15 +94,17 @@ def test_both_sides_of_a_set(peer: Peer) -> None:
 
 
 def test_what_the_peer_is_told(peer: Peer) -> None:
-    """The peer gets our parameters by its own names; the nominal inputs declare every binary feature."""
-    terms = TERMS._replace(predictions=[Predict.MAJORITY, Predict.ADAPTIVE], tau=0.02)
+    """The peer gets our parameters by its own names, once where two of ours are one of its own."""
+    predictions = [Predict.MAJORITY, Predict.ADAPTIVE, Predict.ADAPTIVE_PRESENT]
+    terms = TERMS._replace(predictions=predictions, tau=0.02)
     rows = list(bench_peers(_sparse(60), peer, terms))
     told = [learner.parameters for learner in _Majority.made]
     assert [each.pop("leaf_prediction") for each in told] == ["mc"] * 4 + ["nba"] * 4
     assert [set(each.pop("nominal_attributes")) for each in told] == [set(), set(range(30))] * 4
     for each in told:
         assert each == {"grace_period": 50, "delta": 1e-3, "tau": 0.02, "split_criterion": "info_gain"}
-    assert [row["predict"] for row in rows] == ["majority"] * 8 + ["adaptive"] * 8
+    said = ["mc", "majority"] * 4 + ["nba", "adaptive", "adaptive-present"] * 4
+    assert [row["predict"] for row in rows] == said
 
 
 def test_what_the_peer_is_fed_with(peer: Peer) -> None:
@@ -168,12 +170,12 @@ def test_river_itself(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["bench", "peers", "--data", str(tmp_path), *arguments])
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [row["side"] for row in rows] == ["river", "anabranch"] * 8
-    leaves = {(row["predict"], row["input"]): row["leaves"] for row in rows[::2]}
-    for predict in ("majority", "adaptive"):
+    assert [row["side"] for row in rows] == ["river", "anabranch"] * 4 + ["river", "anabranch", "anabranch"] * 4
+    leaves = {(row["predict"], row["input"]): row["leaves"] for row in rows if row["side"] == "river"}
+    for predict in ("mc", "nba"):
         # Where only ones are told, all that a feature's observer saw is present: river has nothing to split by.
         assert [leaves[predict, given] for given in INPUTS] == [1, 1, 2, 2]
-    assert {row["leaves"] for row in rows[1::2]} == {2}
+    assert {row["leaves"] for row in rows if row["side"] == "anabranch"} == {2}
     assert {row["examples"] for row in rows} == {600}
     missing = CliRunner().invoke(main, ["bench", "peers", "--data", str(tmp_path), "--sets", "spam_katakis"])
     assert missing.exit_code == 2

@@ -322,7 +322,7 @@ class TreeSettings(_Section):
     # never late and serves two classes and binary features.
     policy: Literal["periodic", "osm", "imac", "efdt", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
-    predict: Literal["majority", "naive_bayes", "adaptive"] = "majority"
+    predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
     period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min of periodic, osm and efdt, eta of imac
     check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
     delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best

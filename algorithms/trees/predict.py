@@ -34,9 +34,10 @@ class Predict(IntEnum):
     MAJORITY = 0
     NAIVE_BAYES = 1
     ADAPTIVE = 2  # naive Bayes unless the majority has been right more often in this leaf
+    ADAPTIVE_PRESENT = 3  # likewise, but what is absent from an example says nothing
 
 
-_MAJORITY, _NAIVE_BAYES, _ADAPTIVE = (int(each) for each in Predict)
+_MAJORITY, _NAIVE_BAYES, _ADAPTIVE, _ADAPTIVE_PRESENT = (int(each) for each in Predict)
 
 
 @inlined
@@ -51,51 +52,89 @@ def _fixed(log: float) -> int:
     return int64(np.rint(min(max(log, -_LARGEST_LOG), _LARGEST_LOG) * _PER_BIT))
 
 
-@jit
-def _naive_bayes(nodes: Nodes, features: Features, batch: Batch, event: int, leaf: int, out: Out) -> None:
-    """Share a leaf's weight among the classes as naive Bayes does. O(features of the leaf).
+@inlined
+def _smooth(nodes: Nodes, leaf: int) -> int:
+    """Return what counts are smoothed by: one example of the leaf's mean weight, so that scale does not matter."""
+    return max(nodes.links[leaf, WEIGHT] // nodes.links[leaf, SEEN], 1)
 
-    Whether a feature is present, and its value where it is, count as independent given the class. Counts are
-    smoothed by one example of the leaf's mean weight, so that the scale of weights does not matter. The slots of a
-    quantised feature are categories; as all are of one width, no class gains by it that they are no densities.
-    """
-    links = nodes.links
-    cells = nodes.rows.cells
-    smooth = max(links[leaf, WEIGHT] // links[leaf, SEEN], 1)
-    logs = out.logs
+
+@inlined
+def _begin_logs(nodes: Nodes, leaf: int, logs: Int64s) -> None:
     for k in range(logs.size):
-        logs[k] = _fixed(log2(cells[leaf, COUNT + k] * PER_UNIT)) if cells[leaf, COUNT + k] > 0 else _IMPOSSIBLE
-    row = links[leaf, OBSERVED]
-    while row != NONE:
-        kind = features.about[row, KIND]
-        part = features.about[row, PART]
-        value = value_of(batch, event, rows.item_of(features.rows, row))
-        category = int64(NONE)
-        categories = int64(0)
-        if kind == QUANTISED and value != 0.0:
-            category = quantised.find(features.values, features.quantised, row, value)
-            categories = features.quantised.about[row, SIZE]
-        if kind == NOMINAL and value != 0.0:
-            category = rows.find(features.values, row, int64(value))
-            while part != NONE:
-                categories += 1
-                part = features.values.cells[part, NEXT]
-        for k in range(logs.size):
-            present = features.rows.cells[row, COUNT + k]
-            n = cells[leaf, COUNT + k]
-            if n == 0:
-                continue
-            likely = present if value != 0.0 else n - present
-            logs[k] += _fixed(log2((likely + smooth) / (n + 2 * smooth)))
-            if value == 0.0 or kind == BINARY:
-                continue
-            if kind == NUMERIC:
-                logs[k] += _fixed(gaussians.log2_likelihood(features.gaussians, part, k, present, value))
+        weight = nodes.rows.cells[leaf, COUNT + k]
+        logs[k] = _fixed(log2(weight * PER_UNIT)) if weight > 0 else _IMPOSSIBLE
+
+
+@jit
+def _add_absent(nodes: Nodes, features: Features, leaf: int, row: int, logs: Int64s) -> None:
+    """Add what the absence of a feature says for each class."""
+    smooth = _smooth(nodes, leaf)
+    for k in range(logs.size):
+        n = nodes.rows.cells[leaf, COUNT + k]
+        if n > 0:
+            absent = n - features.rows.cells[row, COUNT + k]
+            logs[k] += _fixed(log2((absent + smooth) / (n + 2 * smooth)))
+
+
+@jit
+def _add_present(
+    nodes: Nodes, features: Features, rules: Rules, leaf: int, row: int, value: float, logs: Int64s
+) -> None:
+    """Add what a value other than 0 of a feature says for each class."""
+    smooth = _smooth(nodes, leaf)
+    kind = int64(BINARY) if rules.plain else features.about[row, KIND]  # a cache miss less
+    part = features.about[row, PART] if kind != BINARY else int64(NONE)
+    category = int64(NONE)
+    categories = int64(0)
+    if kind == QUANTISED:
+        category = quantised.find(features.values, features.quantised, row, value)
+        categories = features.quantised.about[row, SIZE]
+    elif kind == NOMINAL:
+        category = rows.find(features.values, row, int64(value))
+        while part != NONE:
+            categories += 1
+            part = features.values.cells[part, NEXT]
+    for k in range(logs.size):
+        present = features.rows.cells[row, COUNT + k]
+        n = nodes.rows.cells[leaf, COUNT + k]
+        if n == 0:
+            continue
+        logs[k] += _fixed(log2((present + smooth) / (n + 2 * smooth)))
+        if kind == NUMERIC:
+            logs[k] += _fixed(gaussians.log2_likelihood(features.gaussians, part, k, present, value))
+        elif kind != BINARY:
+            of_category = features.values.cells[category, COUNT + k] if category != NONE else present * 0
+            logs[k] += _fixed(log2((of_category + smooth) / (present + categories * smooth)))
+
+
+@jit
+def _naive_bayes(
+    nodes: Nodes, features: Features, rules: Rules, batch: Batch, event: int, leaf: int, out: Out
+) -> None:
+    """Share a leaf's weight among the classes as naive Bayes does.
+
+    Whether a feature is present, and its value where it is, count as independent given the class. Where absent
+    ones count too this is O(features of the leaf), else O(features of the example). The slots of a quantised feature
+    are categories; as all are of one width, no class gains by it that they are no densities.
+    """
+    logs = out.logs
+    _begin_logs(nodes, leaf, logs)
+    if rules.predict == _ADAPTIVE_PRESENT:
+        for at in range(batch.pointer[event], batch.pointer[event + 1]):
+            if batch.value[at] != 0.0:
+                row = rows.find(features.rows, leaf, int64(batch.feature[at]))
+                if row != NONE:
+                    _add_present(nodes, features, rules, leaf, row, batch.value[at], logs)
+    else:
+        row = nodes.links[leaf, OBSERVED]
+        while row != NONE:
+            value = value_of(batch, event, rows.item_of(features.rows, row))
+            if value != 0.0:
+                _add_present(nodes, features, rules, leaf, row, value, logs)
             else:
-                of_category = features.values.cells[category, COUNT + k] if category != NONE else present * 0
-                logs[k] += _fixed(log2((of_category + smooth) / (present + categories * smooth)))
-        row = features.rows.cells[row, NEXT]
-    _normalise(logs, links[leaf, WEIGHT] * PER_UNIT, out.weights)
+                _add_absent(nodes, features, leaf, row, logs)
+            row = features.rows.cells[row, NEXT]
+    _normalise(logs, nodes.links[leaf, WEIGHT] * PER_UNIT, out.weights)
 
 
 @jit
@@ -124,6 +163,15 @@ def _heaviest(weights: Float64s) -> int:
     return best
 
 
+@inlined
+def _trusts_bayes(nodes: Nodes, rules: Rules, node: int) -> bool:
+    """Return whether a leaf that has seen something answers by naive Bayes."""
+    links = nodes.links
+    return rules.predict == _NAIVE_BAYES or (
+        rules.predict >= _ADAPTIVE and links[node, BAYES] >= links[node, MAJORITY]
+    )
+
+
 @jit
 def predict(
     nodes: Nodes,
@@ -145,11 +193,9 @@ def predict(
             weights[k] = 0.0
         return int64(NONE)
     links = nodes.links
-    bayes = rules.predict == _NAIVE_BAYES or (
-        rules.predict == _ADAPTIVE and links[node, BAYES] >= links[node, MAJORITY]
-    )
+    bayes = _trusts_bayes(nodes, rules, node)
     if bayes and not whole and links[node, WEIGHT] > 0 and not links[node, ASLEEP]:
-        _naive_bayes(nodes, features, batch, event, node, out)
+        _naive_bayes(nodes, features, rules, batch, event, node, out)
     else:
         _majority(nodes, node, weights)
     return _heaviest(weights)
@@ -171,12 +217,17 @@ def keep_score(
 ) -> None:
     """Note whether majority and naive Bayes would have been right about an example that is about to be learned."""
     links = nodes.links
-    if rules.predict != _ADAPTIVE or links[leaf, WEIGHT] == 0 or links[leaf, ASLEEP]:
+    if rules.predict < _ADAPTIVE or links[leaf, WEIGHT] == 0 or links[leaf, ASLEEP]:
         return
     label = int64(batch.label[event])
+    # If the example was predicted just now, it was by the same counts: naive Bayes costs too much to ask twice.
+    if rules.evaluated and _trusts_bayes(nodes, rules, leaf):
+        guess = int64(out.guess[event])
+    else:
+        _naive_bayes(nodes, features, rules, batch, event, leaf, out)
+        guess = _heaviest(out.weights)
+    if guess == label:
+        links[leaf, BAYES] += batch.weight[event]
     _majority(nodes, leaf, out.weights)
     if _heaviest(out.weights) == label:
         links[leaf, MAJORITY] += batch.weight[event]
-    _naive_bayes(nodes, features, batch, event, leaf, out)
-    if _heaviest(out.weights) == label:
-        links[leaf, BAYES] += batch.weight[event]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple, Protocol
 
 from algorithms.trees.predict import Predict
@@ -22,7 +22,13 @@ from worker.bench.trees import BATCH, batches_of, pool_for, refusal, run
 from worker.sources.generators import NUMERIC
 
 SETS = ("news20_unigram", "spam_katakis", "farm_ads", "electricity")
-PREDICTIONS = {Predict.MAJORITY: "mc", Predict.NAIVE_BAYES: "nb", Predict.ADAPTIVE: "nba"}  # river's names
+# River's names. Its naive Bayes asks the features that it is fed with: all, or those that are present.
+PREDICTIONS = {
+    Predict.MAJORITY: "mc",
+    Predict.NAIVE_BAYES: "nb",
+    Predict.ADAPTIVE: "nba",
+    Predict.ADAPTIVE_PRESENT: "nba",
+}
 
 Example = dict[int, float]  # feature -> value
 
@@ -72,6 +78,18 @@ class _Input(NamedTuple):
         return f"{'dense' if self.dense else 'ones'}, {'nominal' if self.nominal else 'numeric'}"
 
 
+class _Side(NamedTuple):
+    """One of ours, beside a peer that got through so many examples."""
+
+    policy: str
+    prediction: Predict
+    examples: int
+
+    @property
+    def said(self) -> str:
+        return self.prediction.name.lower().replace("_", "-")
+
+
 class _Outcome(NamedTuple):
     examples: int
     seconds: float
@@ -110,7 +128,7 @@ def river() -> Peer:
 
 
 def bench_peers(table: Table, peer: Peer, terms: Terms, progress: Progress = lambda step: None) -> Iterator[Row]:
-    """Yield a line for each input of the peer, followed by one for each of our policies on the same examples.
+    """Yield a line for each input of the peer, followed by one for each of ours on the same examples.
 
     Parameters
     ----------
@@ -131,38 +149,35 @@ def bench_peers(table: Table, peer: Peer, terms: Terms, progress: Progress = lam
 def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterator[Row]:
     refused = {policy: refusal(table, policy, {}) for policy in terms.policies}
     yield from ({"side": "anabranch", "policy": name, "refused": why} for name, why in refused.items() if why)
-    served = [policy for policy, reason in refused.items() if reason is None]
-    for prediction in terms.predictions:
-        said = prediction.name.lower().replace("_", "-")
-        known: dict[tuple[str, int], _Outcome] = {}  # inputs that get through the same examples share ours
+    served = [name for name, why in refused.items() if why is None]
+    known: dict[_Side, _Outcome] = {}  # inputs that get through the same examples share ours
+    for leaf_prediction in dict.fromkeys(PREDICTIONS[prediction] for prediction in terms.predictions):
+        alike = [prediction for prediction in terms.predictions if PREDICTIONS[prediction] == leaf_prediction]
         for given in _inputs(table):
-            progress(f"{table.name}: river, {given.name}, {said}")
-            parameters = _parameters(table, terms, prediction, given)
+            progress(f"{table.name}: river, {given.name}, {leaf_prediction}")
+            parameters = _parameters(table, terms, leaf_prediction, given)
             theirs = _theirs(table, given, partial(peer.tree, **parameters), terms)
-            told = parameters | {"nominal_attributes": len(parameters["nominal_attributes"])}
             yield {
                 "side": "river",
                 "input": given.name,
-                "predict": said,
+                "predict": leaf_prediction,
                 **theirs.row(),
-                "parameters": told,
+                "parameters": parameters | {"nominal_attributes": len(parameters["nominal_attributes"])},
             }
-            for policy in served:
-                progress(f"{table.name}: {policy}, {said}, beside {given.name}")
-                options = {"predict": prediction, "period": terms.period, "delta": terms.delta, "tau": terms.tau}
-                key = policy, theirs.examples
-                if key not in known:
-                    known[key] = _ours(first(table, theirs.examples), policy, options, terms)
-                ours = known[key]
+            for prediction, policy in product(alike, served):
+                side = _Side(policy, prediction, theirs.examples)
+                progress(f"{table.name}: {policy}, {side.said}, beside {given.name}")
+                if side not in known:
+                    known[side] = _ours(table, side, terms)
                 yield {
                     "side": "anabranch",
                     "policy": policy,
-                    "predict": said,
+                    "predict": side.said,
                     "beside": given.name,
-                    **ours.row(),
-                    "times_river": significant(ours.rate / theirs.rate),
-                    "accuracy_above_river": significant(ours.accuracy - theirs.accuracy),
-                    "parameters": options | {"predict": said, "criterion": "entropy", "batch": BATCH},
+                    **known[side].row(),
+                    "times_river": significant(known[side].rate / theirs.rate),
+                    "accuracy_above_river": significant(known[side].accuracy - theirs.accuracy),
+                    "parameters": _options(terms, prediction) | {"predict": side.said, "batch": BATCH},
                 }
 
 
@@ -172,7 +187,7 @@ def _inputs(table: Table) -> list[_Input]:
     return [_Input(dense, nominal) for dense in fillings for nominal in (False, True)]
 
 
-def _parameters(table: Table, terms: Terms, prediction: Predict, given: _Input) -> dict[str, Any]:
+def _parameters(table: Table, terms: Terms, leaf_prediction: str, given: _Input) -> dict[str, Any]:
     """Return what river's tree is told."""
     nominal = (table.kinds != NUMERIC).nonzero()[0].tolist() if given.nominal else []
     return {
@@ -180,7 +195,7 @@ def _parameters(table: Table, terms: Terms, prediction: Predict, given: _Input) 
         "delta": terms.delta,
         "tau": terms.tau,
         "split_criterion": "info_gain",
-        "leaf_prediction": PREDICTIONS[prediction],
+        "leaf_prediction": leaf_prediction,
         "nominal_attributes": frozenset(nominal),  # a list would be searched for each new feature
     }
 
@@ -218,15 +233,28 @@ def _fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
         yield x, label
 
 
-def _ours(table: Table, policy: str, options: dict[str, Any], terms: Terms) -> _Outcome:
-    """Return what a policy does. No round begins once those before took the peer's time."""
-    batches = batches_of(table)
-    run(pool_for(table, policy, options), batches_of(first(table, 1)))  # compiles
+def _options(terms: Terms, prediction: Predict) -> dict[str, Any]:
+    """Return what our trees are told."""
+    return {
+        "criterion": "entropy",
+        "predict": prediction,
+        "period": terms.period,
+        "delta": terms.delta,
+        "tau": terms.tau,
+    }
+
+
+def _ours(table: Table, side: _Side, terms: Terms) -> _Outcome:
+    """Return what one of ours does. No round begins once those before took the peer's time."""
+    part = first(table, side.examples)
+    batches = batches_of(part)
+    options = _options(terms, side.prediction)
+    run(pool_for(part, side.policy, options), batches_of(first(part, 1)))  # compiles
     seconds: list[float] = []
     while len(seconds) < terms.repeats and sum(seconds) <= terms.seconds:
-        pool = pool_for(table, policy, options)
+        pool = pool_for(part, side.policy, options)
         taken, measures = run(pool, batches, len(table.classes))
         seconds.append(taken)
     assert measures is not None
     median = statistics.median(seconds)
-    return _Outcome(len(table.label), median, measures.accuracy, pool.sizes().leaves, len(seconds))
+    return _Outcome(side.examples, median, measures.accuracy, pool.sizes().leaves, len(seconds))

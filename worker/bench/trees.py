@@ -32,7 +32,7 @@ class Side(NamedTuple):
     """One side of the comparison."""
 
     policy: str
-    numeric: str = GAUSSIAN  # a name in `NUMERICS`
+    numeric: str = "gaussian"  # a name in `NUMERICS`
 
 
 def table_of(data: str, folder: Path | None, examples: int | None) -> Table:

@@ -195,7 +195,9 @@ def trees(
 @click.option("--data", type=_FOLDER, required=True, help="Folder with the recorded sets.")
 @click.option("--sets", type=_Listed(list(SETS)), default=",".join(PEER_SETS), show_default=True)
 @click.option("--policies", type=_Listed(list(POLICIES)), default="periodic,exact", show_default=True)
-@click.option("--predict", type=_Listed(list(_PREDICT)), default="majority,adaptive", show_default=True)
+@click.option(
+    "--predict", type=_Listed(list(_PREDICT)), default="majority,adaptive,adaptive-present", show_default=True
+)
 @click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
 @click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
 @click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)

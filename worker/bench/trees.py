@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,14 +155,19 @@ def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list
     }
 
 
-def run(pool: TreePool, batches: list[Events], classes: int = 0) -> tuple[float, Measures | None]:
+def run(
+    pool: TreePool,
+    batches: list[Events],
+    classes: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[float, Measures | None]:
     """Return the seconds that a pool takes for all batches and, where classes are given, how well it predicted."""
     kept = Prequential(classes, BATCH) if classes else None
     seconds = 0.0
     for batch in batches:
-        start = time.perf_counter()
+        start = clock()
         answers = pool.apply(batch)
-        seconds += time.perf_counter() - start
+        seconds += clock() - start
         if kept is not None:
             kept.add(batch.label, answers.guess, batch.weight, answers.loss)
     return seconds, kept.total().measures() if kept is not None else None

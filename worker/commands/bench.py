@@ -207,7 +207,7 @@ def trees(
     type=click.FloatRange(0.0, min_open=True),
     default=60.0,
     show_default=True,
-    help="River stops after so many on an input; ours then get the same examples.",
+    help="River stops after so many (of CPU) on an input; ours then get the same examples.",
 )
 @click.option("--peer-repeats", type=click.IntRange(1), default=1, show_default=True, help="Rounds of river.")
 @_repeats

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.tables import Table, first
-from worker.bench.trees import BATCH, batches_of, pool_for, refusal, run
+from worker.bench.trees import BATCH, Side, batches_of, pool_for, refusal, run
 from worker.sources.generators import NUMERIC
 
 SETS = ("news20_unigram", "spam_katakis", "farm_ads", "electricity")
@@ -151,7 +151,7 @@ def bench_peers(table: Table, peer: Peer, terms: Terms, progress: Progress = lam
 
 
 def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterator[Row]:
-    refused = {policy: refusal(table, policy, {}) for policy in terms.policies}
+    refused = {policy: refusal(table, Side(policy), {}) for policy in terms.policies}
     yield from ({"side": "anabranch", "policy": name, "refused": why} for name, why in refused.items() if why)
     served = [name for name, why in refused.items() if why is None]
     known: dict[_Side, _Outcome] = {}  # inputs that get through the same examples share ours

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -23,9 +23,10 @@ from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
 from algorithms.trees.normal import cumulative, exp2, log2_density
 from algorithms.trees.policies import POLICIES
-from algorithms.trees.pool import Events, TreePool
+from algorithms.trees.pool import Alternates, Events, TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree as Snapshot
+from tests.naive_adwin import Window
 
 Feature: TypeAlias = int | bytes
 Score: TypeAlias = tuple[float, float]  # score, threshold
@@ -145,6 +146,8 @@ class Node:
     gains: dict[Any, float] = field(default_factory=dict)
     illegal: set[Any] = field(default_factory=set)
     candidates: list[Candidate] = field(default_factory=list)
+    window: Window = field(default_factory=Window)  # of HAT
+    alternate: Node | None = None
 
     def __post_init__(self) -> None:
         self.prior = self.prior or [0] * self.classes
@@ -197,6 +200,7 @@ class NaiveTrees:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.trees: dict[int, Tree] = {}
+        self.started, self.promoted = 0, 0  # alternates
         r = 1.0 if settings.criterion == "gini" else float(log2(float(max(2, settings.classes))))
         self.bound = r * r * float(log2(1.0 / settings.delta)) * math.log(2.0) / 2.0
 
@@ -211,13 +215,14 @@ class NaiveTrees:
             return Outcome(Status.CANNOT_FORGET)
         x = {feature: value for feature, value in event.x.items() if value != 0}
         tree = self.trees.get(event.index)
+        root = tree.root if tree is not None else None
         if event.op == Op.PREDICT:
-            weights = self.weights(tree, x)
+            weights = self.weights(root, x)
             return Outcome(
                 Status.APPLIED,
                 guess=heaviest(weights),
                 weights=tuple(float(weight).hex() for weight in weights),
-                leaf=self._walk(tree.root, x)[0].number if tree is not None else 0,
+                leaf=self._walk(root, x)[0].number if root is not None else 0,
             )
         if event.weight < 0:
             return Outcome(Status.WRONG_WEIGHT)
@@ -228,25 +233,26 @@ class NaiveTrees:
         if tree is None and len(self.trees) >= self.settings.max_trees:
             return Outcome(Status.TOO_MANY_TREES)
         guess, loss = -1, ""
-        if self.settings.evaluate:
-            weights = self.weights(tree, x)
+        if self.settings.evaluate or self.settings.policy == "hat":
+            weights = self.weights(root, x)
             guess, total = heaviest(weights), 0.0
             for weight in weights:
                 total += weight
             share = weights[event.label] / total if total > 0 else 1.0 / self.settings.classes
             loss = (-float(log2(max(share, 2.0**-50)))).hex()
         tree = tree or self.trees.setdefault(event.index, Tree(Node(self.settings.classes)))
-        split = self._learn(tree, x, event)
-        snapshot = columns(tree) if self._is_snapshot_due(tree, event, split) else None
+        split, replaced = self._learn(tree, x, event, guess != event.label)
+        changed = split is not None or replaced
+        snapshot = columns(tree) if self._is_snapshot_due(tree, event, changed) else None
         return Outcome(Status.APPLIED, guess, loss, split=split, snapshot=snapshot)
 
-    def _is_snapshot_due(self, tree: Tree, event: Event, split: Any) -> bool:
+    def _is_snapshot_due(self, tree: Tree, event: Event, changed: bool) -> bool:
         when, n = self.settings.snapshots
         before = tree.period
         tree.period = event.time // n if before is None else max(before, event.time // n)
         return {
             When.NEVER: False,
-            When.CHANGE: split is not None,
+            When.CHANGE: changed,
             When.EVERY: tree.events % n == 0,
             When.EVERY_MS: before is not None and tree.period > before,
         }[when]
@@ -260,22 +266,81 @@ class NaiveTrees:
             node = node.children[branch]
         return node, None
 
-    def _learn(self, tree: Tree, x: dict[Feature, float], event: Event) -> Any:
-        leaf, lacking = self._walk(tree.root, x)
+    def _learn(self, tree: Tree, x: dict[Feature, float], event: Event, wrong: bool) -> tuple[Any, bool]:
+        """Learn an example; return the split that it led to, and whether an alternate took a node's place."""
+        leaf = self._reached(tree, tree.root, x, event)
+        tree.events += 1
+        learners = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
+        for node in learners:
+            self._count(node, x, event)
+        replaced = False
+        if self.settings.policy == "hat":
+            replaced = self._adapt(tree, x, event, wrong)
+            beside = [node.alternate for node in self._way(tree.root, x) if node.alternate is not None]
+            for node in beside:
+                self._try(tree, self._walk(node, x)[0], x, event)
+            learners = self._way(tree.root, x)[-1:]
+        split = next((split for node in learners if (split := self._try(tree, node, x, event)) is not None), None)
+        tree.splits += split is not None
+        return split, replaced
+
+    def _reached(self, tree: Tree, top: Node, x: dict[Feature, float], event: Event) -> Node:
+        """Return the leaf that is to learn an example, made where there was none."""
+        leaf, lacking = self._walk(top, x)
         if lacking is not None:
             leaf.children[lacking] = leaf = Node(self.settings.classes, tree.next_number(), leaf.depth + 1)
         if self.settings.predict >= Predict.ADAPTIVE and leaf.weight:
             for which, weights in enumerate((majority(leaf), self._bayes(leaf, x))):
                 leaf.right[which] += event.weight if heaviest(weights) == event.label else 0
-        tree.events += 1
-        way = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
-        for node in way:
-            node.seen += 1
-            node.squares += (event.weight / UNIT) * (event.weight / UNIT)
-            node.counts[event.label] += event.weight
-            for feature in sorted(x):
-                self._observe(node, feature, x[feature], event)
-        return next((split for node in way if (split := self._try(tree, node, x, event)) is not None), None)
+        return leaf
+
+    def _count(self, node: Node, x: dict[Feature, float], event: Event) -> None:
+        node.seen += 1
+        node.squares += (event.weight / UNIT) * (event.weight / UNIT)
+        node.counts[event.label] += event.weight
+        for feature in sorted(x):
+            self._observe(node, feature, x[feature], event)
+
+    def _adapt(self, tree: Tree, x: dict[Feature, float], event: Event, wrong: bool) -> bool:
+        """Do what HAT does once the tree has learned; return whether an alternate took a node's place."""
+        above = None
+        for node in self._way(tree.root, x):
+            risen = node.window.add(wrong)
+            if node.feature is not None and node.alternate is not None:
+                self._learn_beside(tree, node.alternate, x, event)
+                better = self._better_by(node, node.alternate)
+                if better > 0:
+                    if above is None:
+                        tree.root = node.alternate
+                    else:
+                        [branch] = [branch for branch, child in above.children.items() if child is node]
+                        above.children[branch] = node.alternate
+                    self.promoted += 1
+                    return True
+                if better < 0:
+                    node.alternate = None
+            elif node.feature is not None and risen:
+                node.alternate = Node(self.settings.classes, tree.next_number(), node.depth)
+                self.started += 1
+            above = node
+        return False
+
+    def _learn_beside(self, tree: Tree, top: Node, x: dict[Feature, float], event: Event) -> None:
+        wrong = heaviest(self.weights(top, x)) != event.label
+        self._count(self._reached(tree, top, x, event), x, event)
+        for node in self._way(top, x):
+            node.window.add(wrong)
+
+    def _better_by(self, node: Node, alternate: Node) -> int:
+        """Return 1 where an alternate is surely better, -1 where it is surely worse, else 0."""
+        n, m = len(node.window.inputs), len(alternate.window.inputs)
+        if n < 300 or m < 300:
+            return 0
+        error = float(node.window.mean)
+        gap = error - float(alternate.window.mean)
+        constant = 2.0 * float(log2(2.0 / 0.05)) * math.log(2.0)
+        bound = math.sqrt(constant * error * (1.0 - error) * (1.0 / n + 1.0 / m))
+        return (gap > bound) - (-gap > bound)
 
     def _way(self, node: Node, x: dict[Feature, float]) -> list[Node]:
         """Return the nodes on the way of an example that lacks no branch."""
@@ -298,7 +363,6 @@ class NaiveTrees:
             floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
             kind = Kind.NUMERIC if is_number(leaf.features[best[1]].kind) else leaf.features[best[1]].kind
             self._split(tree, leaf, best[1], best[2])
-            tree.splits += 1
             branches = {branch: tuple(child.prior) for branch, child in leaf.children.items()}
             return (leaf.number, best[1], kind, leaf.depth, *floats, tuple(leaf.counts), branches)
         self._failed(leaf, best, second)
@@ -612,11 +676,11 @@ class NaiveTrees:
 
     # --- predictions
 
-    def weights(self, tree: Tree | None, x: dict[Feature, float]) -> list[float]:
-        """Return the class weights for an example."""
-        if tree is None:
+    def weights(self, top: Node | None, x: dict[Feature, float]) -> list[float]:
+        """Return the class weights for an example, from a node down."""
+        if top is None:
             return [0.0] * self.settings.classes
-        node, lacking = self._walk(tree.root, x)
+        node, lacking = self._walk(top, x)
         bayes = self.settings.predict == Predict.NAIVE_BAYES or (
             self.settings.predict >= Predict.ADAPTIVE and node.right[1] >= node.right[0]
         )
@@ -705,6 +769,17 @@ def majority(node: Node) -> list[float]:
 def heaviest(weights: Sequence[float]) -> int:
     """Return the class with most weight, -1 where there is none."""
     return -1 if not any(weights) else max(range(len(weights)), key=lambda k: (weights[k], -k))
+
+
+def nodes_of(trees: Iterable[Tree]) -> list[Node]:
+    """Return all nodes of trees, and of alternates."""
+    found, todo = [], [tree.root for tree in trees]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        todo.extend(node.children.values())
+        todo.extend([node.alternate] if node.alternate is not None else [])
+    return found
 
 
 def columns(tree: Tree | None) -> list[tuple[Any, ...]]:
@@ -830,6 +905,10 @@ class Pair:
         """Raise AssertionError unless the pool's invariants hold and its size is the oracle's."""
         self.pool.check()
         assert self.pool.alive == len(self.twin.trees)
+        nodes = nodes_of(self.twin.trees.values())
+        assert self.pool.node_count == len(nodes)
+        open_, promoted = sum(node.alternate is not None for node in nodes), self.twin.promoted
+        assert self.pool.alternates == Alternates(open_, promoted, self.twin.started - promoted - open_)
 
     def restored(self) -> None:
         """Go on with a copy of the pool's state in a new pool."""

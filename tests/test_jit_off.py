@@ -8,7 +8,10 @@ import pytest
 
 SUITES = {
     "splits": ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"],
-    "trees": ["trees", "trees_evaluation", "trees_habits", "trees_memory", "trees_theorems", "trees_values"],
+    "trees": [
+        *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_theorems"),
+        "trees_values",
+    ],
 }
 
 

@@ -569,7 +569,7 @@ TREE_NAMES = (
     "memory_limit, on_delete, period, policy, predict, tau"
 )
 UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
-OTHERS = "(periodic, osm, imac or efdt)"
+OTHERS = "(periodic, osm, imac, efdt or hat)"
 
 
 def test_tree_defaults(tmp_path: Path) -> None:
@@ -696,8 +696,13 @@ def test_what_slots_there_are_tells_in_the_fingerprint(tmp_path: Path) -> None:
         ),
         (
             "policy: efdt\n    memory_limit: 9000000",
-            "10:19: .memory_limit: expected none with the policy 'efdt', whose inner nodes go on counting, "
-            "got 9000000",
+            "10:19: .memory_limit: expected none with the policy 'efdt', where an example is counted in more than "
+            "one node, got 9000000",
+        ),
+        (
+            "policy: hat\n    memory_limit: 9000000",
+            "10:19: .memory_limit: expected none with the policy 'hat', where an example is counted in more than "
+            "one node, got 9000000",
         ),
         ("delta: 1.0", "9:12: .delta: expected less than 1.0, got 1.0"),
         ("emit: {splits: {every: 3}}", "9:20: .emit.splits: expected 'change' or 'never', got a mapping"),

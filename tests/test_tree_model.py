@@ -231,6 +231,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "imac": {"policy": "imac", "predict": "adaptive", "evaluate": {"emit": {"every": 13}}},
     "osm": {"policy": "osm", "criterion": "gini", "emit": {"snapshots": {"every": 17}}},
     "efdt": {"policy": "efdt", "evaluate": {"window": 9, "emit": {"every_ms": 20_000}}},
+    "hat": {"policy": "hat", "predict": "adaptive", "emit": {"snapshots": "change"}},
     "mixed": {
         "policy": "periodic",
         "predict": "naive_bayes",

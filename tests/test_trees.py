@@ -268,7 +268,7 @@ def test_wrong_settings_are_refused_with_a_reason(kind: TreeKind) -> None:
         ({"delta": 0.0}, "between 0 and 1"),
         ({"tau": -1.0}, "at least 0"),
     ]
-    if POLICIES[kind[0]].keeps:
+    if not POLICIES[kind[0]].limits:
         wrong.append(({"memory_limit": 10_000}, "takes no memory_limit"))
     if kind in EXACT:
         wrong += [({"classes": 3}, "two classes"), ({"kinds": {1: NUMERIC}}, "binary features")]

@@ -10,7 +10,7 @@ from tests.naive import budget, ids
 from tests.naive_trees import KINDS, Event, Mix, Stream, outcomes, pool_columns
 from tests.test_trees import EXACT, of
 
-LIMITED = [kind for kind in KINDS if not POLICIES[kind[0]].keeps]
+LIMITED = [kind for kind in KINDS if POLICIES[kind[0]].limits]
 
 pytestmark = pytest.mark.parametrize("kind", LIMITED, ids="-".join)
 TreeKind = tuple[str, str]

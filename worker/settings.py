@@ -91,6 +91,7 @@ ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
 _MOST_CLASSES = 1_000
+_OTHERS = "periodic, osm, imac, efdt or hat"  # policies that are not for two classes and binary features only
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
@@ -318,17 +319,15 @@ class TreeSettings(_Section):
     classes: tuple[ClassName, ...]  # label 0, label 1 and so on
     features: Literal["ids", "names"]
     attributes: AttributeSettings = AttributeSettings()
-    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT; or the exact index, which is
-    # never late and serves two classes and binary features.
-    policy: Literal["periodic", "osm", "imac", "efdt", "exact"] = "imac"
+    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or the exact index, which
+    # is never late and serves two classes and binary features.
+    policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
-    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min of periodic, osm and efdt, eta of imac
+    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min, eta of imac
     check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
     delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
-    tau: Annotated[float, Ge(0.0), Le(1.0)] = (
-        0.05  # where the bound is below it the best is taken, however near a tie
-    )
+    tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
     # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
     memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
@@ -359,16 +358,16 @@ class TreeSettings(_Section):
     def _serves(cls, policy: str, info: ValidationInfo) -> str:
         if policy == "exact":
             if len(info.data.get("classes", (0, 1))) != 2:
-                raise expected("a policy for more than two classes (periodic, osm, imac or efdt)")
+                raise expected(f"a policy for more than two classes ({_OTHERS})")
             if not info.data.get("attributes", AttributeSettings()).only_binary:
-                raise expected("a policy for nominal and numeric features (periodic, osm, imac or efdt)")
+                raise expected(f"a policy for nominal and numeric features ({_OTHERS})")
         return policy
 
     @field_validator("memory_limit")
     @classmethod
-    def _not_where_inner_nodes_count(cls, limit: int | None, info: ValidationInfo) -> int | None:
-        if limit is not None and info.data.get("policy") == "efdt":
-            raise expected("none with the policy 'efdt', whose inner nodes go on counting")
+    def _where_one_node_counts(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        if limit is not None and (policy := info.data.get("policy")) in ("efdt", "hat"):
+            raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
         return limit
 
 

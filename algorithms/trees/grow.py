@@ -18,25 +18,24 @@ from algorithms.cadence import CHANGE, is_due, next_period
 from algorithms.jit import inlined, jit
 from algorithms.names import refer, release
 from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import gaussians, nodes, observers, policies, rows
+from algorithms.trees import alternates, gaussians, nodes, observers, policies, rows
 from algorithms.trees.gain import impurity
 from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
+from algorithms.trees.leaves import begin_leaf, count, forget, free_all, free_below
 from algorithms.trees.nodes import (
     ASLEEP,
+    BESIDE,
     DEPTH,
     FEATURE,
-    FIRST,
     KIND,
     NUMBER,
     PRIOR,
     RIPE,
     SEEN,
-    SQUARES,
     THRESHOLD,
     TREE,
     WEIGHT,
     is_pure,
-    make_leaf,
 )
 from algorithms.trees.observers import PART
 from algorithms.trees.predict import keep_score, loss_of, predict
@@ -49,7 +48,6 @@ from algorithms.trees.state import (
     EVENTS,
     LATER,
     LEAVES,
-    MADE,
     PERIOD,
     SHORT,
     SNAPSHOT_DUE,
@@ -63,7 +61,6 @@ from algorithms.trees.state import (
     Out,
     Rules,
 )
-from algorithms.units import PER_UNIT
 
 
 class Status(IntEnum):
@@ -87,52 +84,6 @@ _INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
 
 # Why the kernel stopped.
 DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY, TOLD = range(7)
-
-
-@inlined
-def _begin_leaf(forest: Forest, tree: int, parent: int, branch: int) -> int:
-    leaf = make_leaf(forest.nodes, tree, parent, branch)
-    policies.begin(forest.policy, leaf)
-    forest.nodes.links[leaf, NUMBER] = forest.trees[tree, MADE]
-    forest.trees[tree, MADE] += 1
-    forest.trees[tree, LEAVES] += 1
-    return leaf
-
-
-@inlined
-def _forget(forest: Forest, node: int) -> None:
-    observers.forget(forest.features, forest.nodes, forest.names, node)
-    policies.end(forest.policy, forest, node)
-
-
-@inlined
-def _count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> None:
-    """Count an example in a leaf. O(features of the example)."""
-    k = int64(batch.label[event])
-    weight = batch.weight[event]
-    examples = weight * PER_UNIT
-    forest.nodes.links[leaf, SEEN] += 1
-    forest.nodes.links[leaf, WEIGHT] += weight
-    forest.nodes.numbers[leaf, SQUARES] += examples * examples
-    forest.nodes.rows.cells[leaf, COUNT + k] += weight
-    if forest.nodes.links[leaf, ASLEEP]:
-        return
-    policies.learn(forest.policy, forest, batch, event, leaf)
-    if rules.counted:
-        for at in range(batch.pointer[event], batch.pointer[event + 1]):
-            if batch.value[at] != 0.0:
-                observers.count(
-                    forest.features,
-                    forest.nodes,
-                    forest.names,
-                    rules.quantiser,
-                    leaf,
-                    int64(batch.feature[at]),
-                    int64(batch.kind[at]),
-                    batch.value[at],
-                    k,
-                    weight,
-                )
 
 
 @inlined
@@ -161,20 +112,21 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
         out.loss[event] = loss_of(out.weights, label)
     if root == NONE:
-        leaf = _begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
+        leaf = begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
         forest.trees[tree, ALIVE] = 1
         forest.alive[0] += 1
     elif lacking != NONE:
-        leaf = _begin_leaf(forest, tree, leaf, lacking)
+        leaf = begin_leaf(forest, tree, leaf, lacking)
     keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out)
     out.node[event] = leaf
     if rules.keeps and root != NONE:
         out.node[event] = root
         while root != leaf:
-            _count(forest, rules, batch, event, root)
+            count(forest, rules, batch, event, root)
             root = next_on_way(forest.nodes, batch, event, root)
-    _count(forest, rules, batch, event, leaf)
+    count(forest, rules, batch, event, leaf)
     forest.trees[tree, EVENTS] += 1
+    alternates.adapt(forest.policy, forest, rules, batch, event, out)
     return _APPLIED
 
 
@@ -193,43 +145,15 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
 
 
 @jit
-def _free(forest: Forest, node: int) -> None:
-    """Give back a node without children."""
-    links = forest.nodes.links
-    _forget(forest, node)
-    if links[node, FEATURE] == NONE:
-        forest.trees[links[node, TREE], LEAVES] -= 1
-    else:
-        release(forest.names, links[node, FEATURE])
-    rows.remove(forest.nodes.rows, node)
-
-
-@jit
-def _free_below(forest: Forest, top: int) -> None:
-    """Give back all below a node: children before parents, each taken from its parent's list on the way down."""
-    links = forest.nodes.links
-    node = top
-    while True:
-        child = links[node, FIRST]
-        if child != NONE:
-            links[node, FIRST] = forest.nodes.rows.cells[child, NEXT]
-            node = child
-        elif node == top:
-            return
-        else:
-            parent = rows.owner_of(forest.nodes.rows, node)
-            _free(forest, node)
-            node = parent
-
-
-@jit
 def _drop(forest: Forest, tree: int) -> None:
     """Forget a tree."""
     root = nodes.root_of(forest.nodes, tree)
     if root == NONE:
         return
-    _free_below(forest, root)
-    _free(forest, root)
+    top = nodes.alternate_of(forest.nodes, root)
+    if top != NONE:
+        free_all(forest, top)
+    free_all(forest, root)
     forest.alive[0] -= forest.trees[tree, ALIVE]
     for column in range(TREE_COLUMNS):
         forest.trees[tree, column] = 0
@@ -256,14 +180,15 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
     prior = forest.nodes.prior
     links = forest.nodes.links
     tree = links[leaf, TREE]
+    part = 1 - links[leaf, BESIDE]  # of the tree
     if links[leaf, FEATURE] != NONE:
-        _free_below(forest, leaf)
+        free_below(forest, leaf)
         release(forest.names, links[leaf, FEATURE])
     else:
-        forest.trees[tree, LEAVES] -= 1
+        forest.trees[tree, LEAVES] -= part
     if kind != NOMINAL:
-        low = _begin_leaf(forest, tree, leaf, int64(0))
-        high = _begin_leaf(forest, tree, leaf, int64(1))
+        low = begin_leaf(forest, tree, leaf, int64(0))
+        high = begin_leaf(forest, tree, leaf, int64(1))
         for k in range(classes):
             above = policies.weight_above(forest.policy, forest, leaf, choice.row, choice.threshold, k)
             prior[high, k] = above
@@ -275,33 +200,33 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
         for k in range(classes):
             absent -= forest.features.rows.cells[choice.row, COUNT + k]
         if absent > 0:
-            low = _begin_leaf(forest, tree, leaf, int64(0))
+            low = begin_leaf(forest, tree, leaf, int64(0))
             for k in range(classes):
                 prior[low, k] = cells[leaf, COUNT + k] - forest.features.rows.cells[choice.row, COUNT + k]
             links[low, PRIOR] = absent
         value = forest.features.about[choice.row, PART]
         while value != NONE:
-            child = _begin_leaf(forest, tree, leaf, rows.item_of(forest.features.values, value))
+            child = begin_leaf(forest, tree, leaf, rows.item_of(forest.features.values, value))
             for k in range(classes):
                 prior[child, k] = forest.features.values.cells[value, COUNT + k]
                 links[child, PRIOR] += prior[child, k]
             value = forest.features.values.cells[value, NEXT]
     refer(forest.names, feature)
     if not rules.keeps:
-        _forget(forest, leaf)
+        forget(forest, leaf)
     links[leaf, FEATURE] = feature
     links[leaf, KIND] = NUMERIC if kind == QUANTISED else kind
     forest.nodes.numbers[leaf, THRESHOLD] = choice.threshold
-    forest.trees[tree, SPLITS] += 1
+    forest.trees[tree, SPLITS] += part
     if rules.measured and links[leaf, RIPE] > 0:
-        forest.trees[tree, WAITED] += links[leaf, SEEN] - links[leaf, RIPE]
+        forest.trees[tree, WAITED] += (links[leaf, SEEN] - links[leaf, RIPE]) * part
         links[leaf, RIPE] = 0
 
 
 @jit
 def _write(forest: Forest, leaf: int, choice: Choice, out: Out) -> None:
     """Note what the tree will not tell any more of a split that is about to be made."""
-    out.told[0] = SPLIT_MADE
+    out.told[0] |= SPLIT_MADE
     out.scores[0] = choice.score
     out.scores[1] = choice.second
     out.scores[2] = impurity(forest.criterion, forest.nodes.rows, leaf)
@@ -321,7 +246,8 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
         if rows.room(forest.nodes.rows) < _branches(forest, choice, kind):
             return NODES
         feature = policies.feature_at(forest.policy, forest, choice.row)
-        _write(forest, leaf, choice, out)
+        if not forest.nodes.links[leaf, BESIDE]:
+            _write(forest, leaf, choice, out)
         _split(forest, rules, leaf, choice, feature, kind)
     else:
         policies.failed(forest.policy, forest, rules, leaf, choice)
@@ -364,7 +290,7 @@ def _note_ripe(forest: Forest, rules: Rules, node: int) -> None:
 
 @jit
 def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out, due: bool) -> int:
-    """Let the nodes of an example that was learned try to split, from `out.node` down; return what ran short.
+    """Let the nodes that learned an example try to split, from `out.node` on; return what ran short.
 
     `due` says that the first of them was found due before.
     """
@@ -377,9 +303,12 @@ def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: O
             if short != DONE:
                 return short
         due = False
-        if out.told[0] or nodes.is_leaf(forest.nodes, node):
+        if out.told[0] & SPLIT_MADE:
             return DONE
-        out.node[event] = next_on_way(forest.nodes, batch, event, node)
+        following = alternates.next_learner(forest.policy, forest, batch, event, node)
+        if following == NONE:
+            return DONE
+        out.node[event] = following
 
 
 @inlined
@@ -388,9 +317,11 @@ def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
     if batch.op[event] != _INSERT:
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
-    if rules.keeps:
-        ones *= _depth(forest, batch, event)
-    if rows.room(forest.nodes.rows) < 1:
+    learners = int64(1)
+    if rules.keeps or rules.adapts:
+        learners = _depth(forest, batch, event)
+    ones *= learners
+    if rows.room(forest.nodes.rows) < learners:
         return NODES
     if rules.counted and rows.room(forest.features.rows) < ones:
         return FEATURES
@@ -423,8 +354,8 @@ def apply(
     while event < batch.index.size:
         op = batch.op[event]
         learned = attempt
-        out.told[0] = 0
         if not attempt:
+            out.told[0] = 0
             short = _shortage(forest, rules, batch, event)
             if short != DONE:
                 return event, False, short

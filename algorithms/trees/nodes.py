@@ -1,6 +1,9 @@
 """The nodes of all trees of a pool. A node's key is (parent, branch), so that routing is one look-up a level.
 
 The branch of an absent or lower value is 0, of a present or greater one 1, of a category the category itself.
+
+An alternate (alternates.py) is a subtree that grows beside an inner node, to take its place if it does better. Its
+top is a node under the key (ALTERNATES, that node); nobody's child, so that all walks of the tree pass it by.
 """
 
 from __future__ import annotations
@@ -27,14 +30,16 @@ PRIOR = 8  # weight of `prior`
 MAJORITY, BAYES = 9, 10  # weight of the examples that each would have predicted rightly
 ASLEEP = 11  # 1: a leaf that counts classes only, to save memory
 RIPE = 12  # where that is measured: examples seen when the leaf could first have split, 0 before
-NUMBER = 13  # of the node in its tree: 0 the root, then in the order in which nodes were made, none given twice
-COLUMNS = 14
+NUMBER = 13  # of the node in its tree: 0 the first, then in the order in which nodes were made, none given twice
+BESIDE = 14  # 1: the node is part of an alternate, not of the tree
+COLUMNS = 15
 
 # Columns of `Nodes.numbers`.
 THRESHOLD = 0  # of a numeric split
 SQUARES = 1  # sum of the squared weights of the examples seen, in examples
 
 ROOTS = (1 << 31) - 1  # the parent of all roots; their branch is the tree
+ALTERNATES = ROOTS - 1  # the parent of the tops of alternates; their branch is the node that they grow beside
 
 
 class Nodes(NamedTuple):
@@ -71,11 +76,16 @@ def make_leaf(nodes: Nodes, tree: int, parent: int, branch: int) -> int:
     """Return a new leaf that has seen nothing; there must be room."""
     first = int64(NONE)
     depth = int64(0)
-    if parent != ROOTS:
+    beside = int64(0)
+    if parent == ALTERNATES:
+        depth = nodes.links[branch, DEPTH]
+        beside = int64(1)
+    elif parent != ROOTS:
         first = nodes.links[parent, FIRST]
         depth = nodes.links[parent, DEPTH] + 1
+        beside = nodes.links[parent, BESIDE]
     leaf = rows.create(nodes.rows, parent, branch, first)
-    if parent != ROOTS:
+    if parent < ALTERNATES:
         nodes.links[parent, FIRST] = leaf
     for column in range(COLUMNS):
         nodes.links[leaf, column] = 0
@@ -84,6 +94,7 @@ def make_leaf(nodes: Nodes, tree: int, parent: int, branch: int) -> int:
     nodes.links[leaf, OBSERVED] = NONE
     nodes.links[leaf, TREE] = tree
     nodes.links[leaf, DEPTH] = depth
+    nodes.links[leaf, BESIDE] = beside
     nodes.numbers[leaf, THRESHOLD] = 0.0
     nodes.numbers[leaf, SQUARES] = 0.0
     for k in range(nodes.prior.shape[1]):
@@ -101,6 +112,12 @@ def is_leaf(nodes: Nodes, node: int) -> bool:
 def root_of(nodes: Nodes, tree: int) -> int:
     """Return the root of a tree, NONE where the tree is empty."""
     return rows.find(nodes.rows, ROOTS, tree)
+
+
+@inlined
+def alternate_of(nodes: Nodes, node: int) -> int:
+    """Return the top of the alternate that grows beside a node, NONE where there is none."""
+    return rows.find(nodes.rows, ALTERNATES, node)
 
 
 @inlined
@@ -131,10 +148,15 @@ def branch_of(nodes: Nodes, node: int) -> int:
     return int(rows.item_of(nodes.rows, node))
 
 
-def preorder(nodes: Nodes, tree: int) -> list[int]:
-    """Return the nodes of a tree, a node before its children, these in the order of their branches."""
-    root = int(root_of(nodes, tree))
-    found, todo = [], [root] if root != NONE else []
+def alternates(nodes: Nodes) -> list[int]:
+    """Return the tops of all alternates."""
+    keys = nodes.rows.cells[: nodes.rows.used[rows.HIGH], rows.KEY]
+    return [int(top) for top in np.flatnonzero(keys >> 32 == ALTERNATES)]
+
+
+def preorder(nodes: Nodes, top: int) -> list[int]:
+    """Return a node and all below, parents before their children, these in the order of their branches."""
+    found, todo = [], [top] if top != NONE else []
     while todo:
         node = todo.pop()
         found.append(node)

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from algorithms.jit import dispatch
-from algorithms.trees import efdt, imac, monitored, osm, periodic
+from algorithms.trees import efdt, hat, imac, monitored, osm, periodic
 
 
 class Policy(NamedTuple):
@@ -38,6 +38,12 @@ class Policy(NamedTuple):
     only_binary: bool = False  # serves two classes and binary features only
     counted: bool = True  # needs what the observers count
     keeps: bool = False  # inner nodes go on counting, and may be split anew
+    adapts: bool = False  # subtrees are replaced by alternates that do better, see alternates.py
+
+    @property
+    def limits(self) -> bool:
+        """Whether it can keep to a limit of memory: only one node counts an example."""
+        return not (self.keeps or self.adapts)
 
 
 POLICIES: dict[str, Policy] = {
@@ -45,6 +51,7 @@ POLICIES: dict[str, Policy] = {
     "osm": Policy(osm.Osm, osm),
     "imac": Policy(imac.Imac, imac),
     "efdt": Policy(efdt.Efdt, efdt, keeps=True),
+    "hat": Policy(hat.Hat, hat, adapts=True),
     "exact": Policy(monitored.Monitored, monitored, only_binary=True, counted=False),
 }
 

@@ -20,7 +20,7 @@ from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind, is_category
-from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, OBSERVED, TREE, WEIGHT
+from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from algorithms.trees.quantised import Quantiser
@@ -69,6 +69,14 @@ class Sizes(NamedTuple):
     waited: int  # examples that leaves saw between when they could have split and when they did, if measured
 
 
+class Alternates(NamedTuple):
+    """Of the policy ``hat``, over all trees: subtrees that were grown beside, see alternates.py."""
+
+    open: int  # are grown now
+    promoted: int  # took a node's place
+    given_up: int  # did worse, or went with what they were grown beside
+
+
 class TreePool:
     """Any number of trees; an index is a small integer.
 
@@ -83,7 +91,7 @@ class TreePool:
     predict : Predict
         How a leaf predicts.
     period : int
-        Examples until a leaf tries to split: n_min of VFDT and OSM, eta of IMAC. ``exact`` needs none.
+        Examples until a leaf tries to split: n_min of VFDT, OSM, EFDT and HAT, eta of IMAC. ``exact`` needs none.
     check_every : int
         Examples between checks of IMAC's candidates, and of EFDT's inner nodes, mu.
     delta : float
@@ -103,17 +111,18 @@ class TreePool:
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
     evaluate : bool
-        Predict every example before it is learned.
+        Predict every example before it is learned. ``hat`` does so anyhow.
     max_trees, max_depth : int
         Bounds: an example that would begin one tree more is refused, a leaf so deep does not split.
     memory_limit : int, optional
         Bytes for what leaves saw: where they would not suffice the leaves that promise least sleep, see memory.py.
-        Only two of the longest examples may take more.
+        Only two of the longest examples may take more. Not for ``efdt`` and ``hat``.
     measure_delay : bool
         Count in `Sizes.waited` how late leaves split. As slow as an attempt after every example, and nothing else
         changes. Not for ``exact``, whose leaves are never late.
     snapshots : Emit
-        When `Answers` has a tree's snapshot; at a change means after every split.
+        When `Answers` has a tree's snapshot; at a change means after every split, and where an alternate took a
+        node's place.
     """
 
     def __init__(
@@ -167,9 +176,10 @@ class TreePool:
             )
         if measure_delay and not POLICIES[policy].counted:
             raise ValueError(f"the policy {policy!r} splits without delay; leave out measure_delay")
-        if POLICIES[policy].keeps and memory_limit is not None:
+        if memory_limit is not None and not POLICIES[policy].limits:
             raise ValueError(
-                f"the policy {policy!r} keeps what inner nodes saw and takes no memory_limit; take another"
+                f"the policy {policy!r} counts an example in more than one node and takes no memory_limit; "
+                "take another"
             )
         self._module = POLICIES[policy].module
         self._make_criterion = CRITERIA[criterion][2]
@@ -183,10 +193,11 @@ class TreePool:
             bound=bound_of(made, classes, delta),
             tau=tau,
             predict=int(predict),
-            evaluated=evaluate,
+            evaluated=evaluate or POLICIES[policy].adapts,
             counted=POLICIES[policy].counted or predict != Predict.MAJORITY,
             measured=measure_delay,
             keeps=POLICIES[policy].keeps,
+            adapts=POLICIES[policy].adapts,
             plain=plain,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_trees=max_trees,
@@ -477,7 +488,7 @@ class TreePool:
 
     @property
     def node_count(self) -> int:
-        """How many nodes all trees have."""
+        """How many nodes all trees have, and the alternates beside them."""
         return int(self._forest.nodes.rows.used[rows.USED])
 
     @property
@@ -490,8 +501,18 @@ class TreePool:
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
         used = int(self._forest.nodes.rows.used[rows.HIGH])
-        alive = self._forest.nodes.rows.cells[:used, rows.KEY] != NONE
-        return int(self._forest.nodes.links[:used, DEPTH][alive].max(initial=0))
+        links = self._forest.nodes.links[:used]
+        own = (self._forest.nodes.rows.cells[:used, rows.KEY] != NONE) & (links[:, BESIDE] == 0)
+        return int(links[own, DEPTH].max(initial=0))
+
+    @property
+    def alternates(self) -> Alternates:
+        """What became of the subtrees that grew beside trees; none with a policy that has none."""
+        if not self.rules.adapts:
+            return Alternates(0, 0, 0)
+        started, promoted = self._forest.policy.counts.tolist()
+        open_ = len(nodes.alternates(self._forest.nodes))
+        return Alternates(open_, promoted, started - promoted - open_)
 
     @property
     def asleep(self) -> int:
@@ -548,18 +569,29 @@ class TreePool:
         reached: list[int] = []
         leaves: list[int] = []
         for tree in range(len(forest.trees)):
-            own = nodes.preorder(forest.nodes, tree)
+            own = nodes.preorder(forest.nodes, int(nodes.root_of(forest.nodes, tree)))
             reached += own
             own_leaves = [node for node in own if links[node, FEATURE] == NONE]
             leaves += own if self.rules.keeps else own_leaves
             assert len(own_leaves) == forest.trees[tree, LEAVES]
             assert len(own) == 0 or forest.trees[tree, ALIVE] == 1
             assert len(own) > 0 or not forest.trees[tree].any()
-            assert all(links[node, TREE] == tree for node in own)
-            for node in own:
-                assert forest.nodes.rows.cells[node, COUNT:].sum() == links[node, WEIGHT]
-                assert forest.nodes.prior[node].sum() == links[node, nodes.PRIOR]
-                assert links[node, OBSERVED] == NONE or self.rules.keeps or node in own_leaves
+            assert all(links[node, [TREE, BESIDE]].tolist() == [tree, 0] for node in own)
+        within = set(reached)
+        for top in nodes.alternates(forest.nodes):
+            beside = nodes.branch_of(forest.nodes, top)
+            assert self.rules.adapts
+            assert beside in within, "an alternate grows beside nothing"
+            assert links[beside, FEATURE] != NONE
+            assert links[top, DEPTH] == links[beside, DEPTH]
+            own = nodes.preorder(forest.nodes, top)
+            reached += own
+            leaves += [node for node in own if links[node, FEATURE] == NONE]
+            assert all(links[node, [TREE, BESIDE]].tolist() == [links[beside, TREE], 1] for node in own)
+        for node in reached:
+            assert forest.nodes.rows.cells[node, COUNT:].sum() == links[node, WEIGHT]
+            assert forest.nodes.prior[node].sum() == links[node, nodes.PRIOR]
+            assert links[node, OBSERVED] == NONE or self.rules.keeps or links[node, FEATURE] == NONE
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
         if self.names is not None:

@@ -132,12 +132,18 @@ def remove(rows: Rows, row: int) -> int:
 
 
 @jit
+def move(rows: Rows, row: int, owner: int, item: int, following: int) -> None:
+    """Give a row another key, which no other has, and put it ahead of `following`."""
+    hashing.take(rows.table, hashing.mix(owner_of(rows, row), item_of(rows, row)), row)
+    rows.cells[row, KEY] = (owner << 32) | item
+    rows.cells[row, NEXT] = following
+    hashing.put(rows.table, hashing.mix(owner, item), row)
+
+
+@jit
 def rename(rows: Rows, row: int, item: int) -> None:
     """Put a row under another item of its owner, which no other row has once all that are renamed have been."""
-    owner = owner_of(rows, row)
-    hashing.take(rows.table, hashing.mix(owner, item_of(rows, row)), row)
-    rows.cells[row, KEY] = (owner << 32) | item
-    hashing.put(rows.table, hashing.mix(owner, item), row)
+    move(rows, row, owner_of(rows, row), item, rows.cells[row, NEXT])
 
 
 def chain(rows: Rows, first: int) -> list[int]:

@@ -28,7 +28,7 @@ class Tree(NamedTuple):
 
 def snapshot(state: Nodes, tree: int) -> Tree:
     """Return a tree; its features are numbers."""
-    order = nodes.preorder(state, tree)
+    order = nodes.preorder(state, int(nodes.root_of(state, tree)))
     place = {node: at for at, node in enumerate(order)}
     parents = [int(rows.owner_of(state.rows, node)) for node in order]
     inner = [int(feature) >= 0 for feature in state.links[order, FEATURE]]

@@ -14,7 +14,7 @@ from algorithms.trees.quantised import Quantiser
 ALIVE = 0  # 1 once the tree has learned something, until it is dropped
 EVENTS = 1  # examples learned
 ATTEMPTS = 2  # how often all features of a leaf were ranked
-SPLITS = 3
+SPLITS = 3  # in alternates (alternates.py) they are not counted, nor are their leaves
 LEAVES = 4
 WAITED = 5  # where that is measured: examples that leaves saw after they could have split
 MADE = 6  # nodes ever made
@@ -38,7 +38,7 @@ class Rules(NamedTuple):
     """The settings of a pool, as its kernels see them."""
 
     classes: int
-    period: int  # n_min of VFDT and OSM, eta of IMAC: examples until a leaf first tries to split
+    period: int  # n_min, of IMAC eta: examples until a leaf first tries to split
     check_every: int  # mu of IMAC
     bound: float  # R^2 ln(1 / delta) / 2, see bounds.py
     tau: float
@@ -47,6 +47,7 @@ class Rules(NamedTuple):
     counted: bool  # whether leaves count in `features`; the exact policy counts in storage of its own
     measured: bool  # whether it is noted when each leaf could first have split
     keeps: bool  # all nodes on the way of an example count it, and may be split anew
+    adapts: bool  # subtrees that do badly are replaced by alternates, see alternates.py
     plain: bool  # all features are binary
     quantiser: Quantiser  # of numeric features that are counted in slots
     max_trees: int
@@ -81,7 +82,7 @@ class Out(NamedTuple):
     weights: Float64s  # float64[c], scratch
     logs: Int64s  # int64[c], scratch
     counts: Int64s  # int64[1], predictions so far
-    told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE | SNAPSHOT_DUE
+    told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE and so on
     scores: Float64s  # float64[3], of the split: score, second, impurity of the node before
 
 
@@ -95,7 +96,7 @@ class Choice(NamedTuple):
 
 
 # Bits of `Out.told`.
-SPLIT_MADE, SNAPSHOT_DUE = 1, 2
+SPLIT_MADE, SNAPSHOT_DUE, REPLACED = 1, 2, 4  # the last: an alternate has taken a node's place
 
 SHORT = -2  # the policy's storage must grow first
 LATER = -3  # the policy sees without a ranking that no split is due

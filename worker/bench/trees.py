@@ -150,6 +150,7 @@ def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list
         "attempts": sizes.attempts,
         "splits": sizes.splits,
         "leaves": sizes.leaves,
+        "replaced": pool.alternates.promoted,
         "average_delay": significant(sizes.waited / sizes.splits) if sizes.splits else None,
         "state_bytes": pool.nbytes,
     }

@@ -111,7 +111,7 @@ class Tree(NamedTuple):
     chunk, chunks
         Which part of how many, from 0.
     node
-        The number of each node, see `Split.node`; the root is 0.
+        The number of each node, see `Split.node`; the root comes first.
     parent
         The number of the node above, -1 of the root.
     branch

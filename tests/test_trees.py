@@ -199,7 +199,7 @@ def test_any_history_leads_to_what_the_oracle_says(kind: TreeKind, data: st.Data
 
 
 def test_a_node_that_proves_wrong_is_split_anew(kind: TreeKind) -> None:
-    """Where another feature comes to tell the labels, EFDT gives up what it had; the others never do."""
+    """Where another feature comes to tell the labels, EFDT gives up what it had; the others mend it below."""
     pair = Pair(of(kind, delta=0.05, tau=0.05))
     for at in range(1200):
         label = at & 1

@@ -73,9 +73,11 @@ DRIFTING = {
 @pytest.mark.parametrize("name", DRIFTING)
 def test_drifting_streams_agree_with_the_oracle(kind: TreeKind, name: str) -> None:
     """Every guess, split, tree and alternate is the oracle's to the bit, over drifts, restores and batches."""
-    mix = replace(MIXES[name], indexes=min(2, MIXES[name].indexes), others=0.02)
+    mix = replace(MIXES[name], indexes=2 if name == "keys" else 1, others=0.01)
+    if name == "mixed":
+        mix = replace(mix, classes=2)  # of three its features tell too little for errors to rise
     pair = Pair(of(kind, mix, predict=DRIFTING[name], snapshots=Emit(When.CHANGE)))
-    events = drifting(mix, len(name), length=1200)
+    events = drifting(mix, 6, length=1200)
     rng = random.Random(2)
     while events:
         size = rng.choice([1, 50, 400])
@@ -84,7 +86,7 @@ def test_drifting_streams_agree_with_the_oracle(kind: TreeKind, name: str) -> No
         pair.check()
         pair.restored()
     if FULL:
-        assert sum(pair.pool.alternates) > 0, f"{name}: no alternate was begun"
+        assert pair.pool.alternates.promoted > 0, f"{name}: no alternate did better"
 
 
 def test_alternates_take_a_place_or_go(kind: TreeKind) -> None:

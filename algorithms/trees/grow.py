@@ -2,7 +2,7 @@
 
 ::
 
-    route -> predict (where asked) -> count -> is an attempt due? -> rank -> split or wait
+    route -> predict (where asked) -> count -> adapt (hat) -> is an attempt due? -> rank -> split or wait
 
 Events are applied strictly in order, so a batch of 1 and a batch of 1000 give the same trees. A refused event
 changes nothing. Where the arrays would not hold the next event or split the kernel stops before it, the pool

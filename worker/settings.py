@@ -319,8 +319,8 @@ class TreeSettings(_Section):
     classes: tuple[ClassName, ...]  # label 0, label 1 and so on
     features: Literal["ids", "names"]
     attributes: AttributeSettings = AttributeSettings()
-    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or the exact index, which
-    # is never late and serves two classes and binary features.
+    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact index,
+    # which is never late and serves two classes and binary features.
     policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"

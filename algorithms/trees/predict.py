@@ -114,8 +114,8 @@ def _naive_bayes(
     """Share a leaf's weight among the classes as naive Bayes does.
 
     Whether a feature is present, and its value where it is, count as independent given the class. Where absent
-    ones count too this is O(features of the leaf), else O(features of the example). The slots of a quantised feature
-    are categories; as all are of one width, no class gains by it that they are no densities.
+    ones count too this is O(features of the leaf), else O(features of the example). The slots of a quantised
+    feature are categories; as all are of one width, no class gains by it that they are no densities.
     """
     logs = out.logs
     _begin_logs(nodes, leaf, logs)

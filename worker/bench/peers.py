@@ -253,10 +253,10 @@ def _ours(table: Table, side: _Side, terms: Terms) -> _Outcome:
     part = first(table, side.examples)
     batches = batches_of(part)
     options = _options(terms, side.prediction)
-    run(pool_for(part, side.policy, options), batches_of(first(part, 1)))  # compiles
+    run(pool_for(part, Side(side.policy), options), batches_of(first(part, 1)))  # compiles
     seconds: list[float] = []
     while len(seconds) < terms.repeats and sum(seconds) <= terms.seconds:
-        pool = pool_for(part, side.policy, options)
+        pool = pool_for(part, Side(side.policy), options)
         taken, measures = run(pool, batches, len(table.classes), _clock)
         seconds.append(taken)
     assert measures is not None

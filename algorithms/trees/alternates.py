@@ -35,7 +35,7 @@ def _learn(policy: Hat, forest: Forest, rules: Rules, batch: Batch, event: int, 
         leaf = begin_leaf(forest, links[top, TREE], leaf, lacking)
     # The tree had room for the example; an alternate, which has fewer leaves, might not, and does without.
     if batch.weight[event] < MAX_TOTAL - (links[leaf, PRIOR] + links[leaf, WEIGHT]):
-        keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out)
+        keep_score(forest.nodes, forest.features, rules, batch, event, leaf, True, guess, out)
         count(forest, rules, batch, event, leaf)
     node = top
     while node != leaf:

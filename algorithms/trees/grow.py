@@ -117,7 +117,8 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         forest.alive[0] += 1
     elif lacking != NONE:
         leaf = begin_leaf(forest, tree, leaf, lacking)
-    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, out)
+    guess = int64(out.guess[event])
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, rules.evaluated, guess, out)
     out.node[event] = leaf
     if rules.keeps and root != NONE:
         out.node[event] = root

@@ -213,17 +213,25 @@ def loss_of(weights: Float64s, k: int) -> float:
 
 @jit
 def keep_score(
-    nodes: Nodes, features: Features, rules: Rules, batch: Batch, event: int, leaf: int, out: Out
+    nodes: Nodes,
+    features: Features,
+    rules: Rules,
+    batch: Batch,
+    event: int,
+    leaf: int,
+    predicted: bool,
+    guess: int,
+    out: Out,
 ) -> None:
-    """Note whether majority and naive Bayes would have been right about an example that is about to be learned."""
+    """Note whether majority and naive Bayes would have been right about an example that is about to be learned.
+
+    `predicted` says that the leaf was asked just now, and `guess` what it said.
+    """
     links = nodes.links
     if rules.predict < _ADAPTIVE or links[leaf, WEIGHT] == 0 or links[leaf, ASLEEP]:
         return
     label = int64(batch.label[event])
-    # If the example was predicted just now, it was by the same counts: naive Bayes costs too much to ask twice.
-    if rules.evaluated and _trusts_bayes(nodes, rules, leaf):
-        guess = int64(out.guess[event])
-    else:
+    if not (predicted and _trusts_bayes(nodes, rules, leaf)):  # naive Bayes costs too much to ask twice
         _naive_bayes(nodes, features, rules, batch, event, leaf, out)
         guess = _heaviest(out.weights)
     if guess == label:

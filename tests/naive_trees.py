@@ -54,6 +54,7 @@ class Settings:
     radius: float | None = None
     radius_fraction: float = 0.5
     max_slots: int = 256
+    drop_poor: bool = False
     names: bool = False
     evaluate: bool = True
     max_trees: int = 1 << 30
@@ -109,6 +110,7 @@ class Seen:
     moments: list[list[float]] = field(default_factory=list)  # mean, sum of squared deviations, least, most
     slots: dict[float, Slot] = field(default_factory=dict)  # by value while there is no radius, then by code
     radius: float | None = None
+    poor: bool = False  # dropped: never looked at again
     origin: int = 0  # codes are counted from here, and must stay below 2^32
 
 
@@ -501,6 +503,8 @@ class NaiveTrees:
 
     def score(self, leaf: Node, seen: Seen) -> Score:
         """Return the score of a feature and its threshold; inf where it is no split."""
+        if seen.poor:
+            return math.inf, 0.0
         absent = [n - count for n, count in zip(leaf.counts, seen.counts, strict=True)]
         if seen.kind == Kind.NUMERIC:
             least = min([moments[2] for moments in seen.moments] + [0.0] * (sum(absent) > 0))
@@ -586,6 +590,13 @@ class NaiveTrees:
             able = sorted((-gain, feature) for feature, gain in leaf.gains.items() if gain > -math.inf)
             most = max(5, min(10, len(leaf.features) // 10))
             leaf.candidates = [self._candidate(leaf, feature) for _, feature in able[:most]]
+        if self.settings.drop_poor:
+            top = max(leaf.gains.values(), default=-math.inf)
+            kept = {each.feature for each in leaf.candidates}
+            for feature, gain in leaf.gains.items():
+                if gain > -math.inf and top - gain > self.margin(leaf) and feature not in kept:
+                    leaf.features[feature].poor = True
+                    leaf.gains[feature] = -math.inf
 
     def _wait(self, leaf: Node, best: tuple[float, Any, float], second: float) -> int:
         """Return for how many examples OSM waits."""
@@ -692,6 +703,8 @@ class NaiveTrees:
         smooth = max(leaf.weight // leaf.seen, 1)
         logs = [fixed(float(log2(n / UNIT))) if n else -math.inf for n in leaf.counts]
         for feature, seen in leaf.features.items():
+            if seen.poor:
+                continue
             value = x.get(feature, 0.0)
             silent = not value and self.settings.predict == Predict.ADAPTIVE_PRESENT
             for k, n in enumerate(leaf.counts):

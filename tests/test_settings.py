@@ -565,8 +565,8 @@ def test_wrong_kafka_settings(tmp_path: Path, before: str, after: str, message: 
 # The shortest tree, lines 4 to 8.
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
-    "attributes, check_every, classes, criterion, delta, emit, evaluate, features, input, kind, max_depth, "
-    "memory_limit, on_delete, period, policy, predict, tau"
+    "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, input, kind, "
+    "max_depth, memory_limit, on_delete, period, policy, predict, tau"
 )
 UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
 OTHERS = "(periodic, osm, imac, efdt or hat)"
@@ -614,17 +614,18 @@ def test_slots_of_quantised_features_have_a_width(
         assert model.attributes.kinds == {b"price": Kind.QUANTISED}
 
 
-def test_what_slots_there_are_tells_in_the_fingerprint(tmp_path: Path) -> None:
-    """The width of slots changes the fingerprint where there are any; that there are none changes no older one."""
+def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
+    """Slots, their width and dropped features change the fingerprint; where there are none older ones hold."""
     plain = "attributes: {numeric: [a]}"
-    same = {plain, "attributes: {numeric: [a], quantised: [], radius: null}"}
+    same = {plain, "attributes: {numeric: [a], quantised: [], radius: null}", f"{plain}\n    drop_poor: false"}
     others = {
         "attributes: {numeric: [a], quantised: [b]}",
         "attributes: {numeric: [a], quantised: [b], radius: 0.5}",
         "attributes: {numeric: [a], quantised: [b], radius_fraction: 0.25}",
+        f"{plain}\n    drop_poor: true",
     }
     assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in same}) == 1
-    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 4
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 5
     spelt_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b], radius_fraction: 0.5}}\n")
     left_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b]}}\n")
     assert fingerprint(spelt_out) == fingerprint(left_out)
@@ -703,6 +704,10 @@ def test_what_slots_there_are_tells_in_the_fingerprint(tmp_path: Path) -> None:
             "policy: hat\n    memory_limit: 9000000",
             "10:19: .memory_limit: expected none with the policy 'hat', where an example is counted in more than "
             "one node, got 9000000",
+        ),
+        (
+            "policy: efdt\n    drop_poor: true",
+            "10:16: .drop_poor: expected false with the policy 'efdt', which needs all features, got true",
         ),
         ("delta: 1.0", "9:12: .delta: expected less than 1.0, got 1.0"),
         ("emit: {splits: {every: 3}}", "9:20: .emit.splits: expected 'change' or 'never', got a mapping"),

@@ -10,9 +10,24 @@ import pytest
 from algorithms.criteria import UNIT
 from algorithms.splits import Op
 from algorithms.trees.kinds import Kind
+from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
+from algorithms.trees.rows import USED
 from tests.naive import budget
-from tests.naive_trees import KINDS, Event, Mix, Pair, Seen, Stream, events_of, outcomes, pool_columns
+from tests.naive_trees import (
+    KINDS,
+    Event,
+    Feature,
+    Mix,
+    Node,
+    Pair,
+    Seen,
+    Stream,
+    events_of,
+    outcomes,
+    pool_columns,
+)
 from tests.test_trees import EXACT, MIXES, ODD, mixes_of, of
 from tests.test_trees_habits import grown, shape
 
@@ -165,3 +180,62 @@ def test_wrong_widths_are_refused_with_a_reason(kind: TreeKind) -> None:
     for changed, reason in wrong:
         with pytest.raises(ValueError, match=reason):
             of(kind, kinds={5: Kind.QUANTISED}, **changed).pool()
+
+
+def leaves(pair: Pair) -> list[Node]:
+    """Return the leaves of the oracle."""
+    found, todo = [], [tree.root for tree in pair.twin.trees.values()]
+    while todo:
+        node = todo.pop()
+        todo.extend(node.children.values())
+        found += [] if node.children else [node]
+    return found
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_poor_features_are_dropped_on_request(kind: TreeKind) -> None:
+    """What is surely not the best of a leaf is not looked at again, and the memory for its values comes back."""
+    if POLICIES[kind[0]].keeps:
+        with pytest.raises(ValueError, match="takes no drop_poor"):
+            of(kind, drop_poor=True).pool()
+        return
+    dropped = 0
+    for name in ("many", "nominal", "numeric", "mixed", "quantised"):
+        mix = replace(MIXES[name], indexes=1, others=0.0)
+        for predict in Predict:
+            pair = Pair(of(kind, mix, predict=predict, drop_poor=True, period=60, delta=0.5, tau=0.0))
+            stream = Stream(12, mix)
+            for _ in range(5):
+                pair.feed(stream.take(budget(120)))
+                pair.check()
+                pair.restored()
+                dropped += sum(seen.poor for leaf in leaves(pair) for seen in leaf.features.values())
+    assert budget(10) < 10 or dropped > 0, "no feature was poor"
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_a_dropped_feature_gives_its_values_back(kind: TreeKind) -> None:
+    """Of two features that tell the same and others that tell nothing the latter are dropped, save candidates."""
+    if POLICIES[kind[0]].keeps:
+        return
+    rng = random.Random(7)
+    events = []
+    for _ in range(budget(300)):
+        label = rng.randrange(2)
+        told = float(1 + (label if rng.random() < 0.9 else 1 - label))
+        x: dict[Feature, float] = {1: told, 2: told}
+        x.update((feature, rng.random()) for feature in range(3, 13))
+        events.append(Event(Op.INSERT, x, label))
+    kinds: dict[Feature, Kind] = {1: Kind.NOMINAL, 2: Kind.NOMINAL}
+    kept, dropped = (
+        grown(of(kind, kinds=kinds, default=Kind.QUANTISED, period=150, tau=0.0, drop_poor=drop), events)
+        for drop in (False, True)
+    )
+    assert pool_columns(kept, 0) == pool_columns(dropped, 0)
+    if budget(10) == 10:
+        assert values_of(dropped) < 0.7 * values_of(kept)
+
+
+def values_of(pool: TreePool) -> int:
+    """Return how many values and slots leaves keep."""
+    return int(pool.arrays()["features.values.used"][USED])

@@ -329,6 +329,9 @@ class TreeSettings(_Section):
     delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
     tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
+    # bound, and forgets their values.
+    drop_poor: bool = False
     # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
     memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
     on_delete: Literal["reject", "ignore"] = "reject"
@@ -362,6 +365,13 @@ class TreeSettings(_Section):
             if not info.data.get("attributes", AttributeSettings()).only_binary:
                 raise expected(f"a policy for nominal and numeric features ({_OTHERS})")
         return policy
+
+    @field_validator("drop_poor")
+    @classmethod
+    def _not_where_all_are_needed(cls, drop: bool, info: ValidationInfo) -> bool:
+        if drop and info.data.get("policy") in ("efdt", "exact"):
+            raise expected(f"false with the policy '{info.data['policy']}', which needs all features")
+        return drop
 
     @field_validator("memory_limit")
     @classmethod
@@ -566,6 +576,8 @@ def fingerprint(settings: Settings) -> str:
         # What a model does not use changes no fingerprint, so that older ones hold.
         if model.get("alpha", 0) is None:
             del model["alpha"]
+        if not model.get("drop_poor", True):
+            del model["drop_poor"]
         attributes = model.get("attributes", {})
         for name in ("quantised", "radius", "radius_fraction"):
             if not attributes.get(name, 0):

@@ -17,7 +17,7 @@ from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import CANDIDATES
 from algorithms.trees.kinds import BINARY, NUMERIC, QUANTISED
 from algorithms.trees.nodes import Nodes
-from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import FIRST
 from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
 from algorithms.units import PER_UNIT
@@ -184,9 +184,11 @@ def _quantised_score(criterion: Any, features: Features, nodes: Nodes, leaf: int
 def feature_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
     """Return the score of a feature of a leaf, and its threshold where it is a number.
 
-    The score is inf where all examples would go one way: that is no split.
+    The score is inf where all examples would go one way: that is no split. So it is of a feature that was dropped.
     """
     kind = features.about[row, KIND]
+    if kind == POOR:
+        return np.inf, 0.0
     if kind == NUMERIC:
         return _numeric_score(criterion, features, nodes, leaf, row)
     if kind == QUANTISED:

@@ -19,6 +19,7 @@ from algorithms.jit import inlined, jit
 from algorithms.names import refer, release
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import alternates, gaussians, nodes, observers, policies, rows
+from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import impurity
 from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.leaves import begin_leaf, count, forget, free_all, free_below
@@ -252,6 +253,9 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
         _split(forest, rules, leaf, choice, feature, kind)
     else:
         policies.failed(forest.policy, forest, rules, leaf, choice)
+        if rules.drop_poor:
+            margin = epsilon(rules.bound, examples(forest.nodes, leaf))
+            observers.drop_poor(forest.features, forest.nodes, leaf, margin)
     forest.trees[tree, ATTEMPTS] += 1
     return DONE
 

@@ -23,7 +23,7 @@ from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.kinds import BINARY, NOMINAL, is_number
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
-from algorithms.trees.observers import KIND, MARK
+from algorithms.trees.observers import HELD, KIND, MARK
 from algorithms.trees.ranking import beats
 from algorithms.trees.routing import branch_of, value_of
 from algorithms.trees.rows import COUNT, NEXT, NONE
@@ -35,7 +35,7 @@ MOST = 10  # candidates of a leaf
 LEAST = 5
 
 # `MARK` of a feature's row.
-POTENTIAL, CANDIDATE, ILLEGAL = 0, 1, 2
+POTENTIAL, CANDIDATE, ILLEGAL = 0, HELD, 2
 
 # Rows of `Imac.used`.
 USED, HIGH, FREE = 0, 1, 2  # sets in use; sets ever used; first of the free list (linked through `size`)

@@ -17,12 +17,15 @@ from algorithms.trees.gaussians import Gaussians
 from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import OBSERVED, Nodes
 from algorithms.trees.quantised import Quantised, Quantiser
-from algorithms.trees.rows import COUNT, NONE, Rows
+from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
 
 # Columns of `Features.about`.
 KIND = 0
 PART = 1  # a nominal feature's newest row in `values`, a numeric one's row in `gaussians`
 MARK = 2  # belongs to the policy; 0 until it says otherwise
+
+POOR = 4  # the kind of a feature that was dropped: it is a `Kind` no more, and not looked at as long as its leaf
+HELD = 1  # the mark of a feature that the policy needs and that is not dropped
 
 
 class Features(NamedTuple):
@@ -117,6 +120,8 @@ def _begin(
 def _count_value(
     features: Features, quantiser: Quantiser, row: int, kind: int, value: float, k: int, weight: int
 ) -> None:
+    if features.about[row, KIND] == POOR:
+        return
     if kind == QUANTISED:
         quantised.observe(features.values, features.quantised, quantiser, row, k, weight, value)
         return
@@ -133,18 +138,46 @@ def _count_value(
 
 
 @jit
+def _forget_values(features: Features, row: int) -> None:
+    kind = features.about[row, KIND]
+    part = features.about[row, PART]
+    if kind == NUMERIC:
+        gaussians.remove(features.gaussians, part)
+    elif kind == NOMINAL:
+        while part != NONE:
+            part = rows.remove(features.values, part)
+    elif kind == QUANTISED:
+        quantised.forget(features.values, features.quantised, row)
+
+
+@jit
+def drop_poor(features: Features, nodes: Nodes, leaf: int, margin: float) -> None:
+    """Drop the features of a leaf that were just scored and are worse than the best by more than a margin.
+
+    What was counted of their values is given back. O(features of the leaf).
+    """
+    best = -np.inf
+    row = nodes.links[leaf, OBSERVED]
+    while row != NONE:
+        best = max(best, features.gain[row])
+        row = features.rows.cells[row, NEXT]
+    row = nodes.links[leaf, OBSERVED]
+    while row != NONE:
+        gain = features.gain[row]
+        if gain > -np.inf and best - gain > margin and features.about[row, MARK] != HELD:
+            _forget_values(features, row)
+            features.about[row, KIND] = POOR
+            features.about[row, PART] = NONE
+            features.gain[row] = -np.inf
+        row = features.rows.cells[row, NEXT]
+
+
+@jit
 def forget(features: Features, nodes: Nodes, names: Names, leaf: int) -> None:
     """Give back all that a leaf saw. O(features of the leaf)."""
     row = nodes.links[leaf, OBSERVED]
     while row != NONE:
-        part = features.about[row, PART]
-        if features.about[row, KIND] == NUMERIC:
-            gaussians.remove(features.gaussians, part)
-        elif features.about[row, KIND] == NOMINAL:
-            while part != NONE:
-                part = rows.remove(features.values, part)
-        elif features.about[row, KIND] == QUANTISED:
-            quantised.forget(features.values, features.quantised, row)
+        _forget_values(features, row)
         release(names, rows.item_of(features.rows, row))
         row = rows.remove(features.rows, row)
     nodes.links[leaf, OBSERVED] = NONE

@@ -108,6 +108,9 @@ class TreePool:
         That width as a share of the standard deviation of the first values that the leaf saw.
     max_slots : int
         Slots of a quantised feature in a leaf, at least 2: where they would be more their width doubles.
+    drop_poor : bool
+        After an attempt that failed drop the features that are worse than the best by more than the bound: a leaf
+        looks at them no more, and what it counted of their values is given back. Not for ``efdt`` and ``exact``.
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
     evaluate : bool
@@ -141,6 +144,7 @@ class TreePool:
         radius: float | None = None,
         radius_fraction: float = 0.5,
         max_slots: int = 256,
+        drop_poor: bool = False,
         names: bool = False,
         evaluate: bool = False,
         max_trees: int = 1 << 30,
@@ -181,6 +185,8 @@ class TreePool:
                 f"the policy {policy!r} counts an example in more than one node and takes no memory_limit; "
                 "take another"
             )
+        if drop_poor and (POLICIES[policy].keeps or not POLICIES[policy].counted):
+            raise ValueError(f"the policy {policy!r} needs all features and takes no drop_poor; take another")
         self._module = POLICIES[policy].module
         self._make_criterion = CRITERIA[criterion][2]
         self._reach = 1024  # weights that the criterion's memo covers
@@ -199,6 +205,7 @@ class TreePool:
             keeps=POLICIES[policy].keeps,
             adapts=POLICIES[policy].adapts,
             plain=plain,
+            drop_poor=drop_poor,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_trees=max_trees,
             max_depth=max_depth,

@@ -13,7 +13,7 @@ from algorithms.trees import gaussians, quantised, rows
 from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import ASLEEP, BAYES, MAJORITY, OBSERVED, SEEN, WEIGHT, Nodes, class_weight
 from algorithms.trees.normal import exp2
-from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import SIZE
 from algorithms.trees.routing import value_of
 from algorithms.trees.rows import COUNT, NEXT, NONE
@@ -59,6 +59,11 @@ def _smooth(nodes: Nodes, leaf: int) -> int:
 
 
 @inlined
+def _is_dropped(features: Features, rules: Rules, row: int) -> bool:
+    return rules.drop_poor and features.about[row, KIND] == POOR
+
+
+@inlined
 def _begin_logs(nodes: Nodes, leaf: int, logs: Int64s) -> None:
     for k in range(logs.size):
         weight = nodes.rows.cells[leaf, COUNT + k]
@@ -66,8 +71,10 @@ def _begin_logs(nodes: Nodes, leaf: int, logs: Int64s) -> None:
 
 
 @jit
-def _add_absent(nodes: Nodes, features: Features, leaf: int, row: int, logs: Int64s) -> None:
+def _add_absent(nodes: Nodes, features: Features, rules: Rules, leaf: int, row: int, logs: Int64s) -> None:
     """Add what the absence of a feature says for each class."""
+    if _is_dropped(features, rules, row):
+        return
     smooth = _smooth(nodes, leaf)
     for k in range(logs.size):
         n = nodes.rows.cells[leaf, COUNT + k]
@@ -81,6 +88,8 @@ def _add_present(
     nodes: Nodes, features: Features, rules: Rules, leaf: int, row: int, value: float, logs: Int64s
 ) -> None:
     """Add what a value other than 0 of a feature says for each class."""
+    if _is_dropped(features, rules, row):
+        return
     smooth = _smooth(nodes, leaf)
     kind = int64(BINARY) if rules.plain else features.about[row, KIND]  # a cache miss less
     part = features.about[row, PART] if kind != BINARY else int64(NONE)
@@ -132,7 +141,7 @@ def _naive_bayes(
             if value != 0.0:
                 _add_present(nodes, features, rules, leaf, row, value, logs)
             else:
-                _add_absent(nodes, features, leaf, row, logs)
+                _add_absent(nodes, features, rules, leaf, row, logs)
             row = features.rows.cells[row, NEXT]
     _normalise(logs, nodes.links[leaf, WEIGHT] * PER_UNIT, out.weights)
 

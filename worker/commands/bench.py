@@ -159,6 +159,7 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
     help=f"Observers of numeric features: {', '.join(NUMERICS)}.",
 )
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
+@click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
 @click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta.")
 @click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
 @click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
@@ -172,6 +173,7 @@ def trees(
     predict: str,
     numerics: list[str],
     radius_fraction: float,
+    drop_poor: bool,
     period: int,
     delta: float,
     tau: float,
@@ -182,7 +184,12 @@ def trees(
     with _naming("--data"):
         tables = [table_of(name, folder, examples) for name in data]
     options = {"criterion": criterion, "predict": _PREDICT[predict], "delta": delta, "tau": tau}
-    options |= {"period": period, "check_every": period, "radius_fraction": radius_fraction}
+    options |= {
+        "period": period,
+        "check_every": period,
+        "radius_fraction": radius_fraction,
+        "drop_poor": drop_poor,
+    }
 
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:

@@ -28,7 +28,7 @@ class Split(NamedTuple):
     impurity: float  # of the node before
     totals: Int64s  # int64[c], class weights that the node had seen, in units of 2^-20
     branches: Int64s  # int64[b], 0 absent or at most the threshold, 1 present or above, or the category
-    counts: Int64s  # int64[b, c], of `totals` what went to each, as far as it is known (numeric: estimated)
+    counts: Int64s  # int64[b, c], of `totals` what went to each, as far as it is known (NUMERIC: estimated)
 
 
 class Answers(NamedTuple):

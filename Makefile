@@ -15,10 +15,15 @@ help:  ## Say what there is
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+# What the tests use. A combination that is not among them is compiled when it is first used.
+KERNELS := codec exact-entropy exact-gini exact-sqrt updent-entropy updgini-gini baseent-entropy basegini-gini \
+	tree-periodic-entropy tree-periodic-gini tree-osm-gini tree-imac-gini tree-efdt-entropy tree-hat-entropy \
+	tree-exact-entropy
+
 .PHONY: kernels
 kernels: .venv/ready
 	@echo "compiling kernels (some minutes, once for a version of the sources)"
-	@$(BIN)/anabranch compile
+	@$(BIN)/anabranch compile $(KERNELS)
 
 .PHONY: demo
 demo: .venv/ready  ## Run the main job on real input

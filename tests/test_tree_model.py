@@ -228,7 +228,7 @@ def test_evaluation_is_of_predictions_made_before_learning() -> None:
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "exact": {"policy": "exact", "predict": "naive_bayes", "emit": {"snapshots": "change"}},
-    "imac": {"policy": "imac", "predict": "adaptive", "evaluate": {"emit": {"every": 13}}},
+    "imac": {"policy": "imac", "criterion": "gini", "predict": "adaptive", "evaluate": {"emit": {"every": 13}}},
     "osm": {"policy": "osm", "criterion": "gini", "emit": {"snapshots": {"every": 17}}},
     "efdt": {"policy": "efdt", "evaluate": {"window": 9, "emit": {"every_ms": 20_000}}},
     "hat": {"policy": "hat", "predict": "adaptive", "emit": {"snapshots": "change"}},
@@ -240,6 +240,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "slots": {
         "policy": "imac",
+        "criterion": "gini",
         "predict": "adaptive",
         "attributes": {"quantised": ["word 0", "word 3"], "radius_fraction": 0.2},
         "drop_poor": True,

@@ -57,11 +57,11 @@ def test_an_example_without_the_split_feature_goes_somewhere(kind: TreeKind) -> 
 def test_what_is_absent_may_say_nothing(kind: TreeKind) -> None:
     """Where leaves listen to what is present alone, an empty example is as likely of a class as any other is."""
     events = [Event(Op.INSERT, {1: 1.0, 2: 1.0}, 0), Event(Op.INSERT, {2: 1.0}, 1), Event(Op.INSERT, {2: 1.0}, 1)]
-    silent = grown(of(kind, predict=Predict.ADAPTIVE_PRESENT), events)
+    silent = grown(of(kind, predict=Predict.ADAPTIVE_PRESENT, max_depth=0), events)
     assert silent.predict([]) == pytest.approx([1.0, 2.0])
     assert silent.predict([99]) == pytest.approx([1.0, 2.0])
     assert np.argmax(silent.predict([1])) == 0
-    assert grown(of(kind, predict=Predict.ADAPTIVE), events).predict([])[0] < 0.9
+    assert grown(of(kind, predict=Predict.ADAPTIVE, max_depth=0), events).predict([])[0] < 0.9
 
 
 def test_a_pure_leaf_does_not_split(kind: TreeKind) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -437,8 +437,17 @@ def test_interrupted_start(stand_in: Path, tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=PATIENCE)
     assert running.returncode == 1
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    _wait_for_end(int(pid.read_text()))
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process is gone: who inherits it may take a moment to take note of its end."""
+    deadline = time.monotonic() + PATIENCE
+    with suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.kill(pid, 0)
+            time.sleep(0.05)
+        pytest.fail(f"the process {pid} goes on")
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from worker.broker.errors import BrokerError
@@ -18,6 +20,22 @@ _LOGGING = "log4j2.properties"
 _STARTED = b"Kafka Server started"  # logged once the controllers have let the node in
 _STEP = 0.05  # s between looks
 _SHOWN = 25  # lines of the log in an error
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C until the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where it is never raised
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 class Node:
@@ -96,8 +114,9 @@ class Node:
         if self.alive:
             raise BrokerError(f"expected node {self.number} to be down, it runs as {self.pid}; stop it first")
         self._reap()
-        # A session of its own: Ctrl-C in the terminal is for whoever looks after the node, and stops it then.
-        with self.log.open("ab") as log:
+        # A session of its own: Ctrl-C in the terminal is for whoever looks after the node, and stops it then. One
+        # that came before the process is known here would leave it behind.
+        with _uninterrupted(), self.log.open("ab") as log:
             self._past = log.tell()
             self._process = subprocess.Popen(
                 [*self._java, "kafka.Kafka", _PROPERTIES],
@@ -107,12 +126,12 @@ class Node:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        # A shell that kills the node when this process is gone, however it went: its input ends then.
-        self._guard = subprocess.Popen(
-            ["sh", "-c", 'read -r _; kill -9 "$0" 2>/dev/null', str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
+            # A shell that kills the node when this process is gone, however it went: its input ends then.
+            self._guard = subprocess.Popen(
+                ["sh", "-c", 'read -r _; kill -9 "$0" 2>/dev/null', str(self._process.pid)],
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+            )
 
     def wait(self, patience: float = 60.0) -> None:
         """Wait until the node serves clients.

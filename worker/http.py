@@ -138,8 +138,8 @@ _MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "d
 
 def _model(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    judged = model.quality is not None and model.quality.examples > 0
-    accuracy = f"{model.quality.recent.measures().accuracy:.4f}" if judged and model.quality else ""
+    quality = model.quality
+    accuracy = "" if quality is None or not quality.examples else f"{quality.recent.measures().accuracy:.4f}"
     return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
 
 

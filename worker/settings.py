@@ -30,6 +30,7 @@ from pydantic import (
 from algorithms.cadence import Emit, When
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.kinds import Kind
+from algorithms.trees.policies import POLICIES
 from worker.codec.bounds import Bounds
 from worker.log.kafka.properties import refused_properties
 from worker.log.port import LogError
@@ -91,7 +92,8 @@ ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
 _MOST_CLASSES = 1_000
-_OTHERS = "periodic, osm, imac, efdt or hat"  # policies that are not for two classes and binary features only
+*_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
+_OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
@@ -359,7 +361,7 @@ class TreeSettings(_Section):
     @field_validator("policy")
     @classmethod
     def _serves(cls, policy: str, info: ValidationInfo) -> str:
-        if policy == "exact":
+        if POLICIES[policy].only_binary:
             if len(info.data.get("classes", (0, 1))) != 2:
                 raise expected(f"a policy for more than two classes ({_OTHERS})")
             if not info.data.get("attributes", AttributeSettings()).only_binary:
@@ -369,14 +371,16 @@ class TreeSettings(_Section):
     @field_validator("drop_poor")
     @classmethod
     def _not_where_all_are_needed(cls, drop: bool, info: ValidationInfo) -> bool:
-        if drop and info.data.get("policy") in ("efdt", "exact"):
-            raise expected(f"false with the policy '{info.data['policy']}', which needs all features")
+        policy = info.data.get("policy")
+        if drop and policy in POLICIES and not POLICIES[policy].drops:
+            raise expected(f"false with the policy {policy!r}, which needs all features")
         return drop
 
     @field_validator("memory_limit")
     @classmethod
     def _where_one_node_counts(cls, limit: int | None, info: ValidationInfo) -> int | None:
-        if limit is not None and (policy := info.data.get("policy")) in ("efdt", "hat"):
+        policy = info.data.get("policy")
+        if limit is not None and policy in POLICIES and not POLICIES[policy].limits:
             raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
         return limit
 

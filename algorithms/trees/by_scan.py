@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from algorithms.trees.observers import KIND
 from algorithms.trees.ranking import rank
 from algorithms.trees.rows import COUNT
 from algorithms.trees.state import Batch, Choice, Forest, Rules
+
+P = TypeVar("P")  # the state of a policy
 
 
 @inlined
@@ -36,6 +38,11 @@ def learn(policy: Any, forest: Forest, batch: Batch, event: int, leaf: int) -> N
 def seek(policy: Any, forest: Forest, rules: Rules, leaf: int) -> Choice:
     """Rank all features."""
     return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, True)
+
+
+def enlarged(policy: P, ones: int, rows: int) -> P:
+    """Nothing can run short."""
+    return policy
 
 
 def is_full(policy: Any, ones: int, rows: int) -> bool:

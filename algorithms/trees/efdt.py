@@ -72,6 +72,7 @@ end = by_scan.end
 ready = by_scan.ready
 learn = by_scan.learn
 is_full = by_scan.is_full
+enlarged = by_scan.enlarged
 keys = by_scan.keys
 feature_at = by_scan.feature_at
 weight_above = by_scan.weight_above
@@ -85,11 +86,6 @@ def make(nodes: int, features: int, classes: int) -> Efdt:
 def grown(policy: Efdt, nodes: int) -> Efdt:
     """Return the policy with room for more nodes."""
     return Efdt(extended(policy.tried, nodes))
-
-
-def enlarged(policy: Efdt, ones: int, rows: int) -> Efdt:
-    """Nothing can run short."""
-    return policy
 
 
 def check(policy: Efdt, forest: Forest, nodes: list[int]) -> None:

@@ -80,6 +80,7 @@ ready = by_scan.ready
 learn = by_scan.learn
 seek = by_scan.seek
 is_full = by_scan.is_full
+enlarged = by_scan.enlarged
 keys = by_scan.keys
 feature_at = by_scan.feature_at
 weight_above = by_scan.weight_above
@@ -93,11 +94,6 @@ def make(nodes: int, features: int, classes: int) -> Hat:
 def grown(policy: Hat, nodes: int) -> Hat:
     """Return the policy with room for more nodes."""
     return Hat(extended(policy.tried, nodes), adwin.grown(policy.windows, nodes), policy.counts)
-
-
-def enlarged(policy: Hat, ones: int, rows: int) -> Hat:
-    """Nothing can run short."""
-    return policy
 
 
 def check(policy: Hat, forest: Forest, leaves: list[int]) -> None:

@@ -135,6 +135,7 @@ ready = by_scan.ready
 learn = by_scan.learn
 seek = by_scan.seek
 is_full = by_scan.is_full
+enlarged = by_scan.enlarged
 keys = by_scan.keys
 feature_at = by_scan.feature_at
 weight_above = by_scan.weight_above
@@ -148,11 +149,6 @@ def make(nodes: int, features: int, classes: int) -> Osm:
 def grown(policy: Osm, nodes: int) -> Osm:
     """Return the policy with room for more nodes."""
     return Osm(extended(policy.next, nodes))
-
-
-def enlarged(policy: Osm, ones: int, rows: int) -> Osm:
-    """Nothing can run short."""
-    return policy
 
 
 def check(policy: Osm, forest: Forest, leaves: list[int]) -> None:

@@ -45,6 +45,7 @@ ready = by_scan.ready
 learn = by_scan.learn
 seek = by_scan.seek
 is_full = by_scan.is_full
+enlarged = by_scan.enlarged
 keys = by_scan.keys
 feature_at = by_scan.feature_at
 weight_above = by_scan.weight_above
@@ -58,11 +59,6 @@ def make(nodes: int, features: int, classes: int) -> Periodic:
 def grown(policy: Periodic, nodes: int) -> Periodic:
     """Return the policy with room for more nodes."""
     return Periodic(extended(policy.tried, nodes))
-
-
-def enlarged(policy: Periodic, ones: int, rows: int) -> Periodic:
-    """Nothing can run short."""
-    return policy
 
 
 def check(policy: Periodic, forest: Forest, leaves: list[int]) -> None:

@@ -45,6 +45,11 @@ class Policy(NamedTuple):
         """Whether it can keep to a limit of memory: only one node counts an example."""
         return not (self.keeps or self.adapts)
 
+    @property
+    def drops(self) -> bool:
+        """Whether leaves may drop poor features: it asks the observers alone, and only at leaves."""
+        return self.counted and not self.keeps
+
 
 POLICIES: dict[str, Policy] = {
     "periodic": Policy(periodic.Periodic, periodic),

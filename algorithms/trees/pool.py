@@ -185,7 +185,7 @@ class TreePool:
                 f"the policy {policy!r} counts an example in more than one node and takes no memory_limit; "
                 "take another"
             )
-        if drop_poor and (POLICIES[policy].keeps or not POLICIES[policy].counted):
+        if drop_poor and not POLICIES[policy].drops:
             raise ValueError(f"the policy {policy!r} needs all features and takes no drop_poor; take another")
         self._module = POLICIES[policy].module
         self._make_criterion = CRITERIA[criterion][2]
@@ -501,8 +501,7 @@ class TreePool:
     @property
     def slots(self) -> int:
         """How many features leaves keep counts of, over all leaves."""
-        counted, own = self._features_seen()
-        return len(counted) + len(own)
+        return int(self._forest.features.rows.used[rows.USED]) + len(self._module.keys(self._forest.policy))
 
     @property
     def depth(self) -> int:

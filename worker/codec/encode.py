@@ -2,8 +2,7 @@
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
 is a map of its own. The headers are `type` (split, tree, prediction, evaluation or
-dead-letter) and `out_id`.
-All numbers must be Python's own, so that one result has one encoding.
+dead-letter) and `out_id`. All numbers must be Python's own, so that one result has one encoding.
 """
 
 from __future__ import annotations
@@ -350,13 +349,18 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
 
 def encode(output: Output) -> bytes:
     """Return the value of a result's record."""
+    packed: bytes = msgpack.packb(fields_of(output))
+    return packed
+
+
+def fields_of(output: Output) -> dict[str, Any]:
+    """Return a result's fields by name, in order, those that have fields of their own likewise."""
     fields = output._asdict()
     fields["source"] = output.source._asdict()
     if isinstance(output, Evaluation):
         fields["total"] = output.total._asdict()
         fields["recent"] = output.recent._asdict()
-    packed: bytes = msgpack.packb(fields)
-    return packed
+    return fields
 
 
 def headers(output: Output, seq: int) -> Headers:

@@ -17,6 +17,7 @@ from worker.log.port import Records
 from worker.models.port import Refusal
 
 Bools = npt.NDArray[np.bool_]
+_LISTED = 10  # classes in a message
 NOTHING = np.int8(-1)  # what a pool shall do with an event that is refused
 
 
@@ -108,13 +109,11 @@ class Intake:
             came = repr(text.decode()[:60])
         else:
             came = str(start) if kind == INT_LABEL else "a floating-point number"
-        *most, last = map(repr, self._classes[:_LISTED])
-        more = f" and {len(self._classes) - _LISTED} more" if len(self._classes) > _LISTED else ""
-        wanted = f"{', '.join([*most, last])}{more}" if more else f"{', '.join(most)} or {last}"
+        listed, more = [repr(name) for name in self._classes[:_LISTED]], len(self._classes) - _LISTED
+        wanted = (
+            ", ".join(listed) + f" and {more} more" if more > 0 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+        )
         return f"expected the label {wanted} (the model's classes), got {came}"
-
-
-_LISTED = 10  # classes in a message
 
 
 def binary_detail(value: float) -> str:

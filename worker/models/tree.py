@@ -260,8 +260,8 @@ class TreeModel:
         """Take over a state that `arrays` of a model with the same settings returned."""
         self._keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
         if self._evaluations is not None:
-            mine = {name.removeprefix("evaluation."): array for name, array in arrays.items()}
-            self._evaluations.restore(mine)
+            own = "evaluation."
+            self._evaluations.restore({n.removeprefix(own): a for n, a in arrays.items() if n.startswith(own)})
         self._pool.restore(arrays)
 
     def status(self) -> ModelStatus:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from worker.codec import Bounds, DeadLetter, Evaluation, Output, decode_output
+from worker.codec import Bounds, DeadLetter, Output, decode_output
+from worker.codec.encode import fields_of
 from worker.codec.reference import Event, decode
 from worker.log.browse import Record
 
@@ -33,9 +34,7 @@ def as_object(record: Record) -> dict[str, Any]:
     }
     if record.type:
         output = result_of(record)
-        contents = output._asdict() | {"source": output.source._asdict()}
-        if isinstance(output, Evaluation):
-            contents |= {"total": output.total._asdict(), "recent": output.recent._asdict()}
+        contents = fields_of(output)
         if isinstance(output, DeadLetter):
             contents["dead_key"] = contents.pop("key")
         return fields | {name: _plain(value) for name, value in contents.items()}

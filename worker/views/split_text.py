@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from worker.codec.encode import Class, Split
-from worker.views.words import class_word, feature_word, gain_word, number_word, weight_word
+from worker.views.words import branch_word, class_word, feature_word, gain_word, weight_word
 
 _CATEGORIES = 4  # of a nominal split in a line
 
@@ -31,16 +31,14 @@ def split_line(split: Split) -> Text:
 def _branches(split: Split) -> str:
     """Return what the branches mostly hold, the last first: that is where the feature is present."""
     told = [_mostly(weights, split.classes) for weights in split.counts]
-    if split.kind == "nominal":
-        words = [f"= {branch}" if branch else "absent" for branch in split.branches]
-        shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
-        return ", ".join(shown[:_CATEGORIES]) + (
-            f" and {len(shown) - _CATEGORIES} more" if shown[_CATEGORIES:] else ""
-        )
-    if split.threshold is None:
+    if split.kind == "binary":
         return f"with: {told[1]}, without: {told[0]}"
-    at = number_word(split.threshold)
-    return f"> {at}: {told[1]}, ≤ {at}: {told[0]}"
+    words = [branch_word(split.kind, split.threshold, branch) for branch in split.branches]
+    shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
+    if split.threshold is not None:
+        return ", ".join(reversed(shown))
+    more = f" and {len(shown) - _CATEGORIES} more" if len(shown) > _CATEGORIES else ""
+    return ", ".join(shown[:_CATEGORIES]) + more
 
 
 def _mostly(weights: Sequence[float], classes: Sequence[Class]) -> str:

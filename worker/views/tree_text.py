@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.codec.encode import Tree
-from worker.views.words import class_word, feature_word, number_word, weight_word
+from worker.views.words import branch_word, class_word, feature_word, weight_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
@@ -93,18 +93,9 @@ def _walk(tree: Tree) -> Iterator[_Node]:
         stems = node.stems[:-2] + (_GAP if node.stems.endswith(_LAST) else _THROUGH) if node.depth else ""
         last = _LAST
         for child in reversed(children[node.at]):
-            stack.append(_Node(child, branch_word(tree, node.at, child), node.depth + 1, stems + last))
+            branch = branch_word(tree.kind[node.at], tree.threshold[node.at], tree.branch[child])
+            stack.append(_Node(child, branch, node.depth + 1, stems + last))
             last = _MIDDLE
-
-
-def branch_word(tree: Tree, parent: int, child: int) -> str:
-    """Return which of its parent's branches a node is; both are places in the columns."""
-    branch, threshold = tree.branch[child], tree.threshold[parent]
-    if threshold is not None:
-        return f"{'>' if branch else '≤'} {number_word(threshold)}"
-    if tree.kind[parent] == "nominal" and branch:
-        return f"= {branch}"
-    return "present" if branch else "absent"
 
 
 def _label(tree: Tree, node: _Node, room: int) -> Text:

@@ -46,6 +46,15 @@ def number_word(number: float) -> str:
     return f"{number:.6g}"
 
 
+def branch_word(kind: str | None, threshold: float | None, branch: int) -> str:
+    """Return what leads to a branch of a split on a feature of this kind, see `worker.codec.Split.branches`."""
+    if threshold is not None:
+        return f"{'>' if branch else '≤'} {number_word(threshold)}"
+    if kind == "nominal" and branch:
+        return f"= {branch}"
+    return "present" if branch else "absent"
+
+
 def share_word(share: float | None) -> str:
     """Return a share of 1 to four places, such as an accuracy."""
     return "-" if share is None else f"{share:.4f}"

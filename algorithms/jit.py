@@ -6,13 +6,14 @@ Python that they are, which is how the tests read them with a debugger and check
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.extending import overload
@@ -52,6 +53,48 @@ def _caching_into(folder: str) -> Iterator[None]:
         numba.config.CACHE_DIR = previous
 
 
+class _OneAtATime:
+    """Numba's index of compiled kernels, for processes that share it.
+
+    Numba numbers the files of a function's kernels by an index that it reads, changes and writes back. Two
+    processes that compile for different states at the same time can take the same number, and load the other's.
+    """
+
+    def __init__(self, index: Any, folder: str) -> None:
+        self._index = index
+        self._folder = Path(folder)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            with suppress(OSError):  # nobody can write where a lock cannot be made
+                self._folder.mkdir(parents=True, exist_ok=True)
+                lock = stack.enter_context((self._folder / "lock").open("a"))
+                fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            yield
+
+    def save(self, key: Any, data: Any) -> None:
+        with self._alone():
+            self._index.save(key, data)
+
+    def load(self, key: Any) -> Any:
+        with self._alone():
+            return self._index.load(key)
+
+    def flush(self) -> None:
+        with self._alone():
+            self._index.flush()
+
+
+def _compiled(function: F, **options: bool) -> F:
+    folder = _kernel_cache(function)
+    with _caching_into(folder):
+        compiled: Any = numba.njit(cache=True, **options, **_OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        compiled._cache._cache_file = _OneAtATime(compiled._cache._cache_file, folder)
+    return cast(F, compiled)
+
+
 # No fast-math: results must not depend on the CPU. `_nrt` off: kernels work in place and allocate nothing, so
 # the counting of array references, which would cost more than the work itself, is left out.
 _OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
@@ -59,9 +102,7 @@ _OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
 
 def jit(function: F) -> F:
     """Compile a kernel: cached on disk, GIL released. A kernel must not allocate or slice arrays."""
-    with _caching_into(_kernel_cache(function)):
-        compiled: F = numba.njit(cache=True, **_OPTIONS)(function)
-    return compiled
+    return _compiled(function)
 
 
 def inlined(function: F) -> F:
@@ -69,9 +110,7 @@ def inlined(function: F) -> F:
 
     A state of a dozen arrays is a hundred machine words, which a call would push and pop.
     """
-    with _caching_into(_kernel_cache(function)):
-        compiled: F = numba.njit(cache=True, forceinline=True, **_OPTIONS)(function)
-    return compiled
+    return _compiled(function, forceinline=True)
 
 
 def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Callable[..., Any]:

@@ -9,8 +9,8 @@ import pytest
 SUITES = {
     "splits": ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"],
     "trees": [
-        *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_theorems"),
-        "trees_values",
+        *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_ranking"),
+        *("trees_theorems", "trees_values"),
     ],
 }
 

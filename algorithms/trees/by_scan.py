@@ -36,8 +36,8 @@ def learn(policy: Any, forest: Forest, batch: Batch, event: int, leaf: int) -> N
 
 @inlined
 def seek(policy: Any, forest: Forest, rules: Rules, leaf: int) -> Choice:
-    """Rank all features."""
-    return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, True)
+    """Rank the features."""
+    return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, rules.drop_poor)
 
 
 def enlarged(policy: P, ones: int, rows: int) -> P:

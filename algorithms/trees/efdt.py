@@ -50,7 +50,7 @@ def due(policy: Efdt, forest: Forest, rules: Rules, batch: Batch, event: int, no
 def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     """Return the best split and, as the second, what it must beat: no split, or the node's own."""
     nodes = forest.nodes
-    found = rank(nodes, forest.features, forest.names, forest.criterion, node, True)
+    found = rank(nodes, forest.features, forest.names, forest.criterion, node, False)
     if found.row == NONE:
         return found
     if is_leaf(nodes, node):

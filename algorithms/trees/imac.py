@@ -24,7 +24,7 @@ from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.kinds import BINARY, NOMINAL, is_number
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
-from algorithms.trees.ranking import beats
+from algorithms.trees.ranking import beats, rank
 from algorithms.trees.routing import branch_of, value_of
 from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import Batch, Choice, Forest, Rules
@@ -226,6 +226,12 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tau
 
 
+@inlined
+def seek(policy: Imac, forest: Forest, rules: Rules, leaf: int) -> Choice:
+    """Rank the features; their gains say which of them become candidates."""
+    return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, True)
+
+
 @jit
 def failed(policy: Imac, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
     """Make the best features candidates, and sort the others into potential and illegal ones."""
@@ -289,7 +295,6 @@ def _insert(policy: Imac, forest: Forest, at: int, most: int, row: int, value: f
 
 
 learn = by_scan.learn
-seek = by_scan.seek
 is_full = by_scan.is_full
 keys = by_scan.keys
 feature_at = by_scan.feature_at

@@ -11,12 +11,15 @@ from algorithms.jit import inlined, jit
 from algorithms.names import Names, precedes
 from algorithms.trees import rows
 from algorithms.trees.bounds import epsilon, examples
-from algorithms.trees.gain import feature_score, impurity, noise
+from algorithms.trees.gain import feature_score, impurity, most_gain, noise
+from algorithms.trees.kinds import BINARY
 from algorithms.trees.nodes import OBSERVED, WEIGHT, Nodes
-from algorithms.trees.observers import Features
+from algorithms.trees.observers import KIND, Features
 from algorithms.trees.rows import NEXT, NONE
 from algorithms.trees.state import Choice, Rules
 from algorithms.units import PER_UNIT
+
+_ROUNDED_UP = 1.0 + 1e-9  # a bound times this is one, whatever its rounding
 
 
 @inlined
@@ -31,18 +34,26 @@ def beats(features: Features, names: Names, row: int, score: float, best: int, b
 
 @jit
 def rank(nodes: Nodes, features: Features, names: Names, criterion: Any, leaf: int, noted: bool) -> Choice:
-    """Score every feature of a leaf and return the best. O(features of the leaf, times classes and values).
+    """Score the features of a leaf and return the best. O(features of the leaf, times classes and values).
 
     To leave the leaf whole is a split like any other, with the impurity of the leaf as its score; a gain within
-    the error of rounding does not beat it. `noted` says that the gains of the features are to be kept.
+    the error of rounding does not beat it. `noted` says that the gains of all features are to be kept; else binary
+    ones that surely come after the second are not scored, which in text leaves out nearly all.
     """
     weight = nodes.links[leaf, WEIGHT]
+    whole = impurity(criterion, nodes.rows, leaf)
+    least_gain = noise(weight, nodes.prior.shape[1])
     best = int64(NONE)
     best_score = np.inf
     second = np.inf
     best_threshold = 0.0
     row = nodes.links[leaf, OBSERVED]
     while row != NONE:
+        if not noted and features.about[row, KIND] == BINARY:
+            enough = whole - max(best_score, min(second, whole)) - 2.0 * least_gain
+            if most_gain(criterion, nodes.rows, leaf, features.rows, row) * _ROUNDED_UP < enough:
+                row = features.rows.cells[row, NEXT]
+                continue
         score, threshold = feature_score(criterion, features, nodes, leaf, row)
         if noted:
             features.gain[row] = -score / (weight * PER_UNIT)
@@ -54,8 +65,7 @@ def rank(nodes: Nodes, features: Features, names: Names, criterion: Any, leaf: i
         else:
             second = min(second, score)
         row = features.rows.cells[row, NEXT]
-    whole = impurity(criterion, nodes.rows, leaf)
-    if not best_score < whole - noise(weight, nodes.prior.shape[1]):
+    if not best_score < whole - least_gain:
         return Choice(int64(NONE), whole, best_score, 0.0)
     return Choice(best, best_score, min(second, whole), best_threshold)
 

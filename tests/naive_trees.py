@@ -68,6 +68,7 @@ class Settings:
     radius: float | None = None
     radius_fraction: float = 0.5
     max_slots: int = 256
+    inherit: bool = False
     drop_poor: bool = False
     names: bool = False
     evaluate: bool = True
@@ -565,7 +566,7 @@ class NaiveTrees:
     def examples(self, leaf: Node) -> float:
         """Return the effective number of examples."""
         n = leaf.weight / UNIT
-        return n * n / leaf.squares
+        return n * (n + (sum(leaf.prior) / UNIT if self.settings.inherit else 0.0)) / leaf.squares
 
     def margin(self, leaf: Node, more: int = 0) -> float:
         """Return the Hoeffding bound."""

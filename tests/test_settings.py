@@ -565,8 +565,8 @@ def test_wrong_kafka_settings(tmp_path: Path, before: str, after: str, message: 
 # The shortest tree, lines 4 to 8.
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
-    "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, input, kind, "
-    "max_depth, memory_limit, on_delete, period, policy, predict, tau"
+    "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, inherit, input, "
+    "kind, max_depth, memory_limit, on_delete, period, policy, predict, tau"
 )
 UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
 OTHERS = "(periodic, osm, imac, efdt or hat)"
@@ -615,17 +615,22 @@ def test_slots_of_quantised_features_have_a_width(
 
 
 def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
-    """Slots, their width and dropped features change the fingerprint; where there are none older ones hold."""
+    """What a tree is told beyond the first version's settings changes the fingerprint; else older ones hold."""
     plain = "attributes: {numeric: [a]}"
-    same = {plain, "attributes: {numeric: [a], quantised: [], radius: null}", f"{plain}\n    drop_poor: false"}
+    same = {
+        plain,
+        "attributes: {numeric: [a], quantised: [], radius: null}",
+        f"{plain}\n    drop_poor: false\n    inherit: false",
+    }
     others = {
         "attributes: {numeric: [a], quantised: [b]}",
         "attributes: {numeric: [a], quantised: [b], radius: 0.5}",
         "attributes: {numeric: [a], quantised: [b], radius_fraction: 0.25}",
         f"{plain}\n    drop_poor: true",
+        f"{plain}\n    inherit: true",
     }
     assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in same}) == 1
-    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 5
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 6
     spelt_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b], radius_fraction: 0.5}}\n")
     left_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b]}}\n")
     assert fingerprint(spelt_out) == fingerprint(left_out)

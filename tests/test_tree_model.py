@@ -245,7 +245,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "attributes": {"quantised": ["word 0", "word 3"], "radius_fraction": 0.2},
         "drop_poor": True,
     },
-    "small": {"policy": "periodic", "predict": "naive_bayes", "memory_limit": 1 << 20},
+    "small": {"policy": "periodic", "predict": "naive_bayes", "memory_limit": 1 << 20, "inherit": True},
 }
 
 

@@ -312,3 +312,19 @@ def test_an_example_may_come_with_its_features_in_any_order(kind: TreeKind) -> N
         pool = of(kind, MIXES[name], predict=Predict.NAIVE_BAYES).pool()
         made.append((outcomes(pool, events, rng), pool_columns(pool, 0)))
     assert made[0] == made[1]
+
+
+def test_leaves_inherit_on_request(kind: TreeKind) -> None:
+    """The bound counts what the split above said of a leaf: trees split sooner, and nothing else is different."""
+    splits = {False: 0, True: 0}
+    for name in mixes_of(kind):
+        mix = replace(MIXES[name], others=0.0)
+        for inherit in splits:
+            pair = Pair(of(kind, mix, inherit=inherit, delta=0.05, tau=0.0))
+            stream = Stream(13, mix)
+            for _ in range(3):
+                pair.feed(stream.take(budget(150)))
+                pair.check()
+                pair.restored()
+            splits[inherit] += pair.pool.sizes().splits
+    assert budget(10) < 10 or splits[True] > splits[False]

@@ -331,6 +331,8 @@ class TreeSettings(_Section):
     delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
     tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
+    inherit: bool = False
     # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
     # bound, and forgets their values.
     drop_poor: bool = False
@@ -580,8 +582,9 @@ def fingerprint(settings: Settings) -> str:
         # What a model does not use changes no fingerprint, so that older ones hold.
         if model.get("alpha", 0) is None:
             del model["alpha"]
-        if not model.get("drop_poor", True):
-            del model["drop_poor"]
+        for name in ("drop_poor", "inherit"):
+            if not model.get(name, True):
+                del model[name]
         attributes = model.get("attributes", {})
         for name in ("quantised", "radius", "radius_fraction"):
             if not attributes.get(name, 0):

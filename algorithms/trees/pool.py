@@ -108,6 +108,9 @@ class TreePool:
         That width as a share of the standard deviation of the first values that the leaf saw.
     max_slots : int
         Slots of a quantised feature in a leaf, at least 2: where they would be more their width doubles.
+    inherit : bool
+        The bound of a new leaf also counts the examples that its parent saw for it, though it has forgotten their
+        features: it splits sooner, as in MOA and river.
     drop_poor : bool
         After an attempt that failed drop the features that are worse than the best by more than the bound: a leaf
         looks at them no more, and what it counted of their values is given back. Not for ``efdt`` and ``exact``.
@@ -144,6 +147,7 @@ class TreePool:
         radius: float | None = None,
         radius_fraction: float = 0.5,
         max_slots: int = 256,
+        inherit: bool = False,
         drop_poor: bool = False,
         names: bool = False,
         evaluate: bool = False,
@@ -205,6 +209,7 @@ class TreePool:
             keeps=POLICIES[policy].keeps,
             adapts=POLICIES[policy].adapts,
             plain=plain,
+            inherit=inherit,
             drop_poor=drop_poor,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_trees=max_trees,

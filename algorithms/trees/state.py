@@ -49,6 +49,7 @@ class Rules(NamedTuple):
     keeps: bool  # all nodes on the way of an example count it, and may be split anew
     adapts: bool  # subtrees that do badly are replaced by alternates, see alternates.py
     plain: bool  # all features are binary
+    inherit: bool  # the bound counts what the split above said that a leaf would have
     drop_poor: bool  # after an attempt that failed features that are surely not the best are dropped
     quantiser: Quantiser  # of numeric features that are counted in slots
     max_trees: int

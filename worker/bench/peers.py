@@ -245,6 +245,7 @@ def _options(terms: Terms, prediction: Predict) -> dict[str, Any]:
         "period": terms.period,
         "delta": terms.delta,
         "tau": terms.tau,
+        "inherit": True,  # as river's leaves do
     }
 
 

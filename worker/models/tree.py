@@ -87,6 +87,7 @@ class TreeModel:
             evaluate=rules is not None,
             max_trees=bounds.keys,
             max_depth=settings.max_depth,
+            inherit=settings.inherit,
             drop_poor=settings.drop_poor,
             memory_limit=settings.memory_limit,
             snapshots=settings.emit.snapshots.due,

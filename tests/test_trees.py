@@ -315,7 +315,7 @@ def test_an_example_may_come_with_its_features_in_any_order(kind: TreeKind) -> N
 
 
 def test_leaves_inherit_on_request(kind: TreeKind) -> None:
-    """The bound counts what the split above said of a leaf: trees split sooner, and nothing else is different."""
+    """The bound counts what the split above said of a leaf: trees split sooner."""
     splits = {False: 0, True: 0}
     for name in mixes_of(kind):
         mix = replace(MIXES[name], others=0.0)

@@ -159,9 +159,7 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
     help=f"Observers of numeric features: {', '.join(NUMERICS)}.",
 )
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
-@click.option(
-    "--inherit", is_flag=True, help="New leaves count what their parent saw for them, as in MOA and river."
-)
+@click.option("--inherit", is_flag=True, help="The bound counts what a leaf's parent saw for it.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
 @click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta.")
 @click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)

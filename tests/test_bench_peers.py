@@ -135,6 +135,18 @@ def test_columns_with_names_are_all_there(peer: Peer) -> None:
         assert [sorted(x) for x in learner.predicted] == [list(range(len(table.kinds)))] * 30
 
 
+def test_ours_take_for_a_number_what_the_peer_does(peer: Peer) -> None:
+    """Where the peer is not told that a feature has categories, neither are ours."""
+    rng = np.random.default_rng(5)
+    value = np.stack([rng.integers(0, 4, 400), rng.integers(0, 2, 400)], axis=1)
+    pointer, feature, values = csr(value)
+    label = (value[:, 0] > 1).astype(np.int64)
+    table = Table("made", pointer, feature, values, label, np.array([4, BINARY]), ("place", "open"), ("0", "1"))
+    rows = list(bench_peers(table, peer, TERMS))
+    leaves = {row["beside"]: row["leaves"] for row in rows[1::2]}
+    assert leaves == {"dense, numeric": 2, "dense, nominal": 4}
+
+
 def test_a_peer_that_is_slow_stops(peer: Peer) -> None:
     """After its time the peer gets no more examples, further rounds get as many, and so do ours."""
     slow = peer._replace(tree=lambda **parameters: _Majority(0.02, **parameters))

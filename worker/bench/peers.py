@@ -1,7 +1,8 @@
 """`bench peers`: our trees beside river's Hoeffding trees, the same task with the same parameters in one run.
 
 Both predict every example, then learn it. River takes one example at a time as a dict; it is fed with what is
-present in an example only, and with a 0 for whatever else was seen before. Ours take batches in columns.
+present in an example only, and with a 0 for whatever else was seen before. Ours take batches in columns, and take
+for a number what the peer does.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from importlib.metadata import version
 from itertools import pairwise, product
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.tables import Table, first
 from worker.bench.trees import BATCH, Side, batches_of, pool_for, refusal, run
-from worker.sources.generators import NUMERIC
+from worker.sources.generators import BINARY, NUMERIC
 
 SETS = ("news20_unigram", "spam_katakis", "farm_ads", "electricity")
 # River's names. Its naive Bayes asks the features that it is fed with: all, or those that are present.
@@ -88,6 +92,7 @@ class _Side(NamedTuple):
     policy: str
     prediction: Predict
     examples: int
+    nominal: bool  # else features with categories are numbers to ours too
 
     @property
     def said(self) -> str:
@@ -169,7 +174,8 @@ def _rows(table: Table, peer: Peer, terms: Terms, progress: Progress) -> Iterato
                 "parameters": parameters | {"nominal_attributes": len(parameters["nominal_attributes"])},
             }
             for prediction, policy in product(alike, served):
-                side = _Side(policy, prediction, theirs.examples)
+                nominal = given.nominal or not _nominal(table).any()
+                side = _Side(policy, prediction, theirs.examples, nominal)
                 progress(f"{table.name}: {policy}, {side.said}, beside {given.name}")
                 if side not in known:
                     known[side] = _ours(table, side, terms)
@@ -189,6 +195,12 @@ def _inputs(table: Table) -> list[_Input]:
     """Return what the peer may be fed with; where columns are named, all of them belong to every example."""
     fillings = [True] if table.names else [False, True]
     return [_Input(dense, nominal) for dense in fillings for nominal in (False, True)]
+
+
+def _nominal(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which features have categories."""
+    nominal: npt.NDArray[np.bool_] = (table.kinds != NUMERIC) & (table.kinds != BINARY)
+    return nominal
 
 
 def _parameters(table: Table, terms: Terms, leaf_prediction: str, given: _Input) -> dict[str, Any]:
@@ -252,6 +264,8 @@ def _options(terms: Terms, prediction: Predict) -> dict[str, Any]:
 def _ours(table: Table, side: _Side, terms: Terms) -> _Outcome:
     """Return what one of ours does. No round begins once those before took the peer's time."""
     part = first(table, side.examples)
+    if not side.nominal:
+        part = part._replace(kinds=np.where(_nominal(part), NUMERIC, part.kinds))
     batches = batches_of(part)
     options = _options(terms, side.prediction)
     run(pool_for(part, Side(side.policy), options), batches_of(first(part, 1)))  # compiles

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from algorithms.trees.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.port import LogError
-from worker.settings import Cadence, Route, Settings, SplitSettings, TreeSettings, fingerprint, load
+from worker.settings import Route, Settings, fingerprint, load
 from worker.settings_file import MAX_FILE_BYTES, SettingsError, read_text
+from worker.settings_models import SplitSettings, TreeSettings
+from worker.settings_values import Cadence
 
 # The shortest file that is right, and where its lines are.
 SMALLEST = """\

@@ -9,17 +9,9 @@ from typing import Any
 from worker.codec.event import encode_event
 from worker.data import sms_spam
 from worker.log.port import OutRecord
-from worker.settings import (
-    Cadence,
-    EmitSettings,
-    EvaluateSettings,
-    LogSettings,
-    MetricsSettings,
-    Settings,
-    SplitSettings,
-    TreeEmitSettings,
-    TreeSettings,
-)
+from worker.settings import LogSettings, MetricsSettings, Settings
+from worker.settings_models import EmitSettings, EvaluateSettings, SplitSettings, TreeEmitSettings, TreeSettings
+from worker.settings_values import Cadence
 from worker.sources.example import words
 
 TOPIC = "sms"

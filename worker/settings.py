@@ -1,109 +1,30 @@
 """The settings: one YAML file, `ANABRANCH_*` variables over it, checked into frozen typed values.
 
-`load` is the way in; the classes below are the reference of what the file may hold.
+`load` is the way in; the classes below, and those of `settings_models`, are the reference of what the file may hold.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from annotated_types import Ge, Le
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from algorithms.cadence import Emit, When
-from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.kinds import Kind
-from algorithms.trees.policies import POLICIES
 from worker.codec.bounds import Bounds
 from worker.log.kafka.properties import refused_properties
 from worker.log.port import LogError
 from worker.settings_file import Location, SettingsError, override, read_file
+from worker.settings_models import ModelSettings
 from worker.settings_problems import Conflict, conflicting, expected, explain
+from worker.settings_values import ModelName, Section, TopicName
 
 
-def _model_name(name: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
-        raise expected("a model name (a-z, 0-9, '_' and '-', at most 64, a letter or digit first)")
-    return name
-
-
-def _topic_name(name: str) -> str:
-    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) or name in (".", ".."):
-        raise expected("a topic name (letters, digits, '.', '_' and '-', at most 249)")
-    return name
-
-
-def _feature_name(name: object) -> int | str:
-    if (type(name) is int and 0 <= name < 1 << 32) or (isinstance(name, str) and name):
-        return name
-    raise expected("a feature: an id from 0 to 4294967295, or a name")
-
-
-class Cadence(NamedTuple):
-    """When something is written: on change, every n events of the key, every n ms of event time, or never."""
-
-    kind: Literal["change", "every", "every_ms", "never"]
-    n: int = 0  # events or milliseconds; 0 for the kinds without a number
-
-    @property
-    def due(self) -> Emit:
-        """The same in the words of the pools."""
-        return Emit(When[self.kind.upper()], max(self.n, 1))
-
-
-def _cadence(value: object) -> Cadence:
-    if isinstance(value, Cadence):
-        return value
-    if value == "change" or value == "never":
-        return Cadence(value)
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, n),) = value.items()
-        if kind in ("every", "every_ms") and type(n) is int and n >= 1:
-            return Cadence(kind, n)
-    raise expected("'change', 'never', {every: N} or {every_ms: T} with a number from 1", ("change", "never"))
-
-
-def _written(cadence: Cadence) -> str | dict[str, int]:
-    return {cadence.kind: cadence.n} if cadence.n else cadence.kind
-
-
-ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]
-TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
-Due: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]
-
-ClassName: TypeAlias = int | str
-FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
-FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
-_MOST_CLASSES = 1_000
-*_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
-_OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
-Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
-_IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
-_APPROXIMATE = ("updent", "updgini")
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class SecretFile(_Section):
+class SecretFile(Section):
     """A value that is kept in a file of its own."""
 
     file: Path  # a relative path starts at the settings file
@@ -124,7 +45,7 @@ class SecretFile(_Section):
             ) from error
 
 
-class KafkaSettings(_Section):
+class KafkaSettings(Section):
     """A Kafka cluster, and this worker's place in its group."""
 
     bootstrap: Annotated[str, Field(min_length=1)]  # host:port, more after commas
@@ -148,7 +69,7 @@ class KafkaSettings(_Section):
         return {"bootstrap.servers": self.bootstrap, **read}
 
 
-class LogSettings(_Section):
+class LogSettings(Section):
     """Where the topics are: one of the two."""
 
     kafka: KafkaSettings | None = None
@@ -170,7 +91,7 @@ def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("folder", "")) / path
 
 
-class TopicSettings(_Section):
+class TopicSettings(Section):
     """Where the results of one input topic go, and the checkpoints of its models."""
 
     output: TopicName | None = None  # <input>.out
@@ -178,219 +99,7 @@ class TopicSettings(_Section):
     state: TopicName | None = None  # <input>.state
 
 
-class EmitSettings(_Section):
-    """What a model writes without being asked, and when."""
-
-    splits: Due = Cadence("change")
-    snapshots: Due = Cadence("never")
-
-
-class SplitSettings(_Section):
-    """A model that keeps the best split of each key's examples."""
-
-    kind: Literal["split"]
-    input: TopicName
-    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
-    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
-    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
-    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
-    classes: tuple[ClassName, ClassName]  # label 0, label 1
-    features: Literal["ids", "names"]
-    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
-    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
-    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
-    emit: EmitSettings = EmitSettings()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _follow_the_finder(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
-            return data
-        implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
-        if data["finder"] in _APPROXIMATE:
-            implied["alpha"] = 0.1
-        return {**implied, **data}
-
-    @field_validator("criterion")
-    @classmethod
-    def _agree_with_finder(cls, criterion: Criterion, info: ValidationInfo) -> Criterion:
-        finder = info.data.get("finder", "")
-        implied = _IMPLIED.get(finder, criterion)
-        if criterion != implied:
-            raise expected(f"'{implied}', which the finder '{finder}' implies")
-        return criterion
-
-    @field_validator("alpha")
-    @classmethod
-    def _only_where_it_is_used(cls, alpha: float | None, info: ValidationInfo) -> float | None:
-        finder = info.data.get("finder", _APPROXIMATE[0])
-        if finder in _APPROXIMATE and alpha is None:
-            raise expected("a number from 0.001 to 100")
-        if finder not in _APPROXIMATE and alpha is not None:
-            raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
-        return alpha
-
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _two_classes(cls, value: Any) -> Any:
-        return _classes(value, 2, "two different classes, both integers or both strings")
-
-
-def _classes(value: Any, most: int, what: str) -> tuple[ClassName, ...]:
-    """Return the classes of a model, 2 to `most`; `what` says so."""
-    kinds = {type(name) for name in value} if isinstance(value, list | tuple) else set()
-    if kinds not in ({int}, {str}) or not 2 <= len(value) <= most or len(set(value)) < len(value):
-        raise expected(what)
-    if kinds == {int} and not all(-(1 << 63) <= name < 1 << 63 for name in value):
-        raise expected("classes that fit into 64 bits")
-    return tuple(value)
-
-
-class AttributeSettings(_Section):
-    """What the values of features are."""
-
-    default: FeatureKind = "binary"  # of all features that are not named below
-    binary: tuple[FeatureName, ...] = ()  # present or absent
-    nominal: tuple[FeatureName, ...] = ()  # a category, as a whole number from 0 to 4294967295
-    numeric: tuple[FeatureName, ...] = ()  # a number, observed by a normal distribution for each class
-    quantised: tuple[FeatureName, ...] = ()  # a number, counted in slots as wide as the next two say
-    # The width of the slots of all of them. Without one each has its own in each leaf, a share of the standard
-    # deviation of its first values there: 0.5 unless told otherwise.
-    radius: Annotated[float, Gt(0.0), Le(LARGEST_VALUE)] | None = None
-    radius_fraction: Annotated[float, Gt(0.0), Le(100.0)] | None = Field(default=None, validate_default=True)
-
-    @field_validator("radius", "radius_fraction")
-    @classmethod
-    def _only_where_it_is_used(cls, width: float | None, info: ValidationInfo) -> float | None:
-        slots = info.data.get("default") == "quantised" or bool(info.data.get("quantised"))
-        if width is not None and not slots:
-            raise expected(f"no {info.field_name}, which only quantised features have a use for")
-        if info.field_name == "radius" or not slots:
-            return width
-        radius = info.data.get("radius")
-        if width is not None and radius is not None:
-            raise expected("no radius_fraction beside a radius, which is that of all quantised features")
-        return 0.5 if width is None and radius is None else width
-
-    @property
-    def kinds(self) -> dict[int | bytes, Kind]:
-        """The kind of each feature that is named, in the words of the pool."""
-        return {
-            name.encode() if isinstance(name, str) else name: kind
-            for kind in Kind
-            for name in getattr(self, kind.name.lower())
-        }
-
-    @property
-    def only_binary(self) -> bool:
-        """Whether all features are."""
-        return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
-
-
-class EvaluateSettings(_Section):
-    """Every example is predicted before it is learned; how good that was is measured over all keys together."""
-
-    window: Annotated[int, Ge(1), Le(1 << 16)] = 1_000  # the last examples of a partition, beside all of them
-    emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
-
-    @field_validator("emit")
-    @classmethod
-    def _no_change(cls, emit: Cadence) -> Cadence:
-        if emit.kind == "change":
-            raise expected("'never', {every: N} or {every_ms: T} with a number from 1", ("never",))
-        return emit
-
-
-class TreeEmitSettings(_Section):
-    """What a tree writes without being asked, and when."""
-
-    splits: Literal["change", "never"] = "change"  # a record for each split that is made
-    snapshots: Due = Cadence("never")  # of the key's tree; on change: after every split
-
-
-class TreeSettings(_Section):
-    """A model that grows a classification tree from each key's examples. It cannot forget."""
-
-    # What a model of kind `split` has and a tree has not, and why.
-    ELSEWHERE: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
-    )
-
-    kind: Literal["tree"]
-    input: TopicName
-    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
-    features: Literal["ids", "names"]
-    attributes: AttributeSettings = AttributeSettings()
-    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact index,
-    # which is never late and serves two classes and binary features.
-    policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
-    criterion: Literal["entropy", "gini"] = "entropy"
-    predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
-    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min, eta of imac
-    check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
-    delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
-    tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
-    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
-    # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
-    inherit: bool = False
-    # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
-    # bound, and forgets their values.
-    drop_poor: bool = False
-    # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
-    memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
-    on_delete: Literal["reject", "ignore"] = "reject"
-    evaluate: EvaluateSettings | None = None
-    emit: TreeEmitSettings = TreeEmitSettings()
-
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _some_classes(cls, value: Any) -> Any:
-        return _classes(
-            value, _MOST_CLASSES, f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
-        )
-
-    @field_validator("attributes")
-    @classmethod
-    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        named = [*attributes.binary, *attributes.nominal, *attributes.numeric, *attributes.quantised]
-        wanted = int if info.data.get("features") == "ids" else str
-        if "features" in info.data and not all(type(name) is wanted for name in named):
-            raise expected(f"features as {info.data['features']}, as 'features' says")
-        if len(set(named)) < len(named):
-            raise expected("each feature once")
-        return attributes
-
-    @field_validator("policy")
-    @classmethod
-    def _serves(cls, policy: str, info: ValidationInfo) -> str:
-        if POLICIES[policy].only_binary:
-            if len(info.data.get("classes", (0, 1))) != 2:
-                raise expected(f"a policy for more than two classes ({_OTHERS})")
-            if not info.data.get("attributes", AttributeSettings()).only_binary:
-                raise expected(f"a policy for nominal and numeric features ({_OTHERS})")
-        return policy
-
-    @field_validator("drop_poor")
-    @classmethod
-    def _not_where_all_are_needed(cls, drop: bool, info: ValidationInfo) -> bool:
-        policy = info.data.get("policy")
-        if drop and policy in POLICIES and not POLICIES[policy].drops:
-            raise expected(f"false with the policy {policy!r}, which needs all features")
-        return drop
-
-    @field_validator("memory_limit")
-    @classmethod
-    def _where_one_node_counts(cls, limit: int | None, info: ValidationInfo) -> int | None:
-        policy = info.data.get("policy")
-        if limit is not None and policy in POLICIES and not POLICIES[policy].limits:
-            raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
-        return limit
-
-
-ModelSettings: TypeAlias = Annotated[SplitSettings | TreeSettings, Field(discriminator="kind")]
-
-
-class TransactionSettings(_Section):
+class TransactionSettings(Section):
     """When outputs and offsets are committed: at whichever of these comes first."""
 
     # A broker aborts a transaction after transaction.timeout.ms, 60 s unless told otherwise.
@@ -399,7 +108,7 @@ class TransactionSettings(_Section):
     bytes: Annotated[int, Ge(1), Le(1 << 30)] = 8_000_000  # consumed
 
 
-class CheckpointSettings(_Section):
+class CheckpointSettings(Section):
     """When a partition's state is written to the state topic, at whichever comes first, and how fast."""
 
     interval_ms: Annotated[int, Ge(1), Le(86_400_000)] = 60_000
@@ -407,7 +116,7 @@ class CheckpointSettings(_Section):
     bytes_per_second: Annotated[int, Ge(1_000), Le(1 << 40)] = 20_000_000
 
 
-class MetricsSettings(_Section):
+class MetricsSettings(Section):
     """The page of metrics, health and status."""
 
     port: Annotated[int, Ge(0), Le(65_535)] | None = 9464  # 0 is any free port, null no page
@@ -415,7 +124,7 @@ class MetricsSettings(_Section):
     stall_seconds: Annotated[float, Ge(0.1), Le(86_400)] = 30.0  # a loop silent for longer is not alive
 
 
-class LoggingSettings(_Section):
+class LoggingSettings(Section):
     """What the worker says about itself."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -435,7 +144,7 @@ class Route(NamedTuple):
         return self.output, self.dead_letters
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything a worker is told."""
 
     log: LogSettings

@@ -23,7 +23,8 @@ from worker.log.port import TopicPartition
 from worker.loop import Worker
 from worker.metrics import Metrics
 from worker.reporter import Reporter
-from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, SplitSettings, TopicSettings
+from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, TopicSettings
+from worker.settings_models import SplitSettings
 from worker.status import Status, StatusBoard
 from worker.topics import create_topics
 from worker.transaction import Transaction

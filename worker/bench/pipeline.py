@@ -19,7 +19,8 @@ from worker.log.port import OutRecord
 from worker.loop import Worker
 from worker.metrics import Metrics
 from worker.reporter import Reporter
-from worker.settings import LogSettings, Settings, SplitSettings
+from worker.settings import LogSettings, Settings
+from worker.settings_models import SplitSettings
 from worker.status import Status, StatusBoard
 
 FORMS = ("list", "packed", "columns")

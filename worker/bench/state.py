@@ -18,7 +18,8 @@ from worker.checkpoint.writer import Checkpointer, Identity
 from worker.log.port import OutRecord, Records, TopicPartition
 from worker.loop import Worker
 from worker.pipeline import Pipeline
-from worker.settings import CheckpointSettings, LogSettings, Settings, SplitSettings
+from worker.settings import CheckpointSettings, LogSettings, Settings
+from worker.settings_models import SplitSettings
 from worker.topics import create_topics
 
 _SHARED = 40  # features of an example that others have too

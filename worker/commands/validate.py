@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from worker.commands.common import read_settings, settings_argument
-from worker.settings import SplitSettings, TreeSettings, fingerprint
+from worker.settings import fingerprint
+from worker.settings_models import SplitSettings, TreeSettings
 
 
 def _words(model: SplitSettings | TreeSettings) -> str:

@@ -15,7 +15,7 @@ from algorithms.trees.answers import Answers
 from algorithms.trees.evaluation import Judged, Prequential
 from algorithms.trees.pool import Events
 from worker.codec import Evaluation, Measures, Source
-from worker.settings import EvaluateSettings, TreeSettings
+from worker.settings_models import EvaluateSettings, TreeSettings
 from worker.status import Quality
 
 

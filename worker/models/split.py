@@ -18,7 +18,7 @@ from worker.codec.events import NO_ID, Int8s
 from worker.log.port import Records
 from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
 from worker.models.port import Outcome, Refusal, Result
-from worker.settings import SplitSettings
+from worker.settings_models import SplitSettings
 from worker.status import ModelStatus
 
 _SPLIT_SEQ, _TREE_SEQ = 0, 1

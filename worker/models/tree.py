@@ -28,7 +28,7 @@ from worker.log.port import Records
 from worker.models.evaluation import Evaluations
 from worker.models.intake import Bools, Intake, binary_detail, id_of, refusal, source_of
 from worker.models.port import Outcome, Refusal, Result
-from worker.settings import TreeSettings
+from worker.settings_models import TreeSettings
 from worker.status import ModelStatus
 
 _NONE = np.zeros(0, np.int64)

@@ -19,7 +19,7 @@ from algorithms.dynamic.splitter import Way
 from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree
 from tests.naive import budget
-from tests.naive_dynamic import Example, Terms, build, columns
+from tests.naive_dynamic import Example, Feature, Terms, build, columns, rows_of
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 KINDS: dict[Any, Kind] = {0: BINARY, 3: NUMERIC, 7: BINARY, 9: NUMERIC, 4294967295: NUMERIC}
@@ -29,8 +29,9 @@ VALUES = [-1e300, -2.5, -1.0, -5e-324, 0.0, 5e-324, 1e-9, 1.0, 1.0 + 2.0**-52, 2
 def sample_of(examples: Sequence[Example], rng: random.Random | None = None) -> Sample:
     """Return examples in columns, the features of each in the order given, or shuffled."""
     items = [list(example.x.items()) for example in examples]
-    for each in items if rng is not None else []:
-        rng.shuffle(each)
+    if rng is not None:
+        for each in items:
+            rng.shuffle(each)
     return Sample(
         pointer=np.cumsum([0, *map(len, items)], dtype=np.int64),
         feature=np.array([feature for each in items for feature, _ in each], np.uint32),
@@ -38,23 +39,6 @@ def sample_of(examples: Sequence[Example], rng: random.Random | None = None) -> 
         label=np.array([example.label for example in examples], np.int64),
         weight=np.array([example.weight for example in examples], np.int64),
     )
-
-
-def rows_of(tree: Tree) -> list[tuple[Any, ...]]:
-    """Return a tree in the oracle's words."""
-    return [
-        (
-            int(tree.number[at]),
-            -1 if tree.parent[at] < 0 else int(tree.number[tree.parent[at]]),
-            int(tree.branch[at]),
-            int(tree.depth[at]),
-            tree.feature[at],
-            tree.kind[at],
-            float(tree.threshold[at]).hex(),
-            tuple(tree.weight[at].tolist()),
-        )
-        for at in range(len(tree.number))
-    ]
 
 
 def compare(examples: Sequence[Example], terms: Terms) -> Tree:
@@ -141,7 +125,8 @@ def test_zero_is_a_value_like_any_other() -> None:
 
 def test_what_only_two_features_tell_together_is_split() -> None:
     """No split of XOR gains anything; the lowest feature is taken, and the next level is pure."""
-    examples = [Example({f: 1.0 for f in (4, 9) if f in x}, len(x) % 2) for x in ([], [4], [9], [4, 9])] * 3
+    sides: list[dict[Feature, float]] = [{}, {4: 1.0}, {9: 1.0}, {4: 1.0, 9: 1.0}]
+    examples = [Example(x, len(x) % 2) for x in sides] * 3
     tree = compare(examples, Terms())
     assert tree.feature[0] == 4
     assert len(tree.number) == 7

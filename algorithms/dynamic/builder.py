@@ -83,8 +83,8 @@ def build_tree(
     Returns
     -------
     Tree
-        Nodes in preorder. A node is a leaf, too, where its examples are of one class or have the same features. What
-        gains nothing is split too (two features may only tell together), by the lowest feature and threshold.
+        Nodes in preorder. Examples of one class, and examples with the same features, are a leaf. Where no split
+        gains anything the lowest feature and threshold are taken, as two features may only tell together.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def build_tree(
     O(m log m) for its m non-zeros there.
     """
     check_terms(criterion, classes, alpha, min_examples, max_depth)
-    check_kinds(default, kinds or {})
+    check_kinds([default, *(kinds or {}).values()])
     n = len(sample.label)
     if len(sample.pointer) != n + 1 or len(sample.weight) != n:
         raise ValueError(
@@ -123,7 +123,7 @@ def build_tree(
     scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain)
     scratch.rows[:] = np.arange(n)
     scratch.sizes[segment.HELD] = n
-    state = nodes.make(room_for(n, max_depth), classes)
+    state = nodes.make(int(nodes.needed(n, max_depth)), classes)
     examples = of_table(
         entries.pointer, entries.feature, entries.value, sample.label.astype(np.int64), sample.weight
     )
@@ -131,12 +131,6 @@ def build_tree(
     made = CRITERIA[criterion][2](total // UNIT)
     root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
-
-
-def room_for(examples: int, max_depth: int) -> int:
-    """Return how many nodes a tree of so many examples has at most; one that holds none has one."""
-    most = 2 * examples + 1
-    return min(most, 2 << max_depth) if max_depth < 40 else most
 
 
 @jit

@@ -67,6 +67,13 @@ def room(nodes: Nodes) -> int:
 
 
 @jit
+def needed(examples: int, max_depth: int) -> int:
+    """Return how many nodes a tree of so many examples has at most; one that holds none has one."""
+    most = 2 * examples + 1
+    return min(most, 2 << max_depth) if max_depth < 40 else most
+
+
+@jit
 def create(nodes: Nodes, parent: int, side: int, depth: int, number: int) -> int:
     """Return a new leaf that holds nothing, its parent's child LOW or HIGH; there must be room."""
     node = nodes.used[FREE]

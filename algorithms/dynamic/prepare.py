@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -53,9 +53,9 @@ def prepared(pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Calla
     )
 
 
-def check_kinds(default: Kind, kinds: Mapping[Feature, Kind]) -> None:
+def check_kinds(kinds: Iterable[Kind]) -> None:
     """Raise ValueError where a kind is none that these trees serve."""
-    for kind in (default, *kinds.values()):
+    for kind in kinds:
         if kind not in SERVED:
             raise ValueError(
                 f"expected features of the kinds BINARY and NUMERIC, got {Kind(kind).name}; declare categories as "

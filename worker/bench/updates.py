@@ -53,13 +53,18 @@ def workload(stream: Stream, updates: str = "incremental", seed: int = 0) -> Wor
     n = len(stream.label)
     if n == 0:
         raise ValueError(f"expected at least one example, {stream.name} has none")
+    return deal(stream, updates, *plan(n, updates, seed))
+
+
+def plan(n: int, updates: str, seed: int = 0) -> tuple[Int8s, Int64s]:
+    """Return the operations (an `Op` each) of a model of updates and whose they are, for n examples; see `workload`."""
     kind, _, argument = updates.partition(":")
     if updates == "incremental":
-        return deal(stream, updates, np.zeros(n, np.int8), np.arange(n))
+        return np.zeros(n, np.int8), np.arange(n)
     if kind == "window" and argument.isdecimal() and int(argument) >= 1:
-        return deal(stream, updates, *_window(n, int(argument)))
+        return _window(n, int(argument))
     if kind == "random" and 0.0 <= _number(argument) < 1.0:
-        return deal(stream, updates, *_random(n, float(argument), seed))
+        return _random(n, float(argument), seed)
     raise ValueError(f"expected {EXPECTED} (W from 1; P from 0, below 1), got {updates!r}")
 
 

@@ -1,0 +1,1 @@
+"""Trees that forget: built from sparse columns, and kept up to date under inserts and deletes."""

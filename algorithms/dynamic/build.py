@@ -1,0 +1,136 @@
+"""BUILD of paper 002, algorithm 2: the greedy tree of some examples, without recursion.
+
+::
+
+    lay out columns -> next node -> leaf, or best split -> partition -> its children are next nodes
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from algorithms import ledger
+from algorithms.arrays import int64
+from algorithms.dynamic import nodes, vocabulary
+from algorithms.dynamic.examples import Examples, link
+from algorithms.dynamic.nodes import (
+    BUILT,
+    BUILT_WEIGHT,
+    EXAMPLES,
+    FEATURE,
+    FIRST,
+    HIGH,
+    KIND,
+    LOW,
+    NONE,
+    Nodes,
+)
+from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
+from algorithms.dynamic.splitter import best_split, impurity, partition
+from algorithms.jit import inlined, jit
+from algorithms.names import Names, refer
+from algorithms.trees.rows import Rows
+from algorithms.units import PER_UNIT
+
+
+class Terms(NamedTuple):
+    """What a tree is built by."""
+
+    alpha: float  # a node whose impurity is at most half of it is a leaf
+    min_examples: int  # k: so is one of no more examples
+    max_depth: int  # h: so is one this deep
+    way: int  # a `Way`
+
+
+@inlined
+def _push(segment: Segment, parent: int, side: int, depth: int, start: int, stop: int) -> None:
+    at = segment.sizes[PENDING]
+    segment.pending[at, 0] = parent
+    segment.pending[at, 1] = side
+    segment.pending[at, 2] = depth
+    segment.pending[at, 3] = start
+    segment.pending[at, 4] = stop
+    segment.sizes[PENDING] += 1
+
+
+@jit
+def _describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -> None:
+    """Write what a node holds that owns start to stop of `order`; s(v) and c(v) begin with it."""
+    weight = int64(0)
+    for position in range(start, stop):
+        i = segment.order[position]
+        state.weights[node, segment.label[i]] += segment.weight[i]
+        weight += segment.weight[i]
+    state.links[node, EXAMPLES] = stop - start
+    state.links[node, BUILT] = stop - start
+    state.links[node, BUILT_WEIGHT] = weight
+
+
+@jit
+def _is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: int, depth: int) -> bool:
+    """Return whether a node stays a leaf whatever its features are: algorithm 2, line 3."""
+    if state.links[node, EXAMPLES] <= terms.min_examples or depth >= terms.max_depth:
+        return True
+    for k in range(segment.totals.size):
+        segment.totals[k] = state.weights[node, k]
+    whole = impurity(criterion, segment.totals)
+    return whole <= 0.5 * terms.alpha * (state.links[node, BUILT_WEIGHT] * PER_UNIT)
+
+
+@jit
+def build(
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    names: Names,
+    terms: Terms,
+    parent: int,
+    side: int,
+    depth: int,
+    number: int,
+) -> tuple[int, int]:
+    """Build the tree of the examples in `segment.rows` below a parent; there must be room.
+
+    Nodes are numbered from `number` in preorder, low sides first. Returns the top and the next number.
+    O(d n log n) a level for numeric features, O(entries) for binary ones.
+    """
+    lay_out(segment, examples, words)
+    segment.sizes[PENDING] = 0
+    _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
+    top = int64(NONE)
+    while segment.sizes[PENDING] > 0:
+        segment.sizes[PENDING] -= 1
+        at = segment.sizes[PENDING]
+        parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
+        start, stop = segment.pending[at, 3], segment.pending[at, 4]
+        node = nodes.create(state, parent, side, depth, number)
+        number += 1
+        if top == NONE:
+            top = node
+        _describe(state, segment, node, start, stop)
+        column = int64(NONE)
+        threshold = 0.0
+        if not _is_done(criterion, state, segment, terms, node, depth):
+            choice = best_split(criterion, segment, words, names, start, stop, terms.way)
+            column, threshold = choice.column, choice.threshold
+        if column == NONE:
+            for position in range(start, stop):
+                row = segment.rows[segment.order[position]]
+                state.links[node, FIRST] = link(examples, state.links[node, FIRST], row)
+            continue
+        feature = vocabulary.feature_of(words, column)
+        kind = words.cells[column, vocabulary.KIND]
+        state.links[node, FEATURE] = feature
+        state.links[node, KIND] = kind
+        state.threshold[node] = threshold
+        refer(names, feature)
+        middle = partition(segment, examples, start, stop, feature, kind, threshold)
+        _push(segment, node, HIGH, depth + 1, middle, stop)
+        _push(segment, node, LOW, depth + 1, start, middle)
+    clear(segment)
+    return top, number
+
+
+assert ledger.NONE == NONE  # ends of lists of examples and of nodes alike

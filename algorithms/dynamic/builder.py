@@ -1,0 +1,139 @@
+"""`build_tree`: the greedy tree of a batch of sparse examples, as paper 003 builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int64s, UInt32s
+from algorithms.criteria import CRITERIA, UNIT
+from algorithms.dynamic import build, nodes, segment, vocabulary
+from algorithms.dynamic.build import Terms
+from algorithms.dynamic.examples import of_table
+from algorithms.dynamic.nodes import NONE
+from algorithms.dynamic.prepare import Declared, check_kinds, prepared
+from algorithms.dynamic.splitter import Way
+from algorithms.jit import jit
+from algorithms.names import NO_NAMES, Names
+from algorithms.splits import MAX_TOTAL
+from algorithms.trees.kinds import Kind
+from algorithms.trees.rows import Rows
+from algorithms.trees.snapshot import Tree
+
+UNBOUNDED = 1 << 30  # a depth that no tree reaches
+
+
+class Sample(NamedTuple):
+    """Examples in CSR columns."""
+
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[entries], any ids, in any order
+    value: Float64s  # float64[entries], finite; 0 is the same as absent
+    label: Int64s  # int64[n], 0 to classes - 1
+    weight: Int64s  # int64[n], in units of 2^-20, above 0
+
+
+def check_terms(criterion: str, classes: int, alpha: float, min_examples: int, max_depth: int) -> None:
+    """Raise ValueError where a tree cannot be built by these terms."""
+    if criterion not in ("entropy", "gini"):
+        raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
+    if classes < 2:
+        raise ValueError(f"expected at least 2 classes, got {classes}")
+    if not 0.0 <= alpha < np.inf:
+        raise ValueError(f"expected a finite alpha of at least 0, got {alpha}")
+    if min_examples < 1 or max_depth < 0:
+        raise ValueError(
+            f"expected min_examples of at least 1 and max_depth of at least 0, got {min_examples} and {max_depth}"
+        )
+
+
+def build_tree(
+    sample: Sample,
+    *,
+    classes: int = 2,
+    criterion: str = "gini",
+    default: Kind = Kind.BINARY,
+    kinds: Mapping[int, Kind] | None = None,
+    alpha: float = 0.0,
+    min_examples: int = 1,
+    max_depth: int = UNBOUNDED,
+    way: Way = Way.EITHER,
+) -> Tree:
+    """Build a tree on a batch of examples: BUILD of paper 002 with the splitter of paper 003.
+
+    Parameters
+    ----------
+    sample : Sample
+        The examples; their order does not matter.
+    classes : int
+        Labels are 0 to classes - 1.
+    criterion : str
+        ``gini`` or ``entropy``.
+    default, kinds : Kind, Mapping[int, Kind]
+        What values of features mean, ``BINARY`` or ``NUMERIC``.
+    alpha : float
+        A node whose impurity (Gini index, or entropy in bits) is at most half of it is a leaf.
+    min_examples, max_depth : int
+        k and h of paper 002: a node of at most k examples, or so deep, is a leaf.
+    way : Way
+        How the non-zeros of a column are found: the tree is the same.
+
+    Returns
+    -------
+    Tree
+        Nodes in preorder. Examples of one class, and examples with the same features, are a leaf. Where no split
+        gains anything the lowest feature and threshold are taken, as two features may only tell together.
+
+    Raises
+    ------
+    ValueError
+        Where the sample or a parameter is not as said.
+
+    Notes
+    -----
+    O(entries) a level for binary features; a numeric column is looked up and sorted in each node that has it,
+    O(m log m) for its m non-zeros there.
+    """
+    check_terms(criterion, classes, alpha, min_examples, max_depth)
+    check_kinds([default, *(kinds or {}).values()])
+    n = len(sample.label)
+    if len(sample.pointer) != n + 1 or len(sample.weight) != n:
+        raise ValueError(
+            f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
+            f"{len(sample.pointer)}"
+        )
+    entries = prepared(sample.pointer, sample.feature, sample.value, Declared(default, kinds or {}).of)
+    if entries.wrong.any():
+        raise ValueError(f"expected finite values, example {int(np.argmax(entries.wrong))} has another")
+    if entries.repeated.any():
+        raise ValueError(f"example {int(np.argmax(entries.repeated))} lists a feature twice")
+    if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
+        raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
+    if n and int(sample.weight.min()) < 1:
+        raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
+    total = sum(sample.weight.tolist())
+    if total >= MAX_TOTAL:
+        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
+    known, at = np.unique(entries.feature, return_index=True)
+    words = vocabulary.make(max(len(known), 1))
+    _learn(words, NO_NAMES, known.astype(np.int64), entries.kind[at].astype(np.int64))
+    plain = not (entries.kind == Kind.NUMERIC).any()
+    scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain)
+    scratch.rows[:] = np.arange(n)
+    scratch.sizes[segment.HELD] = n
+    state = nodes.make(int(nodes.needed(n, max_depth)), classes)
+    examples = of_table(
+        entries.pointer, entries.feature, entries.value, sample.label.astype(np.int64), sample.weight
+    )
+    terms = Terms(alpha, min_examples, max_depth, int(way))
+    made = CRITERIA[criterion][2](total // UNIT)
+    root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
+    return nodes.snapshot(state, int(root))
+
+
+@jit
+def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s) -> None:
+    for at in range(features.size):
+        vocabulary.hold(words, names, features[at], kinds[at])

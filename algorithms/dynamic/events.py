@@ -1,0 +1,328 @@
+"""The loop from event to tree.
+
+::
+
+    insert:  predict (where asked) -> duplicate? -> enter -> UPDATE -> window: UPDATE for what is too old
+    delete:  look up -> UPDATE -> strike
+    predict: route -> class weights
+
+Events are applied strictly in order, so a batch of 1 and a batch of 1000 give the same trees. A refused event
+changes nothing. Where the arrays would not hold the next event the kernel stops before it, the pool enlarges them
+and the kernel goes on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from algorithms import ledger
+from algorithms.arrays import int64
+from algorithms.cadence import CHANGE, is_due, next_period
+from algorithms.dynamic import nodes, vocabulary
+from algorithms.dynamic.examples import content_key, side_of, value_in
+from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
+from algorithms.dynamic.segment import HELD, Segment
+from algorithms.dynamic.state import (
+    ALIVE,
+    CHANGED,
+    ENTRIES,
+    EVENTS,
+    PERIOD,
+    ROOT,
+    SNAPSHOT_DUE,
+    TREE_COLUMNS,
+    Batch,
+    Forest,
+    Out,
+    Rules,
+)
+from algorithms.dynamic.update import begin, collect, update
+from algorithms.jit import inlined, jit
+from algorithms.splits import MAX_TOTAL, Op
+from algorithms.trees import rows
+from algorithms.trees.predict import loss_of
+from algorithms.units import PER_UNIT
+
+
+class Status(IntEnum):
+    """What became of an event; codes from `SKIPPED` on are refusals, which change nothing."""
+
+    APPLIED = 0
+    IGNORED = 1  # an example of weight 0; a repeated id, with on_duplicate "ignore"
+    ALREADY_DROPPED = 2  # a delete of an example that the window had dropped before
+    SKIPPED = 3  # the caller had refused the event before
+    DUPLICATE_ID = 4
+    ABSENT_ID = 5
+    ABSENT_EXAMPLE = 6
+    TOO_MANY_TREES = 7
+    TOO_MANY_LIVE_IDS = 8
+    COUNT_OVERFLOW = 9
+    WRONG_LABEL = 10
+    WRONG_WEIGHT = 11
+    WRONG_VALUE = 12  # not finite
+    REPEATED_FEATURE = 13
+
+
+_APPLIED, _IGNORED, _ALREADY_DROPPED, _SKIPPED, _DUPLICATE_ID, _ABSENT_ID, _ABSENT_EXAMPLE = range(7)
+_TOO_MANY_TREES, _TOO_MANY_LIVE_IDS, _COUNT_OVERFLOW, _WRONG_LABEL, _WRONG_WEIGHT = range(7, 12)
+_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
+_IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
+
+# Why the kernel stopped.
+DONE, ROWS, CONTENT, WORDS, NODES, SCRATCH, TOLD = range(7)
+
+
+# --- examples
+
+
+@jit
+def _enter(forest: Forest, owner: int, high: int, low: int, batch: Batch, event: int) -> int:
+    """Enter an example in the ledger, its values and features; return its row."""
+    start = batch.pointer[event]
+    stop = batch.pointer[event + 1]
+    label = int64(batch.label[event])
+    ledger.add(forest.ledger, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
+    row = forest.ledger.heads[owner >> 1, ledger.NEWEST]
+    to = forest.ledger.rows[row, ledger.START]
+    for at in range(start, stop):
+        vocabulary.hold(forest.words, forest.names, int64(batch.feature[at]), int64(batch.kind[at]))
+        if forest.values.size > 0:
+            forest.values[to + at - start] = batch.value[at]
+    forest.trees[owner >> 1, ENTRIES] += stop - start
+    return row
+
+
+@jit
+def _let_go(forest: Forest, row: int) -> None:
+    """Let go of the features of an example, before it is struck out or shelved."""
+    start = forest.ledger.rows[row, ledger.START]
+    length = forest.ledger.rows[row, ledger.LENGTH]
+    for at in range(start, start + length):
+        vocabulary.let_go(forest.words, forest.names, int64(forest.ledger.features[at]))
+    forest.trees[forest.ledger.rows[row, ledger.OWNER] >> 1, ENTRIES] -= length
+
+
+# --- predicting
+
+
+@jit
+def _predict(forest: Forest, tree: int, batch: Batch, event: int, out: Out) -> int:
+    """Write the class weights of the last node on an example's way that holds any; return it, or NONE.
+
+    A leaf that deletes have emptied leaves the answer to the nodes above.
+    """
+    links = forest.nodes.links
+    node = int64(NONE)
+    for k in range(out.weights.size):
+        out.weights[k] = 0.0
+    if forest.trees[tree, ALIVE] == 0 or links[forest.trees[tree, ROOT], EXAMPLES] == 0:
+        return node
+    node = forest.trees[tree, ROOT]
+    while links[node, FEATURE] != NONE:
+        start = batch.pointer[event]
+        value = value_in(batch.feature, batch.value, start, batch.pointer[event + 1], links[node, FEATURE])
+        child = links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
+        if links[child, EXAMPLES] == 0:
+            break
+        node = child
+    for k in range(out.weights.size):
+        out.weights[k] = forest.nodes.weights[node, k] * PER_UNIT
+    return node
+
+
+@inlined
+def _heaviest(out: Out, node: int) -> int:
+    """Return the class with most weight, the lowest of equal ones: L_v."""
+    best = int64(0)
+    for k in range(1, out.weights.size):
+        if out.weights[k] > out.weights[best]:
+            best = int64(k)
+    return best if node != NONE else int64(NONE)
+
+
+@jit
+def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
+    """Answer a prediction; no state is touched."""
+    node = _predict(forest, int64(batch.index[event]), batch, event, out)
+    out.guess[event] = _heaviest(out, node)
+    at = out.counts[0]
+    out.leaf[at] = forest.nodes.links[node, NUMBER] if node != NONE else 0
+    for k in range(rules.classes):
+        out.shares[at, k] = out.weights[k]
+    out.counts[0] += 1
+
+
+# --- learning and forgetting
+
+
+@jit
+def _remove(forest: Forest, rules: Rules, segment: Segment, row: int, event: int, out: Out) -> None:
+    """Let a live example leave its tree and let go of its features; it stays in the ledger."""
+    update(forest, rules, segment, forest.ledger.rows[row, ledger.OWNER] >> 1, row, -1, event, out)
+    _let_go(forest, row)
+
+
+@jit
+def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> int:
+    tree = int64(batch.index[event])
+    named = int64(batch.named[event])
+    weight = batch.weight[event]
+    label = int64(batch.label[event])
+    high, low = batch.id_high[event], batch.id_low[event]
+    owner = tree * 2 + named
+    if weight < 0:
+        return _WRONG_WEIGHT
+    if label < 0 or label >= rules.classes:
+        return _WRONG_LABEL
+    if weight == 0:
+        return _IGNORED
+    is_new = forest.trees[tree, ALIVE] == 0
+    if is_new and forest.alive[0] >= rules.max_trees:
+        return _TOO_MANY_TREES
+    total = int64(0)
+    for k in range(rules.classes):
+        total += forest.nodes.weights[forest.trees[tree, ROOT], k] if not is_new else 0
+    if weight >= MAX_TOTAL - total:
+        return _COUNT_OVERFLOW
+    old = int64(NONE)
+    if named:
+        old = ledger.lookup(forest.ledger, owner, high, low)
+        if old != NONE and forest.ledger.rows[old, ledger.STATE] == ledger.LIVE:
+            if rules.on_duplicate != _REPLACE:
+                return _IGNORED if rules.on_duplicate == _IGNORE else _DUPLICATE_ID
+        elif forest.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
+            return _TOO_MANY_LIVE_IDS
+    else:
+        high, low = content_key(
+            batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
+        )
+    if rules.evaluated:
+        out.guess[event] = _heaviest(out, _predict(forest, tree, batch, event, out))
+        out.loss[event] = loss_of(out.weights, label)
+    if old != NONE:
+        if forest.ledger.rows[old, ledger.STATE] == ledger.LIVE:
+            _remove(forest, rules, segment, old, event, out)
+        ledger.remove(forest.ledger, old)
+    if is_new:
+        forest.trees[tree, ALIVE] = 1
+        forest.alive[0] += 1
+        segment.sizes[HELD] = 0
+        begin(forest, rules, segment, tree, int64(NONE), int64(LOW), int64(0))
+    row = _enter(forest, owner, high, low, batch, event)
+    update(forest, rules, segment, tree, row, 1, event, out)
+    if rules.window > 0 and forest.ledger.heads[tree, ledger.LIVES] > rules.window:
+        oldest = forest.ledger.heads[tree, ledger.OLDEST]
+        _remove(forest, rules, segment, oldest, event, out)
+        ledger.shelve(forest.ledger, oldest, rules.window)
+    return _APPLIED
+
+
+@jit
+def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> int:
+    tree = int64(batch.index[event])
+    label = int64(batch.label[event])
+    weight = batch.weight[event]
+    if batch.named[event]:
+        row = ledger.lookup(forest.ledger, tree * 2 + 1, batch.id_high[event], batch.id_low[event])
+        if row == NONE:
+            return _ABSENT_ID
+        if forest.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
+            return _ALREADY_DROPPED
+    else:
+        if weight <= 0 or label < 0 or label >= rules.classes:
+            return _ABSENT_EXAMPLE
+        high, low = content_key(
+            batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
+        )
+        row = ledger.lookup(forest.ledger, tree * 2, high, low)
+        if row == NONE:
+            return _ABSENT_EXAMPLE
+    _remove(forest, rules, segment, row, event, out)
+    ledger.remove(forest.ledger, row)
+    return _APPLIED
+
+
+@jit
+def _drop(forest: Forest, segment: Segment, tree: int) -> None:
+    """Forget a tree and its examples."""
+    if forest.trees[tree, ALIVE] == 0:
+        return
+    collect(forest, segment, forest.trees[tree, ROOT])
+    segment.sizes[HELD] = 0
+    heads = forest.ledger.heads
+    while heads[tree, ledger.OLDEST] != NONE:
+        _let_go(forest, heads[tree, ledger.OLDEST])
+        ledger.remove(forest.ledger, heads[tree, ledger.OLDEST])
+    while heads[tree, ledger.FIRST_DROPPED] != NONE:
+        ledger.remove(forest.ledger, heads[tree, ledger.FIRST_DROPPED])
+    forest.alive[0] -= 1
+    for column in range(TREE_COLUMNS):
+        forest.trees[tree, column] = 0
+
+
+# --- the loop
+
+
+@inlined
+def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int) -> int:
+    """Return what must be enlarged before an event can be applied, DONE where all is there."""
+    op = batch.op[event]
+    if op == _PREDICT or op < 0:
+        return DONE
+    tree = int64(batch.index[event])
+    ones = batch.pointer[event + 1] - batch.pointer[event]
+    if op == _INSERT:
+        is_row, is_content = ledger.room(forest.ledger, ones)
+        if not is_row:
+            return ROWS
+        if not is_content:
+            return CONTENT
+        if rows.room(forest.words) < ones:
+            return WORDS
+    examples = forest.ledger.heads[tree, ledger.LIVES] + 1
+    if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth):
+        return NODES
+    fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones
+    return DONE if fits and segment.present.size >= forest.words.cells.shape[0] else SCRATCH
+
+
+@inlined
+def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
+    """Note whether a snapshot is due after an example has come or gone."""
+    tree = int64(batch.index[event])
+    when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
+    period = forest.trees[tree, PERIOD] - 1
+    changed = when == CHANGE and out.told[0] & CHANGED != 0
+    if changed or is_due(when, argument, forest.trees[tree, EVENTS], time, period):
+        out.told[0] |= SNAPSHOT_DUE
+    forest.trees[tree, PERIOD] = next_period(when, argument, time, period) + 1
+
+
+@jit
+def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out, event: int) -> tuple[int, int]:
+    """Apply events from `event` on. Return where it stopped, and why: TOLD where a snapshot of the last is due."""
+    while event < batch.index.size:
+        op = batch.op[event]
+        out.told[0] = 0
+        short = _shortage(forest, rules, segment, batch, event)
+        if short != DONE:
+            return event, short
+        status = _APPLIED
+        if op == _INSERT:
+            status = _insert(forest, rules, segment, batch, event, out)
+        elif op == _DELETE:
+            status = _delete(forest, rules, segment, batch, event, out)
+        elif op == _PREDICT:
+            _answer(forest, rules, batch, event, out)
+        elif op == _DROP:
+            _drop(forest, segment, int64(batch.index[event]))
+        else:
+            status = _SKIPPED
+        out.status[event] = status
+        if status == _APPLIED and op <= _DELETE:
+            forest.trees[int64(batch.index[event]), EVENTS] += 1
+            _note_snapshot(forest, rules, batch, event, out)
+            if out.told[0] & SNAPSHOT_DUE:
+                return event + 1, TOLD
+        event += 1
+    return event, DONE

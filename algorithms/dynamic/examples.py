@@ -1,0 +1,138 @@
+"""Live examples as kernels see them: the rows of a ledger, values beside its features, the lists of the leaves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms import ledger
+from algorithms.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
+from algorithms.hashing import mix
+from algorithms.jit import inlined, jit
+from algorithms.ledger import LABEL, LENGTH, LIVE, NONE, START, STATE, TOP, WEIGHT, Ledger
+from algorithms.trees.kinds import BINARY
+
+# Columns of `Examples.chain`: the neighbours in the list of a leaf's examples.
+BEFORE, AFTER = 0, 1
+
+_M61 = (1 << 61) - 1
+
+
+class Examples(NamedTuple):
+    """Examples; one is a row number."""
+
+    rows: Int64s  # int64[capacity, 12], of which LABEL, WEIGHT, START and LENGTH count here, see ledger.py
+    features: UInt32s  # uint32[...], ascending in an example, no repeats
+    values: Float64s  # float64[...] beside `features`, none is 0; of no size where all features are binary
+    chain: Int32s  # int32[capacity, 2]
+
+
+@inlined
+def value_in(features: UInt32s, values: Float64s, start: int, stop: int, feature: int) -> float:
+    """Return the value of a feature in entries start to stop, 0 where it is absent. O(log entries)."""
+    low = start
+    high = stop
+    while low < high:
+        middle = (low + high) >> 1
+        if int64(features[middle]) < feature:
+            low = middle + 1
+        else:
+            high = middle
+    if low < stop and int64(features[low]) == feature:
+        return values[low] if values.size > 0 else 1.0
+    return 0.0
+
+
+@inlined
+def value_of(examples: Examples, row: int, feature: int) -> float:
+    """Return the value of a feature in an example, 0 where it is absent. O(log features of the example)."""
+    start = examples.rows[row, START]
+    stop = start + examples.rows[row, LENGTH]
+    return value_in(examples.features, examples.values, start, stop, feature)
+
+
+@inlined
+def side_of(kind: int, threshold: float, value: float) -> int:
+    """Return 1 where a value goes to the high side: present, or above the threshold."""
+    if kind == BINARY:
+        return 1 if value != 0.0 else 0
+    return 1 if value > threshold else 0
+
+
+@inlined
+def link(examples: Examples, first: int, row: int) -> int:
+    """Put an example ahead of the list that begins with `first`, or NONE; return what it begins with now."""
+    examples.chain[row, BEFORE] = NONE
+    examples.chain[row, AFTER] = first
+    if first != NONE:
+        examples.chain[first, BEFORE] = row
+    return row
+
+
+@inlined
+def unlink(examples: Examples, first: int, row: int) -> int:
+    """Take an example out of the list that begins with `first`; return what it begins with now."""
+    before = int64(examples.chain[row, BEFORE])
+    after = int64(examples.chain[row, AFTER])
+    if after != NONE:
+        examples.chain[after, BEFORE] = before
+    if before == NONE:
+        return after
+    examples.chain[before, AFTER] = after
+    return first
+
+
+@jit
+def content_key(
+    features: UInt32s, bits: Int64s, start: int, stop: int, label: int, weight: int
+) -> tuple[int, int]:
+    """Return the digest of an example's content, values among it; `bits` are theirs."""
+    high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
+    low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
+    for at in range(start, stop):
+        feature = int64(features[at])
+        one = mix(bits[at] & 0xFFFFFFFF, (bits[at] >> 32) & 0xFFFFFFFF)
+        other = mix((bits[at] >> 32) & 0xFFFFFFFF, bits[at] & 0xFFFFFFFF)
+        high = (high + (mix(feature, one) << 29) + mix(other, feature)) & _M61
+        low = (low + (mix(feature, other) << 29) + mix(one, feature)) & _M61
+    return high, low
+
+
+def with_features(state: Ledger, values: Float64s, more: int) -> tuple[Ledger, Float64s]:
+    """Return a ledger with room for `more` features, as `ledger.with_features`, and the values beside it."""
+    if not values.size:
+        return ledger.with_features(state, more), values
+    squeezed = np.zeros_like(values)
+    _squeeze(state, values, squeezed)
+    larger = ledger.with_features(state, more)
+    kept = np.zeros(len(larger.features))
+    kept[: larger.counts[ledger.END]] = squeezed[: larger.counts[ledger.END]]
+    return larger, kept
+
+
+@jit
+def _squeeze(state: Ledger, values: Float64s, squeezed: Float64s) -> None:
+    """Write the values of live examples in the order in which the ledger puts their features."""
+    end = 0
+    for row in range(state.counts[TOP]):
+        if state.rows[row, STATE] == LIVE:
+            start = state.rows[row, START]
+            for at in range(state.rows[row, LENGTH]):
+                squeezed[end + at] = values[start + at]
+            end += state.rows[row, LENGTH]
+
+
+def with_rows(state: Ledger, chain: Int32s) -> tuple[Ledger, Int32s]:
+    """Return a ledger with room for twice as many examples, and the lists beside it."""
+    larger = ledger.with_rows(state)
+    return larger, extended(chain, len(larger.rows))
+
+
+def of_table(pointer: Int64s, feature: UInt32s, value: Float64s, label: Int64s, weight: Int64s) -> Examples:
+    """Return examples in no ledger: row i is the i-th of CSR columns, whose features ascend."""
+    n = len(label)
+    rows = np.zeros((n, 12), np.int64)
+    rows[:, LABEL], rows[:, WEIGHT] = label, weight
+    rows[:, START], rows[:, LENGTH] = pointer[:-1], np.diff(pointer)
+    return Examples(rows, feature, value, np.full((n, 2), NONE, np.int32))

@@ -1,0 +1,89 @@
+"""Examples as callers give them, made what kernels want: features ascending, no zeros, kinds beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Float64s, Int8s, Int64s, UInt32s
+from algorithms.trees.kinds import Kind
+
+Feature = int | bytes
+SERVED = (Kind.BINARY, Kind.NUMERIC)
+
+
+class Entries(NamedTuple):
+    """CSR columns of n examples."""
+
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[entries], ascending in an example
+    value: Float64s  # float64[entries], finite where `wrong` does not say otherwise, not 0; 1 of a binary feature
+    kind: Int8s  # int8[entries], a `Kind`
+    wrong: npt.NDArray[np.bool_]  # bool[n], which examples have a value that is not finite
+    repeated: npt.NDArray[np.bool_]  # bool[n], which name a feature twice
+
+
+def prepared(pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Callable[[Int64s], Int8s]) -> Entries:
+    """Return entries in order, what is 0 left out. O(entries), with a sort where they are not in order."""
+    n = len(pointer) - 1
+    number = feature.astype(np.int64)
+    row = np.repeat(np.arange(n), np.diff(pointer))
+    if not (np.diff(number) + (np.diff(row) << 33) > 0).all():
+        order = np.lexsort((number, row))
+        number, value = number[order], value[order]
+    wrong = np.zeros(n, np.bool_)
+    wrong[row[~np.isfinite(value)]] = True
+    repeated = np.zeros(n, np.bool_)
+    repeated[row[1:][(np.diff(number) == 0) & (np.diff(row) == 0)]] = True
+    present = value != 0.0
+    row, number, value = row[present], number[present], value[present]
+    kind = kinds_of(number)
+    ends = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=n), out=ends[1:])
+    return Entries(
+        pointer=ends,
+        feature=number.astype(np.uint32),
+        value=np.where(kind == Kind.BINARY, 1.0, value),
+        kind=kind,
+        wrong=wrong,
+        repeated=repeated,
+    )
+
+
+def check_kinds(kinds: Iterable[Kind]) -> None:
+    """Raise ValueError where a kind is none that these trees serve."""
+    for kind in kinds:
+        if kind not in SERVED:
+            raise ValueError(
+                f"expected features of the kinds BINARY and NUMERIC, got {Kind(kind).name}; declare categories as "
+                "a binary feature each, and quantised features as numeric: here their values are exact"
+            )
+
+
+class Declared:
+    """The kinds of features, by their numbers.
+
+    Parameters
+    ----------
+    default : Kind
+        Of the features that `kinds` does not name.
+    kinds : Mapping[int, Kind]
+        Of others, by their numbers.
+    """
+
+    def __init__(self, default: Kind, kinds: Mapping[int, Kind]) -> None:
+        self._default = default
+        self.numbers: Int64s = np.array(sorted(kinds), np.int64)
+        self._kinds: Int8s = np.array([kinds[number] for number in self.numbers.tolist()], np.int8)
+
+    def of(self, feature: Int64s) -> Int8s:
+        """Return the `Kind` of each of these features."""
+        kind = np.full(len(feature), self._default, np.int8)
+        if len(self.numbers):
+            at = np.minimum(np.searchsorted(self.numbers, feature), len(self.numbers) - 1)
+            found = self.numbers[at] == feature
+            kind[found] = self._kinds[at[found]]
+        return kind

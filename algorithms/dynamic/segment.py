@@ -1,0 +1,151 @@
+"""The examples of a subtree that is about to be built, and their columns: paper 003's CSC, and its mapping.
+
+A worked picture: five examples, the numeric feature 7 in the column 0, the binary feature 9 in the column 1::
+
+    rows     [ 40 12 33  8 51 ]      example 0 is row 40 of the ledger, and so on
+    first    [ 0 2 3 3 4 6 ]         entries of example i in `column`: 0 to 2, 2 to 3, ..
+    column   [ 0 1 0 1 0 1 ]
+    spans    column 0: 0 to 3        only numeric columns are stored
+    owner    [ 0 1 4 ]               the examples that have it, ascending
+    value    [ 2. -1. 5. ]
+    order    [ 2 0 4 | 1 3 ]         the permutation L: a node owns a range of it
+    place    [ 1 3 0 4 2 ]           place[order[p]] = p, paper 003, equation 7
+
+All of it is scratch, grown outside the kernels; between two builds `spans`, `present` and `counts` are 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.dynamic import vocabulary
+from algorithms.dynamic.examples import Examples
+from algorithms.dynamic.vocabulary import KIND
+from algorithms.jit import jit
+from algorithms.ledger import LABEL, LENGTH, START, WEIGHT
+from algorithms.trees.kinds import BINARY
+from algorithms.trees.rows import Rows
+
+# Columns of `Segment.spans`.
+BEGIN, END = 0, 1
+
+# Rows of `Segment.sizes`.
+HELD, STORED, TOUCHED, PENDING = 0, 1, 2, 3  # examples; stored columns; columns of a node; nodes to come
+
+
+class Segment(NamedTuple):
+    """Scratch for n examples with e entries in d columns of c classes."""
+
+    rows: Int64s  # int64[n], of each example
+    label: Int64s  # int64[n]
+    weight: Int64s  # int64[n], in units of 2^-20
+    order: Int64s  # int64[n]
+    place: Int64s  # int64[n]
+    first: Int64s  # int64[n + 1]
+    column: Int32s  # int32[e]
+    owner: Int32s  # int32[e], of no size where all features are binary, and so are the next ones
+    value: Float64s  # float64[e]
+    values: (
+        Float64s  # float64[2, n], the non-zeros of a column in a node: negatives, then positives; see sorting.py
+    )
+    owners: Int32s  # int32[2, n], whose they are
+    spans: Int64s  # int64[d, 2], where in `owner` and `value` a numeric column begins and ends
+    stored: Int64s  # int64[d], the numeric columns
+    present: Int64s  # int64[d], how many examples of a node have a feature
+    counts: Int64s  # int64[d, c], and their class weights
+    touched: Int64s  # int64[d], the columns of a node
+    totals: Int64s  # int64[c], class weights of a node
+    below: Int64s  # int64[c], those at most a threshold
+    pending: Int64s  # int64[n + 2, 5], nodes to come: parent, side, depth, start, stop
+    sizes: Int64s  # int64[4]
+
+
+def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -> Segment:
+    """Return scratch; `plain` says that all features are binary."""
+    numeric = 0 if plain else entries
+    sorted_ = 0 if plain else examples
+    return Segment(
+        rows=np.zeros(examples, np.int64),
+        label=np.zeros(examples, np.int64),
+        weight=np.zeros(examples, np.int64),
+        order=np.zeros(examples, np.int64),
+        place=np.zeros(examples, np.int64),
+        first=np.zeros(examples + 1, np.int64),
+        column=np.zeros(entries, np.int32),
+        owner=np.zeros(numeric, np.int32),
+        value=np.zeros(numeric),
+        values=np.zeros((2, sorted_)),
+        owners=np.zeros((2, sorted_), np.int32),
+        spans=np.zeros((columns, 2), np.int64),
+        stored=np.zeros(columns, np.int64),
+        present=np.zeros(columns, np.int64),
+        counts=np.zeros((columns, classes), np.int64),
+        touched=np.zeros(columns, np.int64),
+        totals=np.zeros(classes, np.int64),
+        below=np.zeros(classes, np.int64),
+        pending=np.zeros((examples + 2, 5), np.int64),
+        sizes=np.zeros(4, np.int64),
+    )
+
+
+@jit
+def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
+    """Make the columns of the examples in `rows` by counting sort. O(entries)."""
+    sizes = segment.sizes
+    spans = segment.spans
+    sizes[STORED] = 0
+    entry = int64(0)
+    for i in range(sizes[HELD]):
+        row = segment.rows[i]
+        segment.label[i] = examples.rows[row, LABEL]
+        segment.weight[i] = examples.rows[row, WEIGHT]
+        segment.order[i] = i
+        segment.place[i] = i
+        segment.first[i] = entry
+        start = examples.rows[row, START]
+        for at in range(start, start + examples.rows[row, LENGTH]):
+            column = vocabulary.find(words, int64(examples.features[at]))
+            segment.column[entry] = column
+            entry += 1
+            if words.cells[column, KIND] != BINARY:
+                if spans[column, END] == 0:
+                    segment.stored[sizes[STORED]] = column
+                    sizes[STORED] += 1
+                spans[column, END] += 1
+    segment.first[sizes[HELD]] = entry
+    begin = int64(0)
+    for at in range(sizes[STORED]):
+        column = segment.stored[at]
+        length = spans[column, END]
+        spans[column, BEGIN] = begin
+        spans[column, END] = begin
+        begin += length
+    if sizes[STORED] > 0:
+        _fill(segment, examples, words)
+
+
+@jit
+def _fill(segment: Segment, examples: Examples, words: Rows) -> None:
+    """Write the entries of numeric columns where the counts say."""
+    for i in range(segment.sizes[HELD]):
+        start = examples.rows[segment.rows[i], START]
+        for entry in range(segment.first[i], segment.first[i + 1]):
+            column = int64(segment.column[entry])
+            if words.cells[column, KIND] != BINARY:
+                to = segment.spans[column, END]
+                segment.owner[to] = i
+                segment.value[to] = examples.values[start + entry - segment.first[i]]
+                segment.spans[column, END] += 1
+
+
+@jit
+def clear(segment: Segment) -> None:
+    """Leave the scratch as the next build wants it. O(columns)."""
+    for at in range(segment.sizes[STORED]):
+        segment.spans[segment.stored[at], BEGIN] = 0
+        segment.spans[segment.stored[at], END] = 0
+    segment.sizes[STORED] = 0
+    segment.sizes[HELD] = 0

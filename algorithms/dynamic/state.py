@@ -1,0 +1,96 @@
+"""All that a pool of trees that forget consists of, as its kernels see it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.dynamic.build import Terms
+from algorithms.dynamic.examples import Examples
+from algorithms.dynamic.nodes import Nodes
+from algorithms.jit import inlined
+from algorithms.ledger import Ledger
+from algorithms.names import Names
+from algorithms.trees.rows import Rows
+
+# Columns of `Forest.trees`.
+ALIVE = 0  # 1 once the tree has learned something, until it is dropped; all else counts only then
+EVENTS = 1  # inserts and deletes applied
+ROOT = 2
+ENTRIES = 3  # of the live examples: features that are not 0
+MADE = 4  # nodes ever made
+REBUILDS = 5  # calls of BUILD, the first included
+REBUILT = 6  # examples in them
+PERIOD = 7  # the period of event time that the last event was in, plus 1; 0: none yet
+TREE_COLUMNS = 8
+
+
+class Forest(NamedTuple):
+    """Any number of trees, and what they were learned from."""
+
+    trees: Int64s  # int64[trees, TREE_COLUMNS]
+    nodes: Nodes
+    ledger: Ledger  # live examples, an index for each tree
+    values: Float64s  # float64[...] beside the ledger's features; of no size where all are binary
+    chain: Int32s  # int32[rows of the ledger, 2], the lists of the leaves
+    words: Rows  # the features of live examples, see vocabulary.py
+    names: Names
+    criterion: Any  # see gain.py
+    alive: Int64s  # int64[1], how many trees are alive
+
+
+class Rules(NamedTuple):
+    """The settings of a pool, as its kernels see them."""
+
+    epsilon: float
+    terms: Terms
+    classes: int
+    window: int  # 0: no window
+    on_duplicate: int
+    evaluated: bool  # whether every example is predicted before it is learned
+    max_trees: int
+    max_live_ids: int
+    snapshot_when: int  # a `When`
+    snapshot_argument: int
+
+
+class Batch(NamedTuple):
+    """Events for a pool, in order."""
+
+    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
+    op: Int8s  # int8[n], an `Op`; negative: skip
+    label: Int32s  # int32[n], the number of the class
+    weight: Int64s  # int64[n], in units of 2^-20
+    time: Int64s  # int64[n], event time, ms
+    named: Int8s  # int8[n], 1 where the example has an id
+    id_high: Int64s  # int64[n], 61 bits of the digest of the id
+    id_low: Int64s  # int64[n], 61 more
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[entries], ascending in an example, no repeats
+    value: Float64s  # float64[entries], finite, not 0, 1 of a binary feature
+    bits: Int64s  # int64[entries], of the values
+    kind: Int8s  # int8[entries], a `Kind`
+
+
+class Out(NamedTuple):
+    """Where the kernels write."""
+
+    status: Int8s  # int8[n]
+    guess: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
+    loss: Float64s  # float64[n], -log2 of the share given to the true class
+    rebuilt: Int64s  # int64[n], examples that BUILD was called for
+    shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
+    leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
+    weights: Float64s  # float64[c], scratch
+    counts: Int64s  # int64[1], predictions so far
+    told: Int64s  # int64[1], what is to be told of the last event: CHANGED, SNAPSHOT_DUE
+
+
+# Bits of `Out.told`.
+CHANGED, SNAPSHOT_DUE = 1, 2
+
+
+@inlined
+def examples_of(forest: Forest) -> Examples:
+    """Return the live examples as BUILD sees them."""
+    return Examples(forest.ledger.rows, forest.ledger.features, forest.values, forest.chain)

@@ -1,0 +1,49 @@
+"""The features that live examples have, each with a small number: its column. Memory follows what is live."""
+
+from __future__ import annotations
+
+from algorithms.jit import inlined, jit
+from algorithms.names import Names, refer, release
+from algorithms.trees import rows
+from algorithms.trees.rows import COUNT, NONE, Rows
+
+# Columns of the cells: how many live examples have the feature, and its `Kind`. The key is (0, feature).
+HOLDERS, KIND = COUNT, COUNT + 1
+
+
+def make(capacity: int) -> Rows:
+    """Return an empty vocabulary."""
+    return rows.make(capacity, 2)
+
+
+@inlined
+def find(vocabulary: Rows, feature: int) -> int:
+    """Return the column of a feature, or NONE."""
+    return rows.find(vocabulary, 0, feature)
+
+
+@inlined
+def feature_of(vocabulary: Rows, column: int) -> int:
+    """Return the feature of a column."""
+    return rows.item_of(vocabulary, column)
+
+
+@jit
+def hold(vocabulary: Rows, names: Names, feature: int, kind: int) -> None:
+    """Note that one more example has a feature; there must be room."""
+    column = find(vocabulary, feature)
+    if column == NONE:
+        column = rows.create(vocabulary, 0, feature, NONE)
+        vocabulary.cells[column, KIND] = kind
+        refer(names, feature)
+    vocabulary.cells[column, HOLDERS] += 1
+
+
+@jit
+def let_go(vocabulary: Rows, names: Names, feature: int) -> None:
+    """Note that one example less has a feature; the last takes it along."""
+    column = find(vocabulary, feature)
+    vocabulary.cells[column, HOLDERS] -= 1
+    if vocabulary.cells[column, HOLDERS] == 0:
+        rows.remove(vocabulary, column)
+        release(names, feature)

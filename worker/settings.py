@@ -1,6 +1,6 @@
 """The settings: one YAML file, `ANABRANCH_*` variables over it, checked into frozen typed values.
 
-`load` is the way in; the classes below, and those of `settings_models`, are the reference of what the file may hold.
+`load` is the way in; the classes here and in settings_models.py are the reference of what the file may hold.
 """
 
 from __future__ import annotations

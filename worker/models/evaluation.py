@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Int64s
+from algorithms.arrays import Float64s, Int32s, Int64s
 from algorithms.cadence import When
-from algorithms.trees.answers import Answers
 from algorithms.trees.evaluation import Judged, Prequential
-from algorithms.trees.pool import Events
 from worker.codec import Evaluation, Measures, Source
-from worker.settings_models import EvaluateSettings, TreeSettings
+from worker.settings_models import ClassName, EvaluateSettings
 from worker.status import Quality
+
+_PREFIX = "evaluation."
+
+
+class Guesses(NamedTuple):
+    """Examples that were predicted before they were learned, in order."""
+
+    event: Int64s
+    label: Int32s
+    weight: Int64s
+    time: Int64s
+    guess: Int32s  # -1: nothing was known
+    loss: Float64s  # -log2 of the share given to the true class
 
 
 class Evaluations:
@@ -26,35 +37,32 @@ class Evaluations:
     ----------
     model : str
         The model's name in the settings.
-    settings : TreeSettings
-        Its settings.
+    classes : sequence of int or of str
+        Label 0, label 1 and so on.
     rules : EvaluateSettings
         What they say of its evaluation.
     """
 
-    def __init__(self, model: str, settings: TreeSettings, rules: EvaluateSettings) -> None:
+    def __init__(self, model: str, classes: Sequence[ClassName], rules: EvaluateSettings) -> None:
         self._model = model
-        self._classes = settings.classes
+        self._classes = classes
         self._window = rules.window
         self._emit = rules.emit.due
-        self._counts = Prequential(len(settings.classes), rules.window)
+        self._counts = Prequential(len(classes), rules.window)
         self._period = np.full(1, -1, np.int64)  # of event time, of the last example
 
-    def add(
-        self, judged: Int64s, batch: Events, answers: Answers, source: Callable[[int], Source]
-    ) -> Iterator[tuple[int, Evaluation]]:
-        """Judge the predictions of some events, in order; yield where a record is due: the event, the record."""
+    def add(self, guesses: Guesses, source: Callable[[int], Source]) -> Iterator[tuple[int, Evaluation]]:
+        """Judge some predictions; yield where a record is due: the event, the record."""
         start = 0
-        for stop in self._due(batch.time[judged]):
-            self._judge(judged[start:stop], batch, answers)
-            last = int(judged[stop - 1])
+        for stop in self._due(guesses.time):
+            self._judge(guesses, slice(start, stop))
+            last = int(guesses.event[stop - 1])
             yield last, self._record(source(last))
             start = stop
-        self._judge(judged[start:], batch, answers)
+        self._judge(guesses, slice(start, None))
 
-    def _judge(self, events: Int64s, batch: Events, answers: Answers) -> None:
-        guess, loss = answers.guess[events], answers.loss[events]
-        self._counts.add(batch.label[events], guess, batch.weight[events], loss)
+    def _judge(self, guesses: Guesses, part: slice) -> None:
+        self._counts.add(guesses.label[part], guesses.guess[part], guesses.weight[part], guesses.loss[part])
 
     def _due(self, time: Int64s) -> list[int]:
         """Return after how many of some examples a record is due; their periods of event time count as passed."""
@@ -89,12 +97,14 @@ class Evaluations:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
-        return {"period": self._period, **self._counts.arrays()}
+        arrays = {"period": self._period, **self._counts.arrays()}
+        return {f"{_PREFIX}{name}": array for name, array in arrays.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` returned."""
-        self._period = arrays["period"]
-        self._counts.restore(arrays)
+        """Take over a state that `arrays` returned, which may be among others."""
+        own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        self._period = own["period"]
+        self._counts.restore(own)
 
 
 def _measures(judged: Judged) -> Measures:

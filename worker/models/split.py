@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.criteria import UNIT
-from algorithms.names import Interner, Names
 from algorithms.splits import SPLIT_DUE, TREE_DUE, Batch, Decisions, OnDuplicate, Op, SplitPool, Status
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.codec.events import NO_ID, Int8s
 from worker.log.port import Records
 from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
+from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal, Result
 from worker.settings_models import SplitSettings
 from worker.status import ModelStatus
@@ -83,7 +83,7 @@ class SplitModel:
         self.name = name
         self._settings = settings
         self._intake = Intake(settings.classes, settings.features)
-        self._keys = Interner()
+        self._keys = Keys()
         self._pool = SplitPool(
             finder=settings.finder,
             criterion=settings.criterion,
@@ -107,9 +107,9 @@ class SplitModel:
         bare = (events.op == Op.DROP) | by_id
         complain = partial(self._value_detail, events)
         op, refusals = self._intake.judge(events, label, bare, events.value != 1.0, complain)
-        keys = self._keys.intern_all(key or b"" for key in records.keys)
+        keys = self._keys.numbers(records)
         batch = Batch(
-            index=np.array(keys, np.int32)[events.record],
+            index=keys[events.record],
             op=op,
             label=label.astype(np.int8),
             weight=events.weight,
@@ -131,8 +131,7 @@ class SplitModel:
         )
         # Names and keys were interned before it was known whether their events would be accepted.
         self._pool.sweep(batch.feature)
-        routed = np.unique(np.array(keys, np.int32))
-        self._keys.keep(routed, self._pool.are_alive(routed))
+        self._keys.keep(keys, self._pool.are_alive)
         return outcome
 
     def _value_detail(self, events: Events, event: int) -> tuple[Reason, str]:
@@ -240,12 +239,11 @@ class SplitModel:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
-        keys = {f"keys.{field}": array for field, array in self._keys.arrays._asdict().items()}
-        return keys | self._pool.arrays()
+        return self._keys.arrays() | self._pool.arrays()
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
-        self._keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+        self._keys.restore(arrays)
         self._pool.restore(arrays)
 
     def status(self) -> ModelStatus:
@@ -256,8 +254,7 @@ class SplitModel:
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. For tests."""
         self._pool.check()
-        self._keys.check()
-        assert self._pool.alive == len(self._keys), "a key without a model, or a model without a key"
+        self._keys.check(self._pool.alive)
 
 
 def _rows(decisions: Decisions) -> Iterator[_Decision]:

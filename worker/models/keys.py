@@ -1,0 +1,48 @@
+"""The record keys of a model's instances: a pool knows each by a small number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.names import Interner, Names
+from worker.codec.events import Int32s
+from worker.log.port import Records
+from worker.models.intake import Bools
+
+_PREFIX = "keys."
+
+
+class Keys:
+    """Numbers for keys, given out when an event comes and taken back where nothing has come of it."""
+
+    def __init__(self) -> None:
+        self._interner = Interner()
+
+    def __len__(self) -> int:
+        return len(self._interner)
+
+    def numbers(self, records: Records) -> Int32s:
+        """Return the number of each record's key; no key is the empty one."""
+        return np.array(self._interner.intern_all(key or b"" for key in records.keys), np.int32)
+
+    def keep(self, numbers: Int32s, are_alive: Callable[[Int32s], Bools]) -> None:
+        """Keep those whose instance is alive, now that it is known which events were accepted."""
+        routed = np.unique(numbers)
+        self._interner.keep(routed, are_alive(routed))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the state as named arrays, not copied."""
+        return {f"{_PREFIX}{field}": array for field, array in self._interner.arrays._asdict().items()}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` returned, which may be among others."""
+        self._interner = Interner(Names(**{field: arrays[f"{_PREFIX}{field}"] for field in Names._fields}))
+
+    def check(self, alive: int) -> None:
+        """Raise AssertionError unless all invariants hold and so many instances are alive. For tests."""
+        self._interner.check()
+        assert alive == len(self), "a key without an instance, or an instance without a key"

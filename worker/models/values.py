@@ -1,0 +1,40 @@
+"""Which values the declared kinds of features take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int8s
+from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.kinds import Kind, is_category
+from worker.codec import Events, Reason
+from worker.models.intake import Bools, binary_detail
+
+
+class Values(NamedTuple):
+    """What the declared kinds of features say of the values of some events."""
+
+    kinds: Int8s
+    wrong: Bools  # those that their features do not take
+
+    def detail(self, events: Events, event: int) -> tuple[Reason, str]:
+        """Say why an event with such a value is refused."""
+        start = int(events.pointer[event])
+        at = start + int(np.argmax(self.wrong[start : events.pointer[event + 1]]))
+        value = float(events.value[at])
+        if self.kinds[at] == Kind.BINARY:
+            return Reason.NOT_BINARY, binary_detail(value)
+        if self.kinds[at] == Kind.NOMINAL:
+            return (
+                Reason.NOT_A_CATEGORY,
+                f"expected a whole number from 0 to 4294967295 as the value of a nominal feature, got {value!r}",
+            )
+        return Reason.BAD_VALUE, f"expected at most {LARGEST_VALUE:g} as the size of a value, got {value!r}"
+
+
+def judged_values(kinds: Int8s, value: Float64s) -> Values:
+    """Return which values features of these kinds do not take."""
+    wrong: Bools = np.where(kinds == Kind.BINARY, value != 1.0, ~(np.abs(value) <= LARGEST_VALUE))
+    return Values(kinds, wrong | ((kinds == Kind.NOMINAL) & ~is_category(value)))

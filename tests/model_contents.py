@@ -17,6 +17,7 @@ from algorithms.trees.rows import COUNT, HIGH, KEY
 from algorithms.trees.state import ALIVE as ALIVE_TREE
 from tests.naive_trees import tree_columns
 from worker.models import Model
+from worker.models.dynamic import DynamicTreeModel
 from worker.models.tree import TreeModel
 
 Feature = int | bytes
@@ -53,7 +54,26 @@ class Grown(NamedTuple):
 
 def model_contents(model: Model) -> dict[bytes, Any]:
     """Return what a model holds, by key; what it holds in common under an empty key."""
-    return _trees(model) if isinstance(model, TreeModel) else dict(_splits(model))
+    if isinstance(model, TreeModel):
+        return _trees(model)
+    return _dynamic_trees(model) if isinstance(model, DynamicTreeModel) else dict(_splits(model))
+
+
+def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool = model._pool
+    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    found: dict[bytes, Any] = {
+        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+    }
+    for index in range(len(arrays["trees"])):
+        if arrays["trees"][index].any():
+            live = [
+                (sorted(map(pool._feature, features.tolist())), label, weight)
+                for features, label, weight in ledger.live(pool._forest.ledger, index)
+            ]
+            found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
+    return found
 
 
 def _trees(model: TreeModel) -> dict[bytes, Any]:

@@ -79,6 +79,29 @@ models:
     tau: 0.3
     evaluate: {emit: {every_ms: 90000}}
     emit: {snapshots: {every: 20}}
+  forgetting:
+    kind: dynamic-tree
+    input: words
+    classes: [ham, spam]
+    features: names
+    epsilon: 0.3
+    max_depth: 4
+    window: 40
+    on_duplicate: replace
+    evaluate: {window: 20, emit: {every: 25}}
+    emit: {snapshots: change}
+  forgetting-clicks:
+    kind: dynamic-tree
+    input: clicks
+    classes: [1, 0, 2]
+    features: ids
+    attributes: {numeric: [3, 4294967295]}
+    criterion: entropy
+    epsilon: 0
+    max_depth: 5
+    min_examples: 3
+    on_duplicate: ignore
+    emit: {snapshots: {every: 15}}
 bounds: {keys: 6, live_ids: 150}
 """
 

@@ -10,7 +10,7 @@ from worker.codec.bounds import Bounds
 from worker.log.port import LogError
 from worker.settings import Route, Settings, fingerprint, load
 from worker.settings_file import MAX_FILE_BYTES, SettingsError, read_text
-from worker.settings_models import SplitSettings, TreeSettings
+from worker.settings_models import DynamicTreeSettings, SplitSettings, TreeSettings
 from worker.settings_values import Cadence
 
 # The shortest file that is right, and where its lines are.
@@ -102,6 +102,7 @@ logging: {level: debug, format: json}
     model = settings.models["spam"]
     assert settings.log.embedded == Path("/var/lib/events.db")
     assert settings.routes == {"sms": Route("results", "refused", "checkpoints")}
+    assert isinstance(model, SplitSettings)
     assert (model.criterion, model.classes) == ("gini", (0, 1))
     assert model.emit.splits == Cadence("every", 10)
     assert model.emit.snapshots == Cadence("every_ms", 60_000)
@@ -299,7 +300,7 @@ def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
-        "worker.yaml:5:11: models.spam.kind: expected 'split' or 'tree', got 'splits' (did you mean 'split'?)",
+        "worker.yaml:5:11: models.spam.kind: expected 'split', 'tree' or 'dynamic-tree', got 'splits' (did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
         "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",
     ]
@@ -376,6 +377,7 @@ def test_overrides(tmp_path: Path) -> None:
     assert settings.transaction.records == 1000
     assert settings.group == "7"
     assert settings.bounds == Bounds(rows=7, keys=6)
+    assert isinstance(model, SplitSettings)
     assert model.classes == (0, 1)
     assert model.emit.splits == Cadence("every", 3)
     assert settings.routes == {"SMS.in": Route("results", "refused", "SMS.in.state")}
@@ -736,3 +738,58 @@ def test_tree_classes(tmp_path: Path) -> None:
     for wrong in ("[a]", "[a, a]", "[a, 1]"):
         (problem,) = _problems(tmp_path, TREE.replace("[ham, spam]", wrong))
         assert "expected 2 to 1000 different classes, all integers or all strings" in problem
+
+
+# The shortest tree that forgets, lines 4 to 8.
+DYNAMIC = SMALLEST.replace("kind: split", "kind: dynamic-tree")
+
+
+def test_dynamic_trees(tmp_path: Path) -> None:
+    """Settings of a tree that forgets have defaults that work, and are what the file says."""
+    model = _load(tmp_path, DYNAMIC).models["spam"]
+    assert isinstance(model, DynamicTreeSettings)
+    assert (model.criterion, model.epsilon, model.max_depth, model.window) == ("gini", 0.1, 10, None)
+    told = _load(tmp_path, f"{DYNAMIC}    window: 20\n    alpha: 0.5\n    beta: 0.5\n    epsilon: 0.01\n").models[
+        "spam"
+    ]
+    assert isinstance(told, DynamicTreeSettings)
+    assert (told.window, told.alpha, told.beta, told.epsilon) == (20, 0.5, 0.5, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ("epsilon: -1", "9:14: .epsilon: expected 0.0 or more, got -1"),
+        (
+            "beta: 0.5",
+            "9:11: .beta: expected 0, which promises nothing, or beside it an alpha above 0, got 0.5",
+        ),
+        (
+            "alpha: 0.5\n    beta: 0.5",
+            "10:11: .beta: expected 0, which promises nothing, or beside it an epsilon below 0.04, the least of "
+            "1 / (min_examples + 1), alpha / 5 and beta / 12.5, got 0.5",
+        ),
+        (
+            "criterion: entropy\n    beta: 0.5",
+            "10:11: .beta: expected 0, which promises nothing, or beside it the criterion gini, whose gains are "
+            "the ones that the proof bounds, got 0.5",
+        ),
+        (
+            "attributes: {nominal: [a]}",
+            "9:17: .attributes: expected binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' "
+            "has others), got a mapping",
+        ),
+    ],
+)
+def test_dynamic_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
+    """What a tree that forgets cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    assert _problems(tmp_path, f"{DYNAMIC}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+def test_what_other_kinds_have(tmp_path: Path) -> None:
+    """A setting of another kind is refused with a word of where it belongs."""
+    (problem,) = _problems(tmp_path, f"{DYNAMIC}    on_delete: ignore\n")
+    assert "it takes deletes; a model of kind 'tree' does not" in problem
+    (problem,) = _problems(tmp_path, f"{DYNAMIC}    policy: imac\n")
+    assert "a model of kind 'tree' has it" in problem

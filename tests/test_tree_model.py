@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
-import time
-from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-import msgpack
 import numpy as np
 import pytest
 
@@ -21,63 +17,27 @@ from tests.model_contents import model_contents
 from tests.naive_trees import Event as NaiveEvent
 from tests.naive_trees import NaiveTrees
 from tests.naive_trees import Settings as NaiveSettings
+from tests.one_model import labelled, one_model, records_of, results_of, run, same_however_run
 from worker.codec import (
     DeadLetter,
     Evaluation,
-    Output,
     Prediction,
     Reason,
     Split,
     Tree,
     cut,
-    decode_output,
     joined,
 )
-from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models.tree import TreeModel
 from worker.pipeline import Pipeline
-from worker.settings import Settings
 
-SOURCE = TopicPartition("in", 0)
 EAGER = {"period": 10, "check_every": 5, "delta": 0.3, "tau": 0.2}
 
 
 def pipeline_of(bounds: dict[str, int] | None = None, **model: Any) -> Pipeline:
     """Return a pipeline with one tree, eager to split."""
     base = {"kind": "tree", "input": "in", "classes": ["a", "b"], "features": "names", **EAGER}
-    settings = {"log": {"embedded": "unused.db"}, "models": {"tree": base | model}, "bounds": bounds or {}}
-    return Pipeline(SOURCE, Settings.model_validate_json(json.dumps(settings)), time.monotonic)
-
-
-def records_of(events: Sequence[tuple[bytes, Any]], start: int = 0) -> Records:
-    """Return records with these keys and events, a second apart; None is a tombstone."""
-    offsets = np.arange(start, start + len(events))
-    values = [None if event is None else msgpack.packb(event) for _, event in events]
-    keys = [key for key, _ in events]
-    return Records(SOURCE, offsets, 1_000 * offsets + 1, keys, values, [()] * len(events), start + len(events))
-
-
-def results_of(outputs: Iterable[OutRecord]) -> list[Output]:
-    """Return the results in records."""
-    return [decode_output(record.value or b"", record.headers) for record in outputs]
-
-
-def run(pipeline: Pipeline, events: Sequence[tuple[bytes, Any]]) -> list[Output]:
-    """Apply events as one batch."""
-    return results_of(pipeline.process(records_of(events)).outputs)
-
-
-def labelled(count: int, seed: int = 0, keys: int = 1) -> list[tuple[bytes, Any]]:
-    """Return inserts whose label the words "told" tells, and after it "more", among others that say nothing."""
-    draw = random.Random(seed)
-    events: list[tuple[bytes, Any]] = []
-    for _ in range(count):
-        label = draw.randrange(2)
-        x = [f"word {number}" for number in range(6) if draw.random() < 0.4]
-        if (label or draw.random() < 0.2) and draw.random() < 0.9:
-            x.append("told")
-        events.append((b"key %d" % draw.randrange(keys), {"x": x, "y": "ab"[label]}))
-    return events
+    return one_model(base | model, bounds)
 
 
 def test_a_tree_grows_and_answers() -> None:
@@ -259,32 +219,13 @@ def test_results_do_not_depend_on_batches_or_restarts(variant: str) -> None:
         others: list[Any] = [None, {"op": "delete", "id": 1}, {"x": ["only here"], "y": "c"}]
         asked = [{"op": "predict", "x": [f"word {number}", "told"]} for number in range(5)]
         events.insert(at, (key, draw.choice(others + asked)))
-    seen = []
-    for size, restored in ((1, False), (7, True), (1_000, False)):
-        pipeline = pipeline_of(**VARIANTS[variant])
-        outputs: list[OutRecord] = []
-        for start in range(0, len(events), size):
-            outputs += pipeline.process(records_of(events[start : start + size], start)).outputs
-            if restored:
-                saved = {
-                    model: {name: array.copy() for name, array in arrays.items()}
-                    for model, arrays in pipeline.arrays().items()
-                }
-                pipeline.restore(saved)
-        pipeline.models[0].check()
-        seen.append((sorted_by_source(outputs), model_contents(pipeline.models[0])))
-    assert seen[0] == seen[1] == seen[2]
-    assert {type(output) for output in results_of(seen[0][0])} >= {DeadLetter, Prediction, Split}
-
-
-def sorted_by_source(outputs: list[OutRecord]) -> list[OutRecord]:
-    """Return results, then dead letters, as one batch would have them."""
-    return sorted(outputs, key=lambda record: record.topic, reverse=True)
+    outputs = same_however_run(partial(pipeline_of, **VARIANTS[variant]), events)
+    assert {type(output) for output in results_of(outputs)} >= {DeadLetter, Prediction, Split}
 
 
 def test_a_large_tree_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot that is too large for a record comes in several, numbered, with ids of their own."""
-    monkeypatch.setattr("worker.models.tree.cut", partial(cut, most=150))
+    monkeypatch.setattr("worker.models.tree_results.cut", partial(cut, most=150))
     pipeline = pipeline_of(policy="exact", emit={"snapshots": "change", "splits": "never"})
     outputs = pipeline.process(records_of(labelled(300))).outputs
     trees = [output for output in results_of(outputs) if isinstance(output, Tree)]

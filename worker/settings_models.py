@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
+from algorithms.dynamic.promise import missing
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.kinds import Kind
 from algorithms.trees.policies import POLICIES
@@ -25,6 +26,7 @@ ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
 _MOST_CLASSES = 1_000
+_SOME_CLASSES = f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
 *_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
 _OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
@@ -135,6 +137,15 @@ class AttributeSettings(Section):
             for name in getattr(self, kind.name.lower())
         }
 
+    def check_space(self, features: str | None) -> None:
+        """Raise an error unless each feature is named once, as ids or names; None: nobody knows which."""
+        named = [*self.binary, *self.nominal, *self.numeric, *self.quantised]
+        wanted = int if features == "ids" else str
+        if features is not None and not all(type(name) is wanted for name in named):
+            raise expected(f"features as {features}, as 'features' says")
+        if len(set(named)) < len(named):
+            raise expected("each feature once")
+
     @property
     def only_binary(self) -> bool:
         """Whether all features are."""
@@ -199,19 +210,12 @@ class TreeSettings(Section):
     @field_validator("classes", mode="before")
     @classmethod
     def _some_classes(cls, value: Any) -> Any:
-        return _classes(
-            value, _MOST_CLASSES, f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
-        )
+        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
 
     @field_validator("attributes")
     @classmethod
     def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        named = [*attributes.binary, *attributes.nominal, *attributes.numeric, *attributes.quantised]
-        wanted = int if info.data.get("features") == "ids" else str
-        if "features" in info.data and not all(type(name) is wanted for name in named):
-            raise expected(f"features as {info.data['features']}, as 'features' says")
-        if len(set(named)) < len(named):
-            raise expected("each feature once")
+        attributes.check_space(info.data.get("features"))
         return attributes
 
     @field_validator("policy")
@@ -241,4 +245,65 @@ class TreeSettings(Section):
         return limit
 
 
-ModelSettings: TypeAlias = Annotated[SplitSettings | TreeSettings, Field(discriminator="kind")]
+class DynamicEmitSettings(Section):
+    """What a tree that forgets writes without being asked, and when."""
+
+    snapshots: Due = Cadence("never")  # of the key's tree; on change: after a subtree was rebuilt
+
+
+class DynamicTreeSettings(Section):
+    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+
+    # What other kinds have and this has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "on_delete": "it takes deletes; a model of kind 'tree' does not",
+        "verify_deletes": "all live examples are kept, so deletes are always verified",
+        "finder": "a model of kind 'split' has one",
+        **dict.fromkeys(("policy", "period", "check_every", "delta", "tau"), "a model of kind 'tree' has it"),
+    }
+
+    kind: Literal["dynamic-tree"]
+    input: TopicName
+    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
+    features: Literal["ids", "names"]
+    attributes: AttributeSettings = AttributeSettings()  # binary and numeric ones
+    criterion: Literal["gini", "entropy"] = "gini"
+    # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
+    min_examples: Annotated[int, Ge(1), Le(1 << 30)] = 1  # a node of at most so many is a leaf
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 10
+    alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
+    # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small enough.
+    beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    evaluate: EvaluateSettings | None = None
+    emit: DynamicEmitSettings = DynamicEmitSettings()
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _some_classes(cls, value: Any) -> Any:
+        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_space(info.data.get("features"))
+        if attributes.default not in ("binary", "numeric") or attributes.nominal or attributes.quantised:
+            raise expected("binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' has others)")
+        return attributes
+
+    @field_validator("beta")
+    @classmethod
+    def _kept_by_epsilon(cls, beta: float, info: ValidationInfo) -> float:
+        beside = ("epsilon", "alpha", "min_examples", "criterion")
+        if all(name in info.data for name in beside):  # else what is wrong with them is told already
+            needed = missing(beta=beta, **{name: info.data[name] for name in beside})
+            if needed is not None:
+                raise expected(f"0, which promises nothing, or beside it {needed}")
+        return beta
+
+
+ModelSettings: TypeAlias = Annotated[
+    SplitSettings | TreeSettings | DynamicTreeSettings, Field(discriminator="kind")
+]

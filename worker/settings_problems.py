@@ -99,7 +99,8 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
         name = context["discriminator"].strip("'")
         tags = tuple(_tags(section))
         got = context.get("tag", _Nothing())
-        yield Conflict((*location, name), " or ".join(map(repr, tags)), got, choices=tags)
+        *most, last = map(repr, tags)
+        yield Conflict((*location, name), f"{', '.join(most)} or {last}", got, choices=tags)
     elif detail["type"] == "expected":
         about_name = _KEY in detail["loc"]
         yield Conflict(location, context["expected"], detail["input"], about_name, context["choices"])

@@ -20,6 +20,7 @@ from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.events import Status
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.prepare import Declared, Feature, check_kinds, prepared
+from algorithms.dynamic.promise import missing
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
     ALIVE,
@@ -623,15 +624,7 @@ def _check_promise(epsilon: float, alpha: float, beta: float, min_examples: int,
         raise ValueError(f"expected a finite epsilon of at least 0, got {epsilon}")
     if not 0.0 <= beta <= 1.0:
         raise ValueError(f"expected a beta from 0 to 1, got {beta}")
-    if beta == 0.0:
-        return
-    if criterion != "gini":
-        raise ValueError(f"only Gini gains are bounded; take beta = 0, which promises nothing, with {criterion!r}")
-    if not 0.0 < alpha <= 1.0:
-        raise ValueError(f"expected an alpha above 0 and up to 1 with a beta above 0, got {alpha}")
-    most = min(1.0 / (min_examples + 1), alpha / 5.0, beta / 12.5)
-    if epsilon >= most:
+    if needed := missing(epsilon, alpha, beta, min_examples, criterion):
         raise ValueError(
-            f"expected an epsilon below {most:g}, the least of 1 / (min_examples + 1), alpha / 5 and beta / 12.5, "
-            f"got {epsilon}; take a smaller one, or beta = 0, which promises nothing"
+            f"expected a beta of 0, which promises nothing, or {needed}; got {beta} with epsilon {epsilon}"
         )

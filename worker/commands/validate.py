@@ -8,14 +8,16 @@ import click
 
 from worker.commands.common import read_settings, settings_argument
 from worker.settings import fingerprint
-from worker.settings_models import SplitSettings, TreeSettings
+from worker.settings_models import DynamicTreeSettings, SplitSettings, TreeSettings
 
 
-def _words(model: SplitSettings | TreeSettings) -> str:
+def _words(model: SplitSettings | TreeSettings | DynamicTreeSettings) -> str:
     """Return how a model learns."""
     if isinstance(model, TreeSettings):
         return f"{model.policy}, {model.criterion}, {len(model.classes)} classes"
     window = f", last {model.window} examples" if model.window else ""
+    if isinstance(model, DynamicTreeSettings):
+        return f"epsilon {model.epsilon:g}, {model.criterion}, {len(model.classes)} classes{window}"
     return f"{model.finder}, {model.criterion}{window}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from worker.models.dynamic import DynamicTreeModel
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
@@ -12,6 +13,7 @@ from worker.models.tree import TreeModel
 KINDS: dict[str, Callable[..., Model]] = {
     "split": SplitModel,
     "tree": TreeModel,
+    "dynamic-tree": DynamicTreeModel,
 }
 
 

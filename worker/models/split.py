@@ -15,6 +15,7 @@ from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.codec.events import NO_ID, Int8s
 from worker.log.port import Records
+from worker.models import refusals
 from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal, Result
@@ -25,27 +26,12 @@ _SPLIT_SEQ, _TREE_SEQ = 0, 1
 _NONE = -1  # a feature that is none
 
 _REFUSED = {
-    Status.DUPLICATE_ID: (
-        Reason.DUPLICATE_ID,
-        "expected a new id, this one is live; delete it first, or set on_duplicate to replace or ignore",
-    ),
-    Status.ABSENT_ID: (Reason.ABSENT_ID, "expected the id of a live example to delete, this one is not live"),
-    Status.ABSENT_EXAMPLE: (
-        Reason.ABSENT_EXAMPLE,
-        "expected an example that is there to be deleted; with these features, label and weight none can be",
-    ),
-    Status.TOO_MANY_INDEXES: (
-        Reason.TOO_MANY_KEYS,
-        "expected a known key, this one is new and no more fit (bounds.keys); tombstones make room",
-    ),
-    Status.TOO_MANY_LIVE_IDS: (
-        Reason.TOO_MANY_LIVE_IDS,
-        "expected an example without an id, no more with one fit (bounds.live_ids); deletes make room",
-    ),
-    Status.COUNT_OVERFLOW: (
-        Reason.COUNT_OVERFLOW,
-        "expected the weights of a key to sum to less than 2^42, with this one they would not",
-    ),
+    Status.DUPLICATE_ID: refusals.DUPLICATE_ID,
+    Status.ABSENT_ID: refusals.ABSENT_ID,
+    Status.ABSENT_EXAMPLE: refusals.ABSENT_EXAMPLE,
+    Status.TOO_MANY_INDEXES: refusals.TOO_MANY_KEYS,
+    Status.TOO_MANY_LIVE_IDS: refusals.TOO_MANY_LIVE_IDS,
+    Status.COUNT_OVERFLOW: refusals.COUNT_OVERFLOW,
 }
 
 
@@ -106,7 +92,7 @@ class SplitModel:
         by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
         bare = (events.op == Op.DROP) | by_id
         complain = partial(self._value_detail, events)
-        op, refusals = self._intake.judge(events, label, bare, events.value != 1.0, complain)
+        op, refused = self._intake.judge(events, label, bare, events.value != 1.0, complain)
         keys = self._keys.numbers(records)
         batch = Batch(
             index=keys[events.record],
@@ -123,7 +109,7 @@ class SplitModel:
         decisions = self._pool.apply(batch)
         outcome = Outcome(
             results=list(self._results(records, events, decisions)),
-            refusals=sorted([*refusals, *_refusals(events, decisions)], key=lambda r: (r.record, r.row)),
+            refusals=sorted([*refused, *_refusals(events, decisions)], key=lambda r: (r.record, r.row)),
             applied=_applied(op, decisions),
             changes=decisions.changes,
             ignored=int(np.count_nonzero(decisions.status == Status.IGNORED)),

@@ -22,6 +22,7 @@ from algorithms.trees.predict import Predict
 from worker.codec import Bounds, Events, Reason, Source, Split
 from worker.codec.encode import Feature
 from worker.log.port import Records
+from worker.models import refusals
 from worker.models.evaluation import Evaluations
 from worker.models.intake import Intake, refusal, source_of
 from worker.models.keys import Keys
@@ -36,14 +37,8 @@ _REFUSED = {
         Reason.CANNOT_FORGET,
         "expected no delete, a tree only grows; send a tombstone to drop the key's tree, or set on_delete: ignore",
     ),
-    Status.TOO_MANY_TREES: (
-        Reason.TOO_MANY_KEYS,
-        "expected a known key, this one is new and no more fit (bounds.keys); tombstones make room",
-    ),
-    Status.COUNT_OVERFLOW: (
-        Reason.COUNT_OVERFLOW,
-        "expected the weights of a key to sum to less than 2^42, with this one they would not",
-    ),
+    Status.TOO_MANY_TREES: refusals.TOO_MANY_KEYS,
+    Status.COUNT_OVERFLOW: refusals.COUNT_OVERFLOW,
 }
 
 
@@ -107,7 +102,7 @@ class TreeModel:
         feature = self._intake.numbers(events, self._pool.names)
         bare = (events.op == Op.DROP) | (events.op == Op.DELETE)
         values = judged_values(self._pool.kinds_of(feature), events.value)
-        op, refusals = self._intake.judge(events, label, bare, values.wrong, partial(values.detail, events))
+        op, refused = self._intake.judge(events, label, bare, values.wrong, partial(values.detail, events))
         deletes = op == Op.DELETE
         if self._settings.on_delete == "ignore":
             op[deletes] = -1
@@ -127,7 +122,7 @@ class TreeModel:
         judged = judged_by(self._evaluations, applied, op)
         outcome = Outcome(
             results=sorted(self._results(records, events, label, judged, answers), key=place),
-            refusals=sorted([*refusals, *_refusals(events, answers)], key=lambda r: (r.record, r.row)),
+            refusals=sorted([*refused, *_refusals(events, answers)], key=lambda r: (r.record, r.row)),
             applied={kind.name.lower(): int(np.count_nonzero(applied & (op == kind))) for kind in Op},
             changes=len(answers.splits),
             deletes_ignored=int(np.count_nonzero(deletes & (op < 0))),

@@ -300,7 +300,8 @@ def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
-        "worker.yaml:5:11: models.spam.kind: expected 'split', 'tree' or 'dynamic-tree', got 'splits' (did you mean 'split'?)",
+        "worker.yaml:5:11: models.spam.kind: expected 'split', 'tree' or 'dynamic-tree', got 'splits' "
+        "(did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
         "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",
     ]
@@ -776,8 +777,8 @@ def test_dynamic_trees(tmp_path: Path) -> None:
         ),
         (
             "attributes: {nominal: [a]}",
-            "9:17: .attributes: expected binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' "
-            "has others), got a mapping",
+            "9:17: .attributes: expected binary and numeric features only, as kind 'dynamic-tree' has (kind "
+            "'tree' has others), got a mapping",
         ),
     ],
 )

@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     results: Sequence[Result]  # ascending by (record, row, seq)
     refusals: Sequence[Refusal]  # ascending by (record, row)
     applied: Mapping[str, int]  # events applied, by operation
-    changes: int  # how often a best split became another, or a node of a tree split
+    changes: int  # how often a best split became another, a node of a tree split, a subtree was rebuilt
     ignored: int = 0  # inserts of live ids that the settings say to ignore
     already_dropped: int = 0  # deletes of examples that the window had dropped before
     deletes_ignored: int = 0  # deletes sent to a tree, where the settings say to ignore them

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 _CODEC = "codec"
 _TREE = "tree-"
+_DYNAMIC = "dynamic-"
 
 
 @click.command("compile")
@@ -20,9 +21,9 @@ _TREE = "tree-"
 def compile_kernels(kernels: tuple[str, ...]) -> None:
     """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
-    A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, or by a tree's policy and
-    criterion as in `tree-imac-gini`. Without this command it is compiled when it is first used; images and test
-    machines do it ahead.
+    A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
+    as in `tree-imac-gini`, or `dynamic-entropy` and `dynamic-gini` for trees that forget. Without this command it
+    is compiled when it is first used; images and test machines do it ahead.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -48,7 +49,8 @@ def _kernels() -> list[str]:
 
     served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
     trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
-    return [_CODEC, *(f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria)]
+    combined = [f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria]
+    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini"]
 
 
 def _compile(kernel: str) -> None:
@@ -63,6 +65,11 @@ def _compile(kernel: str) -> None:
 
         policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
         TreePool(policy=policy, criterion=criterion).learn([1], 0)
+        return
+    if kernel.startswith(_DYNAMIC):
+        from algorithms.dynamic.pool import DynamicPool
+
+        DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
         return
     from algorithms.splits import SplitPool
 

@@ -153,6 +153,18 @@ def test_names_are_ordered_by_their_bytes() -> None:
     assert len(pair.pool.names) == len(pair.settings.kinds)
 
 
+def test_what_is_told_does_not_depend_on_how_names_came_to_be_interned() -> None:
+    """Batches of any size give the same answers to the bit, though names get other numbers in each."""
+    mix = Mix({word: NUMERIC if at % 2 else BINARY for at, word in enumerate(words(8))}, indexes=2, deletes=0.4)
+    events = Stream(8, mix).take(steps(250))
+    seen = []
+    for size in (1, 9, 1000):
+        pool = of(mix, names=True, epsilon=0.2).pool()
+        seen.append([out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])])
+        pool.check()
+    assert seen[0] == seen[1] == seen[2]
+
+
 def test_batches_of_any_size_give_the_same_trees() -> None:
     """Batches of 1, 7 and 1000 give the same answers, trees and sizes."""
     for name, mix in MIXES.items():

@@ -148,7 +148,9 @@ def test_neighbours_with_nothing_between_are_parted() -> None:
 def test_scaling_weights_changes_nothing() -> None:
     """Three times the weights give the same splits."""
     rng = random.Random(5)
-    made = [({f: float(rng.randrange(-2, 3)) for f in range(5)}, rng.randrange(2)) for _ in range(60)]
+    made: list[tuple[dict[Feature, float], int]] = [
+        ({f: float(rng.randrange(-2, 3)) for f in range(5)}, rng.randrange(2)) for _ in range(60)
+    ]
     trees = [
         compare([Example(x, label, weight) for x, label in made], Terms(default=NUMERIC))
         for weight in (UNIT, 3 * UNIT)
@@ -167,19 +169,17 @@ def test_one_class_or_no_example_is_a_leaf() -> None:
 @settings(max_examples=budget(100), deadline=None, derandomize=True, database=None)
 def test_sorting_is_stable_and_leaves_the_rest_alone(values: list[float], start: int) -> None:
     """Numbers are sorted with what belongs to them, equal ones in the order in which they came."""
-    room = np.zeros((2, len(values) + 10))
-    room[0] = -7.0
-    room[0, start : start + len(values)] = values
-    whose = np.zeros((2, len(values) + 10), np.int32)
-    whose[0] = np.arange(len(values) + 10)
-    before = room[0].copy()
+    room = np.full(len(values) + 10, -7.0)
+    room[start : start + len(values)] = values
+    whose = np.arange(len(room), dtype=np.int32)
+    before = room.copy()
     stop = start + len(values)
-    sort(room, whose, start, stop)
-    order = start + np.argsort(values, kind="stable")
-    assert whose[0, start:stop].tolist() == order.tolist()
-    assert room[0, start:stop].tolist() == before[order].tolist()
-    assert (room[0, :start] == -7.0).all()
-    assert (room[0, stop:] == -7.0).all()
+    sort(room, whose, start, stop, np.zeros(len(values)), np.zeros(len(values), np.int32))
+    order = start + np.argsort(np.array(values), kind="stable")
+    assert whose[start:stop].tolist() == order.tolist()
+    assert room[start:stop].tolist() == before[order].tolist()
+    assert (room[:start] == -7.0).all()
+    assert (room[stop:] == -7.0).all()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numba
 import pytest
 
 SUITES = {
+    "dynamic": ["dynamic", "dynamic_build"],
     "splits": ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"],
     "trees": [
         *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_ranking"),

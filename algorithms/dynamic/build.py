@@ -2,7 +2,7 @@
 
 ::
 
-    lay out columns -> next node -> leaf, or best split -> partition -> its children are next nodes
+    lay out columns -> next node -> leaf, or best split and partition -> its children are next nodes
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from algorithms.dynamic.nodes import (
     Nodes,
 )
 from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
-from algorithms.dynamic.splitter import best_split, impurity, partition
+from algorithms.dynamic.splitter import Way, best_split, forget, impurity, part_columns, partition, sort_columns
 from algorithms.jit import inlined, jit
 from algorithms.names import Names, refer
 from algorithms.trees.rows import Rows
 from algorithms.units import PER_UNIT
+
+_ORDERED = int(Way.ORDERED)
 
 
 class Terms(NamedTuple):
@@ -94,9 +96,11 @@ def build(
     """Build the tree of the examples in `segment.rows` below a parent; there must be room.
 
     Nodes are numbered from `number` in preorder, low sides first. Returns the top and the next number.
-    O(d n log n) a level for numeric features, O(entries) for binary ones.
+    O(entries) a level, and a sort of each numeric column; see `Way` for others.
     """
     lay_out(segment, examples, words)
+    if terms.way == _ORDERED:
+        sort_columns(segment)
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
     top = int64(NONE)
@@ -119,16 +123,19 @@ def build(
             for position in range(start, stop):
                 row = segment.rows[segment.order[position]]
                 state.links[node, FIRST] = link(examples, state.links[node, FIRST], row)
-            continue
-        feature = vocabulary.feature_of(words, column)
-        kind = words.cells[column, vocabulary.KIND]
-        state.links[node, FEATURE] = feature
-        state.links[node, KIND] = kind
-        state.threshold[node] = threshold
-        refer(names, feature)
-        middle = partition(segment, examples, start, stop, feature, kind, threshold)
-        _push(segment, node, HIGH, depth + 1, middle, stop)
-        _push(segment, node, LOW, depth + 1, start, middle)
+        else:
+            feature = vocabulary.feature_of(words, column)
+            kind = words.cells[column, vocabulary.KIND]
+            state.links[node, FEATURE] = feature
+            state.links[node, KIND] = kind
+            state.threshold[node] = threshold
+            refer(names, feature)
+            middle = partition(segment, examples, start, stop, feature, kind, threshold)
+            if terms.way == _ORDERED and depth + 1 < terms.max_depth:
+                part_columns(segment, words, middle)
+            _push(segment, node, HIGH, depth + 1, middle, stop)
+            _push(segment, node, LOW, depth + 1, start, middle)
+        forget(segment)
     clear(segment)
     return top, number
 

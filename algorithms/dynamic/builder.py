@@ -59,7 +59,7 @@ def build_tree(
     alpha: float = 0.0,
     min_examples: int = 1,
     max_depth: int = UNBOUNDED,
-    way: Way = Way.EITHER,
+    way: Way = Way.ORDERED,
 ) -> Tree:
     """Build a tree on a batch of examples: BUILD of paper 002 with the splitter of paper 003.
 
@@ -93,8 +93,8 @@ def build_tree(
 
     Notes
     -----
-    O(entries) a level for binary features; a numeric column is looked up and sorted in each node that has it,
-    O(m log m) for its m non-zeros there.
+    O(entries) a level, and a sort of each numeric column. With the other ways a numeric column is looked up and
+    sorted anew in each node.
     """
     check_terms(criterion, classes, alpha, min_examples, max_depth)
     check_kinds([default, *(kinds or {}).values()])

@@ -154,7 +154,7 @@ class DynamicPool:
             raise ValueError("expected n or ms of at least 1 for snapshots every so often")
         self.rules = Rules(
             epsilon=float(epsilon),
-            terms=Terms(float(alpha), min_examples, max_depth, int(Way.EITHER)),
+            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED)),
             classes=classes,
             window=window or 0,
             on_duplicate=int(on_duplicate),

@@ -11,6 +11,11 @@ A worked picture: five examples, the numeric feature 7 in the column 0, the bina
     order    [ 2 0 4 | 1 3 ]         the permutation L: a node owns a range of it
     place    [ 1 3 0 4 2 ]           place[order[p]] = p, paper 003, equation 7
 
+With `Way.ORDERED` a column is in the order of the nodes, and of the values in each::
+
+    owner    [ 0 4 | 1 ]
+    value    [ 2. 5. | -1. ]
+
 All of it is scratch, grown outside the kernels; between two builds `spans`, `present` and `counts` are 0.
 """
 
@@ -48,11 +53,12 @@ class Segment(NamedTuple):
     column: Int32s  # int32[e]
     owner: Int32s  # int32[e], of no size where all features are binary, and so are the next ones
     value: Float64s  # float64[e]
-    values: (
-        Float64s  # float64[2, n], the non-zeros of a column in a node: negatives, then positives; see sorting.py
-    )
-    owners: Int32s  # int32[2, n], whose they are
+    found_owner: Int32s  # int32[n], the non-zeros of a column in a node, looked up
+    found_value: Float64s  # float64[n]
+    spare_owner: Int32s  # int32[n], see sorting.py
+    spare_value: Float64s  # float64[n]
     spans: Int64s  # int64[d, 2], where in `owner` and `value` a numeric column begins and ends
+    group: Int64s  # int64[d], where in them, with `Way.ORDERED`, those of a node begin
     stored: Int64s  # int64[d], the numeric columns
     present: Int64s  # int64[d], how many examples of a node have a feature
     counts: Int64s  # int64[d, c], and their class weights
@@ -77,9 +83,12 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         column=np.zeros(entries, np.int32),
         owner=np.zeros(numeric, np.int32),
         value=np.zeros(numeric),
-        values=np.zeros((2, sorted_)),
-        owners=np.zeros((2, sorted_), np.int32),
+        found_owner=np.zeros(sorted_, np.int32),
+        found_value=np.zeros(sorted_),
+        spare_owner=np.zeros(sorted_, np.int32),
+        spare_value=np.zeros(sorted_),
         spans=np.zeros((columns, 2), np.int64),
+        group=np.zeros(columns, np.int64),
         stored=np.zeros(columns, np.int64),
         present=np.zeros(columns, np.int64),
         counts=np.zeros((columns, classes), np.int64),

@@ -9,52 +9,59 @@ _RUN = 12  # shorter runs are sorted by insertion
 
 
 @jit
-def sort(values: Float64s, whose: Int32s, start: int, stop: int) -> None:
-    """Sort columns start to stop of row 0 by value, stably; row 1 is scratch. O(n log n), whatever the order.
+def sort(
+    values: Float64s, whose: Int32s, start: int, stop: int, spare_values: Float64s, spare_whose: Int32s
+) -> None:
+    """Sort values start to stop, none of them NaN, stably; `whose` moves along. O(n log n), whatever the order.
 
-    Parameters
-    ----------
-    values : float64[2, n]
-        No NaN.
-    whose : int32[2, n]
-        Moves along.
+    The spare arrays have room for stop - start.
     """
     for begin in range(start, stop, _RUN):
         for at in range(begin + 1, min(begin + _RUN, stop)):
-            value = values[0, at]
-            owner = whose[0, at]
+            value = values[at]
+            owner = whose[at]
             to = at
-            while to > begin and values[0, to - 1] > value:
-                values[0, to] = values[0, to - 1]
-                whose[0, to] = whose[0, to - 1]
+            while to > begin and values[to - 1] > value:
+                values[to] = values[to - 1]
+                whose[to] = whose[to - 1]
                 to -= 1
-            values[0, to] = value
-            whose[0, to] = owner
-    side = 0
+            values[to] = value
+            whose[to] = owner
     width = int64(_RUN)
     while width < stop - start:
-        for begin in range(start, stop, 2 * width):
-            _merge(values, whose, side, begin, min(begin + width, stop), min(begin + 2 * width, stop))
-        side = 1 - side
+        for begin in range(start, stop - width, 2 * width):
+            end = min(begin + 2 * width, stop)
+            _merge(values, whose, begin, begin + width, end, spare_values, spare_whose)
         width *= 2
-    if side == 1:
-        for at in range(start, stop):
-            values[0, at] = values[1, at]
-            whose[0, at] = whose[1, at]
 
 
 @jit
-def _merge(values: Float64s, whose: Int32s, side: int, start: int, middle: int, stop: int) -> None:
-    """Merge two sorted runs of a row into the other row."""
-    other = 1 - side
-    left = start
+def _merge(
+    values: Float64s,
+    whose: Int32s,
+    start: int,
+    middle: int,
+    stop: int,
+    spare_values: Float64s,
+    spare_whose: Int32s,
+) -> None:
+    """Merge two sorted runs in place, the first of them by way of the spare arrays."""
+    if values[middle - 1] <= values[middle]:
+        return
+    size = middle - start
+    for at in range(size):
+        spare_values[at] = values[start + at]
+        spare_whose[at] = whose[start + at]
+    left = int64(0)
     right = middle
-    for at in range(start, stop):
-        if left < middle and (right >= stop or values[side, left] <= values[side, right]):
-            values[other, at] = values[side, left]
-            whose[other, at] = whose[side, left]
+    to = start
+    while left < size:
+        if right >= stop or spare_values[left] <= values[right]:
+            values[to] = spare_values[left]
+            whose[to] = spare_whose[left]
             left += 1
         else:
-            values[other, at] = values[side, right]
-            whose[other, at] = whose[side, right]
+            values[to] = values[right]
+            whose[to] = whose[right]
             right += 1
+        to += 1

@@ -1,8 +1,7 @@
 """The best split of a node, from the columns of its segment: paper 003, section 3.
 
-A numeric column in a node is negatives | zeros | positives. Only what is not zero is looked up and sorted; zeros
-are known by what is missing, and are a value like any other. A binary feature needs its class weights and nothing
-else.
+A numeric column in a node is negatives | zeros | positives. Only what is not zero is stored; zeros are known by
+what is missing, and are a value like any other. A binary feature needs its class weights and nothing else.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import math
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from algorithms.arrays import Int64s, int64
+from algorithms.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.dynamic.examples import Examples, side_of, value_of
-from algorithms.dynamic.segment import BEGIN, END, TOUCHED, Segment
+from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, Segment
 from algorithms.dynamic.sorting import sort
 from algorithms.dynamic.vocabulary import KIND, feature_of
 from algorithms.jit import inlined, jit
@@ -25,14 +24,15 @@ from algorithms.trees.rows import NONE, Rows
 
 
 class Way(IntEnum):
-    """How the non-zeros of a column in a node are found."""
+    """How the non-zeros of a column in a node are found, and put in order."""
 
-    EITHER = 0  # whichever should be faster
-    MAP = 1  # each entry of the column is looked up in the mapping: paper 003, algorithm 4
-    SEARCH = 2  # each example of the node is searched for in the column: algorithm 5
+    ORDERED = 0  # columns are sorted once, and parted as their nodes are: O(non-zeros in the node)
+    MAP = 1  # each entry of the column is looked up in the mapping, then sorted: paper 003, algorithm 4
+    SEARCH = 2  # each example of the node is searched for in the column, then sorted: algorithm 5
+    EITHER = 3  # whichever of the two equation 8 says
 
 
-_MAP, _SEARCH = int(Way.MAP), int(Way.SEARCH)
+_ORDERED, _MAP, _SEARCH = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
 
 
@@ -56,10 +56,58 @@ class _Sweep(NamedTuple):
 
 
 @jit
-def gather(segment: Segment, column: int, start: int, stop: int, way: int) -> int:
-    """Write a numeric column of the node that owns start to stop to `values` and `owners`, sorted.
+def sort_columns(segment: Segment) -> None:
+    """Put all columns in the order of values, for `Way.ORDERED`."""
+    for at in range(segment.sizes[STORED]):
+        begin = segment.spans[segment.stored[at], BEGIN]
+        end = segment.spans[segment.stored[at], END]
+        sort(segment.value, segment.owner, begin, end, segment.spare_value, segment.spare_owner)
 
-    Returns how many are negative; the positives follow them. `present[column]` says how many there are in all.
+
+@jit
+def _group(segment: Segment, column: int, start: int) -> int:
+    """Return where in a column the entries of the node begin that owns `start`. O(log entries)."""
+    low = segment.spans[column, BEGIN]
+    high = segment.spans[column, END]
+    while low < high:
+        middle = (low + high) >> 1
+        if segment.place[segment.owner[middle]] < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def part_columns(segment: Segment, words: Rows, middle: int) -> None:
+    """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`."""
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if words.cells[column, KIND] == BINARY:
+            continue
+        low = segment.group[column]
+        stop = low + segment.present[column]
+        high = int64(0)
+        for entry in range(low, stop):
+            owner = segment.owner[entry]
+            if segment.place[owner] < middle:
+                segment.owner[low] = owner
+                segment.value[low] = segment.value[entry]
+                low += 1
+            else:
+                segment.spare_owner[high] = owner
+                segment.spare_value[high] = segment.value[entry]
+                high += 1
+        for entry in range(high):
+            segment.owner[low + entry] = segment.spare_owner[entry]
+            segment.value[low + entry] = segment.spare_value[entry]
+
+
+@jit
+def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> None:
+    """Write a numeric column of the node that owns start to stop to `found_owner` and `found_value`, sorted.
+
+    `present[column]` says how many entries there are.
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
     searches = way == _SEARCH or (
@@ -69,17 +117,16 @@ def gather(segment: Segment, column: int, start: int, stop: int, way: int) -> in
     positives = segment.present[column]
     if searches:
         for position in range(start, stop):
-            i = segment.order[position]
-            at = _entry_of(segment, column, i)
+            at = _entry_of(segment, column, segment.order[position])
             if at != NONE:
                 negatives, positives = _put(segment, at, negatives, positives)
     else:
         for at in range(segment.spans[column, BEGIN], segment.spans[column, END]):
             if start <= segment.place[segment.owner[at]] < stop:
                 negatives, positives = _put(segment, at, negatives, positives)
-    sort(segment.values, segment.owners, 0, negatives)
-    sort(segment.values, segment.owners, negatives, segment.present[column])
-    return negatives
+    values, owners = segment.found_value, segment.found_owner
+    sort(values, owners, int64(0), negatives, segment.spare_value, segment.spare_owner)
+    sort(values, owners, negatives, segment.present[column], segment.spare_value, segment.spare_owner)
 
 
 @inlined
@@ -108,8 +155,8 @@ def _put(segment: Segment, at: int, negatives: int, positives: int) -> tuple[int
     else:
         positives -= 1
         to = positives
-    segment.values[0, to] = value
-    segment.owners[0, to] = segment.owner[at]
+    segment.found_value[to] = value
+    segment.found_owner[to] = segment.owner[at]
     return negatives, positives
 
 
@@ -151,13 +198,15 @@ def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
 
 
 @jit
-def _sweep(criterion: Any, segment: Segment, column: int, examples: int, negatives: int) -> _Sweep:
-    """Score all thresholds between neighbours of a column that `gather` wrote, zeros among them.
+def _sweep(
+    criterion: Any, segment: Segment, column: int, examples: int, values: Float64s, owners: Int32s, at: int
+) -> _Sweep:
+    """Score all thresholds between neighbours of a column, zeros among them, whose entries begin at `at`, sorted.
 
     Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros).
     """
-    present = segment.present[column]
-    zeros = present < examples
+    stop = at + segment.present[column]
+    zeros = segment.present[column] < examples
     below = segment.below
     for k in range(below.size):
         below[k] = 0
@@ -165,10 +214,9 @@ def _sweep(criterion: Any, segment: Segment, column: int, examples: int, negativ
     best_threshold = 0.0
     lowest = math.inf
     last = -math.inf
-    at = int64(0)
-    while at < present or zeros:
-        at_zero = zeros and at == negatives
-        here = 0.0 if at_zero else segment.values[0, at]
+    while at < stop or zeros:
+        at_zero = zeros and (at == stop or values[at] > 0.0)
+        here = 0.0 if at_zero else values[at]
         if last > -math.inf:
             threshold = between(last, here)
             lowest = min(lowest, threshold)
@@ -181,12 +229,23 @@ def _sweep(criterion: Any, segment: Segment, column: int, examples: int, negativ
                 below[k] += segment.totals[k] - segment.counts[column, k]
             zeros = False
         else:
-            while at < present and segment.values[0, at] == here:
-                i = int64(segment.owners[0, at])
+            while at < stop and values[at] == here:
+                i = int64(owners[at])
                 below[segment.label[i]] += segment.weight[i]
                 at += 1
         last = here
     return _Sweep(best, best_threshold, lowest)
+
+
+@jit
+def _numeric(criterion: Any, segment: Segment, column: int, start: int, stop: int, way: int) -> _Sweep:
+    """Score the thresholds of a column in the node that owns start to stop."""
+    if way == _ORDERED:
+        begin = _group(segment, column, start)
+        segment.group[column] = begin
+        return _sweep(criterion, segment, column, stop - start, segment.value, segment.owner, begin)
+    look_up(segment, column, start, stop, way)
+    return _sweep(criterion, segment, column, stop - start, segment.found_value, segment.found_owner, int64(0))
 
 
 # --- the best of all columns
@@ -213,8 +272,8 @@ def _tally(segment: Segment, start: int, stop: int) -> None:
 
 
 @jit
-def _forget(segment: Segment) -> None:
-    """Undo what `_tally` counted of features."""
+def forget(segment: Segment) -> None:
+    """Undo what `best_split` counted of features."""
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
         segment.present[column] = 0
@@ -230,7 +289,7 @@ def best_split(
     """Return the best split of the node that owns start to stop of `order`.
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
-    no split has more, they all tie. The node must not be pure.
+    no split has more, they all tie. The node must not be pure. `forget` is to follow.
     """
     _tally(segment, start, stop)
     examples = stop - start
@@ -250,8 +309,7 @@ def best_split(
             now = _binary_score(criterion, segment, column)
             threshold = 0.0
         else:
-            negatives = gather(segment, column, start, stop, way)
-            found = _sweep(criterion, segment, column, examples, negatives)
+            found = _numeric(criterion, segment, column, start, stop, way)
             now, threshold, lowest = found.score, found.threshold, found.lowest
             if now == math.inf:
                 continue
@@ -259,7 +317,6 @@ def best_split(
             best, best_score, best_threshold = column, now, threshold
         if first == NONE or precedes(names, feature, feature_of(words, first)):
             first, first_score, first_threshold = column, now, lowest
-    _forget(segment)
     weight = int64(0)
     for k in range(segment.totals.size):
         weight += segment.totals[k]

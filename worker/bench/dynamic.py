@@ -1,4 +1,4 @@
-"""`bench dynamic`: trees that forget, over epsilon and models of updates, as in paper 002's Table 2 and Figure 1."""
+"""`bench dynamic`: trees that forget, over epsilon and models of updates: paper 002, Table 2 and Figure 1."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bench_dynamic(
     updates : sequence of str
         As `worker.bench.updates.workload` takes them.
     epsilons : sequence of float
-        0 rebuilds the whole tree at each update; where it is among them, lines say what share of its time they took.
+        0 builds the tree from scratch at each update; where it is among them, lines say how their times compare.
     options : mapping
         Further parameters of `DynamicPool`, the same for all.
     repeats : int
@@ -130,7 +130,7 @@ def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:
 
 
 def batches_of(table: Table, op: Int8s, example: Int64s) -> list[Events]:
-    """Return operations on a table's examples, by their numbers, as batches of `BATCH` events; deletes are by id."""
+    """Return operations on the examples of a table, `BATCH` in each batch but the last; deletes are by id."""
     batches = []
     for begin in range(0, len(op), BATCH):
         whose = example[begin : begin + BATCH]

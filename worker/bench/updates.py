@@ -57,7 +57,7 @@ def workload(stream: Stream, updates: str = "incremental", seed: int = 0) -> Wor
 
 
 def plan(n: int, updates: str, seed: int = 0) -> tuple[Int8s, Int64s]:
-    """Return the operations (an `Op` each) of a model of updates and whose they are, for n examples; see `workload`."""
+    """Return the operations (an `Op` each) of a model of updates and whose they are; see `workload`."""
     kind, _, argument = updates.partition(":")
     if updates == "incremental":
         return np.zeros(n, np.int8), np.arange(n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,13 +22,14 @@ from algorithms.trees.predict import Predict
 from worker import logs
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
+from worker.bench.dynamic import against, bench_dynamic
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import FORMS, bench_pipeline
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
-from worker.bench.updates import EXPECTED, workload
+from worker.bench.updates import EXPECTED, plan, workload
 from worker.broker import Cluster, install
 from worker.commands.common import clear_errors, fail
 
@@ -56,6 +58,23 @@ class _Listed(click.ParamType[list[str]]):
             if self.choices is None and not (part.isdecimal() and int(part) > 0):
                 self.fail(f"expected whole numbers from 1, got {part!r}", param, ctx)
         return parts
+
+
+class _Numbers(click.ParamType[list[float]]):
+    """Comma-separated numbers, none below 0."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [float(part) for part in str(value).split(",")]
+        except ValueError:
+            numbers = [-1.0]
+        if not all(0.0 <= number < math.inf for number in numbers):
+            self.fail(f"expected numbers of at least 0, as in 0,0.1,1, got {value!r}", param, ctx)
+        return numbers
 
 
 _repeats = click.option(
@@ -199,6 +218,47 @@ def trees(
             yield from bench_trees(table, policies, options, repeats, progress, numerics)
 
     _print(lines)
+
+
+@bench.command()
+@click.option("--data", required=True, help="A recorded set, SEA_g and the like, or led:noise=10.")
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@click.option("--positive", help="This class is 1 and all others are 0, as in paper 002; without it classes stay.")
+@click.option("--updates", multiple=True, help=f"{EXPECTED[0].upper()}{EXPECTED[1:]}; all three unless said.")
+@click.option("--epsilons", type=_Numbers(), default="0,0.1,0.3,1", show_default=True, help="0: from scratch.")
+@click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
+@click.option("--alpha", type=click.FloatRange(0.0), default=0.0, show_default=True)
+@click.option(
+    "--min-examples", type=click.IntRange(1), default=1, show_default=True, help="k: at most so many: a leaf."
+)
+@click.option("--max-depth", type=click.IntRange(0), default=10, show_default=True, help="h")
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@_repeats
+def dynamic(
+    data: str,
+    folder: Path | None,
+    positive: str | None,
+    updates: tuple[str, ...],
+    epsilons: list[float],
+    criterion: str,
+    alpha: float,
+    min_examples: int,
+    max_depth: int,
+    examples: int | None,
+    repeats: int,
+) -> None:
+    """Keep a tree up to date under inserts and deletes, for each epsilon: time, accuracy, F1, rebuilds, memory."""
+    with _naming("--data"):
+        table = table_of(data, folder, examples)
+    if positive is not None:
+        with _naming("--positive"):
+            table = against(table, positive)
+    models = updates or ("incremental", "window:1000", "random:0.5")
+    with _naming("--updates"):
+        for model in models:
+            plan(1, model)
+    options = {"criterion": criterion, "alpha": alpha, "min_examples": min_examples, "max_depth": max_depth}
+    _print(lambda progress: bench_dynamic(table, models, epsilons, options, repeats, progress))
 
 
 @bench.command()

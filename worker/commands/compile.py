@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 _CODEC = "codec"
 _TREE = "tree-"
-_DYNAMIC = "dynamic-tree-"
+_DYNAMIC = "dynamic-"
 
 
 @click.command("compile")
@@ -22,8 +22,8 @@ def compile_kernels(kernels: tuple[str, ...]) -> None:
     """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
-    as in `tree-imac-gini`, or by a forgetting tree's criterion as in `dynamic-tree-gini`. Without this command it is compiled when it is first used; images and test
-    machines do it ahead.
+    as in `tree-imac-gini`, or `dynamic-entropy` and `dynamic-gini` for trees that forget. Without this command it
+    is compiled when it is first used; images and test machines do it ahead.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -49,12 +49,8 @@ def _kernels() -> list[str]:
 
     served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
     trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
-    dynamic = [f"{_DYNAMIC}{criterion}" for criterion in ("gini", "entropy")]
-    return [
-        _CODEC,
-        *(f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria),
-        *dynamic,
-    ]
+    combined = [f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria]
+    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini"]
 
 
 def _compile(kernel: str) -> None:

@@ -114,7 +114,13 @@ def test_long_streams_agree_with_the_oracle(kind: Kind) -> None:
 NUMBERS = st.sampled_from([-1e140, -7.0, -1.0, -0.25, -5e-324, 0.0, 1e-9, 0.1, 0.25, 0.29, 0.3, 2.0, 1e9, 1e140])
 
 
-@settings(max_examples=budget(150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=budget(150),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(st.data())
 def test_any_history_leads_to_what_the_oracle_says(kind: Kind, data: st.DataObject) -> None:
     """Whatever values, labels and weights come, observer and oracle agree to the bit."""
@@ -126,7 +132,13 @@ def test_any_history_leads_to_what_the_oracle_says(kind: Kind, data: st.DataObje
         pair.restored()
 
 
-@settings(max_examples=budget(150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=budget(150),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(st.data())
 def test_merits_are_exact_but_for_rounding(kind: Kind, data: st.DataObject) -> None:
     """The merit is that of the split's definition in rational numbers, and no threshold has a better one."""

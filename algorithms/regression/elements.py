@@ -45,7 +45,7 @@ SIZE = 2  # how many elements
 USED, MADE, FREE = 0, 1, 2  # rows in use; rows ever used; first of the free list (linked through NEXT)
 
 NONE = -1
-_SIGN = np.int64(-(2**63))
+_SIGN = int64(-(2**63))
 
 
 class Elements(NamedTuple):
@@ -99,7 +99,7 @@ def room(elements: Elements) -> int:
 @inlined
 def ordered(number: float) -> int:
     """Return a key for a finite number: the bits of keys ascend as the numbers do; -0.0 is 0.0."""
-    bits = np.float64(number + 0.0).view(np.int64)
+    bits = int64(np.float64(number + 0.0).view(np.int64))
     return ~bits if bits < 0 else bits ^ _SIGN
 
 

@@ -94,12 +94,12 @@ class Observer:
         """Return weights in units of 2^-20."""
         given = np.asarray(weight, np.float64)
         if not (given >= 0.0).all() or not np.isfinite(given).all():
-            raise ValueError(f"expected finite weights of at least 0, got {weight}")
+            raise ValueError(f"expected finite weights of at least 0, got {weight!r}")
         if given.ndim > 0 and given.shape != (n,):
             raise ValueError(f"expected a weight for each of {n} values, or one for all, got {given.shape}")
         scaled = np.rint(np.minimum(np.broadcast_to(given, n), MAX_TOTAL * PER_UNIT) * UNIT)
         if float(scaled.sum()) >= MAX_TOTAL - int(self._counts[0]):
-            raise ValueError(f"expected a total weight below {MAX_TOTAL * PER_UNIT:g}, got more by {weight}")
+            raise ValueError(f"expected a total weight below {MAX_TOTAL * PER_UNIT:g}, got more by {weight!r}")
         return scaled.astype(np.int64)
 
     def best_split(self) -> SplitPoint | None:

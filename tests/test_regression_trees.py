@@ -258,6 +258,17 @@ def test_equal_labels_are_never_split(observer: str) -> None:
     assert pool.predict([1]) == 0.1
 
 
+def test_a_weak_feature_is_split_on_and_one_that_says_nothing_is_not(observer: str) -> None:
+    """A hundredth of the variance is worth a split where nothing else is; labels that balance are worth none."""
+    for effect, splits in ((0.2, 1), (0.0, 0)):
+        events = [
+            insert(*([1] if at & 1 else []), label=(1.0 if at & 2 else -1.0) + effect * (at & 1))
+            for at in range(400)
+        ]
+        pool = grown(observer, events, period=400, delta=0.05, tau=0.0)
+        assert pool.sizes() == (400, 1, splits, splits + 1)
+
+
 def test_depth_costs_no_recursion(observer: str) -> None:
     """A tree that is far deeper than Python's stack is grown, read, restored, dropped and checked."""
     pool = of(observer, kinds={0: NUMERIC}, options={}, period=2, delta=0.999, tau=9.0).pool()

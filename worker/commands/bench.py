@@ -21,6 +21,7 @@ from algorithms.trees.predict import Predict
 from worker import logs
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
+from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import FORMS, bench_pipeline
@@ -196,6 +197,29 @@ def trees(
             yield from bench_trees(table, policies, options, repeats, progress, numerics)
 
     _print(lines)
+
+
+@bench.command()
+@click.option("--sides", type=_Listed(list(SIDES)), default=",".join(SIDES), show_default=True)
+@click.option("--tasks", type=_Listed(list(TASKS)), default=",".join(TASKS), show_default=True)
+@click.option("--sizes", type=_Listed(), default="100,1000,10000,100000", show_default=True, help="Examples.")
+@click.option("--river", "beside", is_flag=True, help="Beside river's splitters; slow, take small sizes.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=10, show_default=True, help="Samples of each kind.")
+def observers(sides: list[str], tasks: list[str], sizes: list[str], beside: bool, seed: int, repeats: int) -> None:
+    """Observe one numeric feature for regression: merit, split point, elements, time beside E-BST's."""
+    counts = [int(size) for size in sizes]
+    if min(counts) < 2:
+        raise click.BadParameter("expected at least 2 examples", param_hint="--sizes")
+    chosen = {name: SIDES[name] for name in dict.fromkeys([BASE, *sides])}
+    if beside:
+        try:
+            chosen |= river_sides()
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != "river":
+                raise
+            fail("--river measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
+    _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress))
 
 
 @bench.command()

@@ -61,6 +61,14 @@ def test_the_base_is_always_measured() -> None:
     assert [first["qo-0.01"][key] for key in kept] == [again["qo-0.01"][key] for key in kept]
 
 
+def test_the_order_of_examples_changes_no_merit_of_what_keeps_all_values() -> None:
+    """In ascending order E-BST finds the same splits, but for rounding."""
+    arguments = ("--sizes", "60", "--tasks", "lin", "--repeats", "2", "--sides", "ebst")
+    drawn, ascending = _rows(_bench(*arguments))[0]["ebst"], _rows(_bench(*arguments, "--ascending"))[0]["ebst"]
+    assert (drawn["ascending"], ascending["ascending"]) == (False, True)
+    assert ascending["merit"] == pytest.approx(drawn["merit"], rel=1e-3)
+
+
 def test_equal_figures_share_a_rank() -> None:
     """The lowest is 1, and the mean of their ranks goes to equal ones."""
     assert ranks(np.array([3.0, 1.0, 3.0, 9.0])).tolist() == [2.5, 1.0, 2.5, 4.0]

@@ -208,6 +208,7 @@ def bench_observers(
     repeats: int,
     seed: int,
     progress: Progress = lambda step: None,
+    ascending: bool = False,
 ) -> Iterator[Row]:
     """Yield a line for each task, size and side, and one of mean ranks.
 
@@ -225,6 +226,8 @@ def bench_observers(
         Of the samples.
     progress : callable
         Called with what is about to run.
+    ascending : bool
+        Observe the examples in the order of their values, not as they are drawn.
     """
     warm_up = draw(DISTRIBUTIONS[0], TASKS[0], 0.0, 100, np.random.default_rng(seed))
     for name, make in sides.items():
@@ -240,11 +243,15 @@ def bench_observers(
             for noisy, repeat in product(NOISY, range(repeats)):
                 rng = np.random.default_rng([seed, TASKS.index(task), n, at, int(noisy > 0), repeat])
                 sample = draw(distribution, task, noisy, n, rng)
+                if ascending:
+                    order = np.argsort(sample.x)
+                    sample = Sample(sample.x[order], sample.y[order])
                 here.append([watched(make, sample) for make in sides.values()])
                 reached.append([achieved(sample, each.threshold) for each in here[-1]])
             found += here
             _rank(ranked, np.array(here))
-        yield from _rows(task, n, list(sides), np.array(found), np.array(reached))
+        for row in _rows(task, n, list(sides), np.array(found), np.array(reached)):
+            yield {"bench": "observers", "ascending": ascending} | row | {"machine": machine()}
     names = list(sides)
     means = {key: np.mean(ranks, axis=0) for key, ranks in ranked.items()}
     yield {
@@ -280,7 +287,6 @@ def _rows(task: str, n: int, names: list[str], found: Float64s, reached: Float64
     column = partial(_column, found)
     for side, name in enumerate(names):
         yield {
-            "bench": "observers",
             "task": task,
             "examples": n,
             "observer": name,
@@ -294,7 +300,6 @@ def _rows(task: str, n: int, names: list[str], found: Float64s, reached: Float64
             "observe_to_ebst": significant(column("observe_ns", side).sum() / column("observe_ns", base).sum()),
             "split_us": significant(column("split_ns", side).mean() / 1e3),
             "split_to_ebst": significant(column("split_ns", side).sum() / column("split_ns", base).sum()),
-            "machine": machine(),
         }
 
 

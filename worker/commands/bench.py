@@ -203,10 +203,13 @@ def trees(
 @click.option("--sides", type=_Listed(list(SIDES)), default=",".join(SIDES), show_default=True)
 @click.option("--tasks", type=_Listed(list(TASKS)), default=",".join(TASKS), show_default=True)
 @click.option("--sizes", type=_Listed(), default="100,1000,10000,100000", show_default=True, help="Examples.")
+@click.option("--ascending", is_flag=True, help="Examples come in the order of their values.")
 @click.option("--river", "beside", is_flag=True, help="Beside river's splitters; slow, take small sizes.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=10, show_default=True, help="Samples of each kind.")
-def observers(sides: list[str], tasks: list[str], sizes: list[str], beside: bool, seed: int, repeats: int) -> None:
+def observers(
+    sides: list[str], tasks: list[str], sizes: list[str], ascending: bool, beside: bool, seed: int, repeats: int
+) -> None:
     """Observe one numeric feature for regression: merit, split point, elements, time beside E-BST's."""
     counts = [int(size) for size in sizes]
     if min(counts) < 2:
@@ -219,7 +222,7 @@ def observers(sides: list[str], tasks: list[str], sizes: list[str], beside: bool
             if error.name is None or error.name.partition(".")[0] != "river":
                 raise
             fail("--river measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
-    _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress))
+    _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress, ascending))
 
 
 @bench.command()

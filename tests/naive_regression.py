@@ -101,7 +101,7 @@ class NaiveObserver:
         self.decimals = options.get("decimals", 3)
         self.radius: float | None = options.get("radius")
         self.fraction = options.get("fraction", 0.5)
-        self.most = options.get("most", 1 << 16)
+        self.most = options.get("most") or (256 if self.radius is None else 1 << 16)
         self.points: dict[float, Point] = {}
         self.total = Seen()  # of labels less the first
         self.first = 0.0

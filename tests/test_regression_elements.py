@@ -181,6 +181,18 @@ def test_too_many_slots_double_the_radius() -> None:
     assert a.merit == pytest.approx(b.merit)
 
 
+def test_values_in_ascending_order_do_not_fill_the_memory() -> None:
+    """A radius from first values that lie near each other is doubled once there are 256 slots."""
+    observer = Observer("qo")
+    x = [at / 100 for at in range(5000)]
+    observer.observe(x, [float(each > 20) for each in x])
+    observer.check()
+    assert 100 < observer.size <= 256
+    found = observer.best_split()
+    assert found is not None
+    assert found.threshold == pytest.approx(20, abs=0.3)
+
+
 @settings(max_examples=budget(200), deadline=None, derandomize=True, database=None)
 @given(st.floats(-1e6, 1e6), st.integers(0, 6))
 def test_truncation_keeps_so_many_decimals(x: float, decimals: int) -> None:

@@ -38,7 +38,7 @@ class Qo(NamedTuple):
     most: int  # slots, at least 2; beyond them the radius doubles
 
 
-def make(*, radius: float | None = None, fraction: float = 0.5, most: int = 1 << 16) -> Qo:
+def make(*, radius: float | None = None, fraction: float = 0.5, most: int | None = None) -> Qo:
     """Return the observer.
 
     Parameters
@@ -47,8 +47,9 @@ def make(*, radius: float | None = None, fraction: float = 0.5, most: int = 1 <<
         The width of a slot, `LEAST_RADIUS` to `LARGEST_VALUE`. Without it each observer has its own.
     fraction : float
         That as a share of the standard deviation of the first values, up to 100: 1/2 or 1/3 in the paper.
-    most : int
-        Slots, at least 2: where they would be more their width doubles.
+    most : int, optional
+        Slots, at least 2: where they would be more their width doubles. Without it 65,536 of a given radius, and
+        256 of an own one, which first values that happen to lie near each other may have made too narrow.
 
     Raises
     ------
@@ -59,6 +60,8 @@ def make(*, radius: float | None = None, fraction: float = 0.5, most: int = 1 <<
         raise ValueError(f"expected a radius from {LEAST_RADIUS:g} to {LARGEST_VALUE:g}, or None, got {radius}")
     if not 0.0 < fraction <= 100.0:
         raise ValueError(f"expected a fraction above 0 and up to 100, got {fraction}")
+    if most is None:
+        most = 256 if radius is None else 1 << 16
     if most < 2:
         raise ValueError(f"expected most, the bound on slots, of at least 2, got {most}")
     return Qo(radius or 0.0, float(fraction), int(most))

@@ -60,7 +60,7 @@ def truncated(x: float, scale: float) -> float:
         whole += 1.0
     elif whole / scale > size:
         whole -= 1.0
-    return whole / scale if x >= 0.0 else -(whole / scale)
+    return whole / scale if x >= 0.0 else 0.0 - whole / scale
 
 
 @inlined

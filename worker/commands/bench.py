@@ -25,6 +25,9 @@ from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_si
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import FORMS, bench_pipeline
+from worker.bench.regression import SIDES as REGRESSION_SIDES
+from worker.bench.regression import STREAMS, bench_regression, river_trees
+from worker.bench.regression import Terms as RegressionTerms
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
@@ -215,14 +218,40 @@ def observers(
     if min(counts) < 2:
         raise click.BadParameter("expected at least 2 examples", param_hint="--sizes")
     chosen = {name: SIDES[name] for name in dict.fromkeys([BASE, *sides])}
-    if beside:
-        try:
-            chosen |= river_sides()
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] != "river":
-                raise
-            fail("--river measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
+    with _river("--river measures beside river"):
+        chosen |= river_sides() if beside else {}
     _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress, ascending))
+
+
+@bench.command()
+@click.option("--streams", type=_Listed(list(STREAMS)), default=",".join(STREAMS), show_default=True)
+@click.option(
+    "--sides", type=_Listed(list(REGRESSION_SIDES)), default=",".join(REGRESSION_SIDES), show_default=True
+)
+@click.option("--examples", type=click.IntRange(2), default=50_000, show_default=True)
+@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
+@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@click.option("--river", "beside", is_flag=True, help="Beside river's Hoeffding trees, which run once.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@_repeats
+def regression(
+    streams: list[str],
+    sides: list[str],
+    examples: int,
+    period: int,
+    delta: float,
+    tau: float,
+    beside: bool,
+    seed: int,
+    repeats: int,
+) -> None:
+    """Grow a regression tree over each observer: errors, leaves, elements, time, memory."""
+    terms = RegressionTerms(period, delta, tau, repeats)
+    made = [STREAMS[name](examples, seed) for name in streams]
+    with _river("--river measures beside river"):
+        trees = river_trees if beside and river_trees(terms) else None
+    _print(lambda progress: bench_regression(made, sides, terms, trees, progress))
 
 
 @bench.command()
@@ -259,12 +288,8 @@ def peers(
     repeats: int,
 ) -> None:
     """Grow trees beside river's Hoeffding trees, on the same examples: examples per second, accuracy, leaves."""
-    try:
+    with _river("bench peers measures beside river"):
         peer = river()
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "river":
-            raise
-        fail("bench peers measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
     with _naming("--data"):
         tables = [table_of(name, data, examples) for name in sets]
     predictions = [_PREDICT[each] for each in predict]
@@ -323,6 +348,17 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
     command = " ".join(["anabranch bench report", *(["--quick"] if quick else []), *said])
     made.write(out, rows, made.facts(command, date or datetime.date.today().isoformat()))
     click.echo(f"wrote {out}", err=True)
+
+
+@contextmanager
+def _river(what: str) -> Iterator[None]:
+    """End with a message where river is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "river":
+            raise
+        fail(f"{what}, which is not there; pip install 'anabranch[peers]' brings it")
 
 
 @contextmanager

@@ -52,10 +52,11 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in _run("validate", "worker.yaml")
 
 
-def test_trees() -> None:
-    """The example of the trees' page runs."""
+@pytest.mark.parametrize("page", ["trees", "regression"])
+def test_pages_of_the_library(page: str) -> None:
+    """The examples of the pages on trees and on regression run."""
     (example,) = re.findall(
-        r"^```python\n(.*?)^```", _text("algorithms/trees/README.md"), re.MULTILINE | re.DOTALL
+        r"^```python\n(.*?)^```", _text(f"algorithms/{page}/README.md"), re.MULTILINE | re.DOTALL
     )
     exec(compile(example, "README.md", "exec"), {})
 

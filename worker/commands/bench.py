@@ -23,9 +23,13 @@ from worker import logs
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
 from worker.bench.dynamic import against, bench_dynamic
+from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import FORMS, bench_pipeline
+from worker.bench.regression import SIDES as REGRESSION_SIDES
+from worker.bench.regression import STREAMS, bench_regression, river_trees
+from worker.bench.regression import Terms as RegressionTerms
 from worker.bench.splits import bench_splits
 from worker.bench.streams import load
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
@@ -262,6 +266,58 @@ def dynamic(
 
 
 @bench.command()
+@click.option("--sides", type=_Listed(list(SIDES)), default=",".join(SIDES), show_default=True)
+@click.option("--tasks", type=_Listed(list(TASKS)), default=",".join(TASKS), show_default=True)
+@click.option("--sizes", type=_Listed(), default="100,1000,10000,100000", show_default=True, help="Examples.")
+@click.option("--ascending", is_flag=True, help="Examples come in the order of their values.")
+@click.option("--river", "beside", is_flag=True, help="Beside river's splitters; slow, take small sizes.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=10, show_default=True, help="Samples of each kind.")
+def observers(
+    sides: list[str], tasks: list[str], sizes: list[str], ascending: bool, beside: bool, seed: int, repeats: int
+) -> None:
+    """Observe one numeric feature for regression: merit, split point, elements, time beside E-BST's."""
+    counts = [int(size) for size in sizes]
+    if min(counts) < 2:
+        raise click.BadParameter("expected at least 2 examples", param_hint="--sizes")
+    chosen = {name: SIDES[name] for name in dict.fromkeys([BASE, *sides])}
+    with _river("--river measures beside river"):
+        chosen |= river_sides() if beside else {}
+    _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress, ascending))
+
+
+@bench.command()
+@click.option("--streams", type=_Listed(list(STREAMS)), default=",".join(STREAMS), show_default=True)
+@click.option(
+    "--sides", type=_Listed(list(REGRESSION_SIDES)), default=",".join(REGRESSION_SIDES), show_default=True
+)
+@click.option("--examples", type=click.IntRange(2), default=50_000, show_default=True)
+@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
+@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@click.option("--river", "beside", is_flag=True, help="Beside river's Hoeffding trees, which run once.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@_repeats
+def regression(
+    streams: list[str],
+    sides: list[str],
+    examples: int,
+    period: int,
+    delta: float,
+    tau: float,
+    beside: bool,
+    seed: int,
+    repeats: int,
+) -> None:
+    """Grow a regression tree over each observer: errors, leaves, elements, time, memory."""
+    terms = RegressionTerms(period, delta, tau, repeats)
+    made = [STREAMS[name](examples, seed) for name in streams]
+    with _river("--river measures beside river"):
+        trees = river_trees if beside and river_trees(terms) else None
+    _print(lambda progress: bench_regression(made, sides, terms, trees, progress))
+
+
+@bench.command()
 @click.option("--data", type=_FOLDER, required=True, help="Folder with the recorded sets.")
 @click.option("--sets", type=_Listed(list(SETS)), default=",".join(PEER_SETS), show_default=True)
 @click.option("--policies", type=_Listed(list(POLICIES)), default="periodic,exact", show_default=True)
@@ -295,12 +351,8 @@ def peers(
     repeats: int,
 ) -> None:
     """Grow trees beside river's Hoeffding trees, on the same examples: examples per second, accuracy, leaves."""
-    try:
+    with _river("bench peers measures beside river"):
         peer = river()
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "river":
-            raise
-        fail("bench peers measures beside river, which is not there; pip install 'anabranch[peers]' brings it")
     with _naming("--data"):
         tables = [table_of(name, data, examples) for name in sets]
     predictions = [_PREDICT[each] for each in predict]
@@ -359,6 +411,17 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
     command = " ".join(["anabranch bench report", *(["--quick"] if quick else []), *said])
     made.write(out, rows, made.facts(command, date or datetime.date.today().isoformat()))
     click.echo(f"wrote {out}", err=True)
+
+
+@contextmanager
+def _river(what: str) -> Iterator[None]:
+    """End with a message where river is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "river":
+            raise
+        fail(f"{what}, which is not there; pip install 'anabranch[peers]' brings it")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 _CODEC = "codec"
 _TREE = "tree-"
 _DYNAMIC = "dynamic-"
+_REGRESSION = "regression-"
 
 
 @click.command("compile")
@@ -22,8 +23,9 @@ def compile_kernels(kernels: tuple[str, ...]) -> None:
     """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
-    as in `tree-imac-gini`, or `dynamic-entropy` and `dynamic-gini` for trees that forget. Without this command it
-    is compiled when it is first used; images and test machines do it ahead.
+    as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, or by a regression tree's
+    observer as in `regression-qo`. Without this command it is compiled when it is first used; images and test machines
+    do it ahead.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -45,12 +47,14 @@ def compile_kernels(kernels: tuple[str, ...]) -> None:
 def _kernels() -> list[str]:
     from algorithms.criteria import CRITERIA
     from algorithms.finders import FINDERS
+    from algorithms.regression.observers import OBSERVERS
     from algorithms.trees.policies import POLICIES
 
     served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
     trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
     combined = [f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria]
-    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini"]
+    regression = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}  # one a kind
+    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", *sorted(regression.values())]
 
 
 def _compile(kernel: str) -> None:
@@ -70,6 +74,11 @@ def _compile(kernel: str) -> None:
         from algorithms.dynamic.pool import DynamicPool
 
         DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
+        return
+    if kernel.startswith(_REGRESSION):
+        from algorithms.regression.pool import RegressionPool
+
+        RegressionPool(observer=kernel.removeprefix(_REGRESSION)).learn([1], 0.0)
         return
     from algorithms.splits import SplitPool
 

@@ -1,0 +1,151 @@
+"""Prequential evaluation: every label is predicted first and learned afterwards.
+
+Sums grow one example after the other, so that batches of any size leave the same bits; those of a window are made
+anew from its examples whenever they are asked for, so nothing of what left it stays in a last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Float64s, Int64s
+from algorithms.jit import jit
+from algorithms.regression.moments import Moments, learned, merged
+from algorithms.units import PER_UNIT
+
+# Columns of `Prequential.window`.
+_TRUTH, _GUESS = 0, 1
+
+# Columns of `Prequential.sums`.
+_MEAN, _SQUARES = 0, 1  # of the true labels, see moments.py
+_ABSOLUTE, _SQUARED = 2, 3  # weight times error, and times its square
+
+# Rows of `Prequential.weight`.
+_JUDGED, _SILENT = 0, 1
+
+
+class Measures(NamedTuple):
+    """How good predictions were, weighted; nan where there were none to judge by."""
+
+    weight: float  # of the examples judged
+    silent: float  # of those for which nothing was known
+    mae: float  # mean absolute error
+    rmse: float  # root of the mean squared error
+    r2: float  # 1 less the squared errors over those of the mean of the labels judged
+
+
+class Judged(NamedTuple):
+    """Predictions that were judged, as sums: those of several pools can be added."""
+
+    weight: Int64s  # int64[2], judged and silent, in units
+    sums: Float64s  # float64[4]
+
+    def plus(self, other: Judged) -> Judged:
+        """Return both together."""
+        mine, others = (Moments(int(each.weight[_JUDGED]), *each.sums[:2].tolist()) for each in (self, other))
+        labels = merged(mine, others)
+        errors = self.sums[_ABSOLUTE:] + other.sums[_ABSOLUTE:]
+        return Judged(self.weight + other.weight, np.array([labels.mean, labels.squares, *errors]))
+
+    def measures(self) -> Measures:
+        """Return how good they were."""
+        n, silent = (self.weight * PER_UNIT).tolist()
+        if n == 0.0:
+            return Measures(0.0, silent, math.nan, math.nan, math.nan)
+        squares, absolute, squared = self.sums[_SQUARES:].tolist()
+        r2 = 1.0 - squared / squares if squares > 0.0 else math.nan
+        return Measures(n, silent, absolute / n, math.sqrt(squared / n), r2)
+
+
+class Prequential:
+    """Sums over predictions, over all examples and over the last so many.
+
+    Parameters
+    ----------
+    window : int
+        How many examples the window holds, at least 1.
+
+    Attributes
+    ----------
+    weight : int64[2]
+        Weight of the examples judged, and of those without a prediction, in units of 2^-20.
+    sums : float64[4]
+        Mean and squared deviations of the labels judged; weight times error and times its square.
+    window : float64[w, 2]
+        Label and prediction of the last examples, the oldest first.
+    weights : int64[w]
+        Their weights.
+    size : int64[1]
+        How many of them there are.
+    examples : int64[1]
+        How many were judged in all, or silent.
+    """
+
+    def __init__(self, window: int) -> None:
+        if window < 1:
+            raise ValueError(f"expected a window of at least 1, got {window}")
+        self.weight = np.zeros(2, np.int64)
+        self.sums = np.zeros(4)
+        self.window = np.zeros((window, 2))
+        self.weights = np.zeros(window, np.int64)
+        self.size = np.zeros(1, np.int64)
+        self.examples = np.zeros(1, np.int64)
+
+    def add(self, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
+        """Count examples, in order.
+
+        Parameters
+        ----------
+        truth, guess : float64[n]
+            The true label, and the predicted one or nan.
+        weight : int64[n]
+            In units of 2^-20, above 0.
+        """
+        _add(self.weight, self.sums, truth, guess, weight)
+        self.examples += len(truth)
+        kept = slice(max(0, int(self.size[0]) + len(truth) - len(self.window)), int(self.size[0]))
+        both = np.concatenate([self.window[kept], np.stack([truth, guess], axis=1)])[-len(self.window) :]
+        weights = np.concatenate([self.weights[kept], weight])[-len(self.weights) :]
+        self.window[: len(both)] = both
+        self.weights[: len(weights)] = weights
+        self.size[0] = len(both)
+
+    def total(self) -> Judged:
+        """Return all examples."""
+        return Judged(self.weight, self.sums)
+
+    def recent(self) -> Judged:
+        """Return those of the window. O(window)."""
+        judged = Judged(np.zeros(2, np.int64), np.zeros(4))
+        last = self.window[: self.size[0]]
+        _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self.weights[: self.size[0]])
+        return judged
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays (not copied)."""
+        return vars(self)
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
+        vars(self).update({name: arrays[name] for name in vars(self)})
+
+
+@jit
+def _add(total: Int64s, sums: Float64s, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
+    """Add examples to sums."""
+    for at in range(truth.size):
+        if np.isnan(guess[at]):
+            total[_SILENT] += weight[at]
+            continue
+        labels = learned(Moments(total[_JUDGED], sums[_MEAN], sums[_SQUARES]), truth[at], weight[at])
+        error = abs(truth[at] - guess[at])
+        total[_JUDGED] = labels.weight
+        sums[_MEAN] = labels.mean
+        sums[_SQUARES] = labels.squares
+        sums[_ABSOLUTE] += weight[at] * PER_UNIT * error
+        sums[_SQUARED] += weight[at] * PER_UNIT * (error * error)

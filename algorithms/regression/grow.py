@@ -1,0 +1,175 @@
+"""The loop that grows regression trees.
+
+::
+
+    route -> predict -> count -> is an attempt due? -> rank -> split or wait
+
+Events are applied strictly in order, so a batch of 1 and a batch of 1000 give the same trees. A refused event
+changes nothing. Where the arrays would not hold the next event the kernel stops before it, the pool enlarges them
+and the kernel goes on.
+"""
+
+from __future__ import annotations
+
+from algorithms.arrays import int64
+from algorithms.jit import inlined, jit
+from algorithms.names import refer
+from algorithms.regression import elements as storage
+from algorithms.regression.attempt import Choice, is_sure, rank
+from algorithms.regression.leaves import begin, count, forget, free_all, predict
+from algorithms.regression.moments import Moments, nothing
+from algorithms.regression.state import FIRST_LABEL, SQUARES, Examples, Forest, Out, Rules
+from algorithms.splits import MAX_TOTAL, Op
+from algorithms.trees import nodes, rows
+from algorithms.trees.grow import Status
+from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, PRIOR, SEEN, THRESHOLD, TREE, WEIGHT
+from algorithms.trees.routing import descend
+from algorithms.trees.rows import NONE
+from algorithms.trees.state import ALIVE, ATTEMPTS, EVENTS, LEAVES, SPLITS, TREE_COLUMNS
+
+_APPLIED, _IGNORED, _SKIPPED = int(Status.APPLIED), int(Status.IGNORED), int(Status.SKIPPED)
+_CANNOT_FORGET, _TOO_MANY_TREES = int(Status.CANNOT_FORGET), int(Status.TOO_MANY_TREES)
+_COUNT_OVERFLOW, _WRONG_WEIGHT = int(Status.COUNT_OVERFLOW), int(Status.WRONG_WEIGHT)
+_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
+
+# Why the kernel stopped.
+DONE, NODES, FEATURES, ELEMENTS, SPLIT = range(5)
+
+
+@jit
+def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: Out) -> int:
+    """Predict an example, then learn it."""
+    batch = examples.events
+    tree = int64(batch.index[event])
+    weight = batch.weight[event]
+    if weight < 0:
+        return _WRONG_WEIGHT
+    if weight == 0:
+        return _IGNORED
+    leaf = nodes.root_of(forest.nodes, tree)
+    if leaf == NONE:
+        if forest.alive[0] >= rules.max_trees:
+            return _TOO_MANY_TREES
+        if weight >= MAX_TOTAL:
+            return _COUNT_OVERFLOW
+        leaf = begin(forest, tree, int64(nodes.ROOTS), tree, nothing())
+        forest.trees[tree, ALIVE] = 1
+        forest.alive[0] += 1
+    else:
+        leaf, _ = descend(forest.nodes, batch, event, leaf)
+        if weight >= MAX_TOTAL - (forest.nodes.links[leaf, PRIOR] + forest.nodes.links[leaf, WEIGHT]):
+            return _COUNT_OVERFLOW
+        out.guess[event] = predict(forest, leaf)
+        out.leaf[event] = forest.nodes.links[leaf, NUMBER]
+    out.node[event] = leaf
+    count(forest, examples, event, leaf)
+    forest.trees[tree, EVENTS] += 1
+    return _APPLIED
+
+
+@jit
+def _answer(forest: Forest, examples: Examples, event: int, out: Out) -> None:
+    """Answer a prediction; no state is touched."""
+    batch = examples.events
+    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    if node != NONE:
+        node, _ = descend(forest.nodes, batch, event, node)
+        out.guess[event] = predict(forest, node)
+        out.leaf[event] = forest.nodes.links[node, NUMBER]
+
+
+@jit
+def _drop(forest: Forest, tree: int) -> None:
+    """Forget a tree."""
+    root = nodes.root_of(forest.nodes, tree)
+    if root == NONE:
+        return
+    free_all(forest, root)
+    forest.alive[0] -= 1
+    for column in range(TREE_COLUMNS):
+        forest.trees[tree, column] = 0
+
+
+@jit
+def _split(forest: Forest, leaf: int, choice: Choice) -> None:
+    """Make a leaf an inner node with two leaves, which predict what the split says until they know better."""
+    links = forest.nodes.links
+    tree = links[leaf, TREE]
+    first = forest.targets.numbers[leaf, FIRST_LABEL]
+    low, high = choice.cut.low, choice.cut.high
+    begin(forest, tree, leaf, int64(0), Moments(low.weight, first + low.mean, low.squares))
+    begin(forest, tree, leaf, int64(1), Moments(high.weight, first + high.mean, high.squares))
+    feature = rows.item_of(forest.features.rows, choice.row)
+    kind = forest.features.kind[choice.row]
+    refer(forest.names, feature)
+    forget(forest, leaf)
+    links[leaf, FEATURE] = feature
+    links[leaf, KIND] = kind
+    forest.nodes.numbers[leaf, THRESHOLD] = choice.cut.threshold
+    forest.trees[tree, LEAVES] -= 1
+    forest.trees[tree, SPLITS] += 1
+
+
+@inlined
+def _is_due(forest: Forest, rules: Rules, leaf: int) -> bool:
+    """Return whether a leaf shall try to split now: not where all labels are the same."""
+    seen = forest.nodes.links[leaf, SEEN]
+    if seen - forest.targets.tried[leaf] < rules.period:
+        return False
+    forest.targets.tried[leaf] = seen
+    return forest.nodes.links[leaf, DEPTH] < rules.max_depth and forest.targets.numbers[leaf, SQUARES] > 0.0
+
+
+@jit
+def _try_to_split(forest: Forest, rules: Rules, leaf: int, out: Out) -> bool:
+    """Split a leaf where its best split is sure enough; return whether it was."""
+    choice = rank(forest, leaf)
+    forest.trees[forest.nodes.links[leaf, TREE], ATTEMPTS] += 1
+    if not is_sure(forest, rules, leaf, choice):
+        return False
+    out.scores[0] = choice.cut.merit
+    out.scores[1] = choice.second
+    _split(forest, leaf, choice)
+    return True
+
+
+@inlined
+def _shortage(forest: Forest, examples: Examples, event: int) -> int:
+    """Return what must be enlarged before an event can be applied, DONE where all is there."""
+    batch = examples.events
+    if batch.op[event] != _INSERT:
+        return DONE
+    ones = batch.pointer[event + 1] - batch.pointer[event]
+    if rows.room(forest.nodes.rows) < 3:  # a root, and the leaves of a split
+        return NODES
+    if rows.room(forest.features.rows) < ones:
+        return FEATURES
+    return ELEMENTS if storage.room(forest.elements) < ones else DONE
+
+
+@jit
+def apply(forest: Forest, rules: Rules, examples: Examples, out: Out, event: int) -> tuple[int, int]:
+    """Apply events from `event` on; return where it stopped and why: SPLIT where the event before led to one."""
+    batch = examples.events
+    while event < batch.index.size:
+        short = _shortage(forest, examples, event)
+        if short != DONE:
+            return event, short
+        op = batch.op[event]
+        status = _APPLIED
+        split = False
+        if op == _INSERT:
+            status = _insert(forest, rules, examples, event, out)
+            if status == _APPLIED and _is_due(forest, rules, out.node[event]):
+                split = _try_to_split(forest, rules, out.node[event], out)
+        elif op == _PREDICT:
+            _answer(forest, examples, event, out)
+        elif op == _DROP:
+            _drop(forest, int64(batch.index[event]))
+        else:
+            status = _CANNOT_FORGET if op == _DELETE else _SKIPPED
+        out.status[event] = status
+        event += 1
+        if split:
+            return event, SPLIT
+    return event, DONE

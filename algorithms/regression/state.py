@@ -1,0 +1,121 @@
+"""All that a pool of regression trees consists of, as its kernels see it.
+
+Nodes, rows under (leaf, feature) and routing are those of the classification trees, without classes; what is known
+of labels lies beside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int8s, Int64s, extended
+from algorithms.names import NO_NAMES, Names
+from algorithms.regression import elements as storage
+from algorithms.regression.elements import Elements
+from algorithms.trees import nodes, rows
+from algorithms.trees.nodes import Nodes
+from algorithms.trees.rows import Rows
+from algorithms.trees.state import TREE_COLUMNS, Batch
+
+# Columns of `Targets.numbers`.
+MEAN, SQUARES = 0, 1  # of the labels seen since the node was made, less its first: see moments.py
+FIRST_LABEL = 2
+PRIOR_MEAN, PRIOR_SQUARES = 3, 4  # of the labels that the split above said the node would have
+
+
+class Targets(NamedTuple):
+    """What lies beside nodes."""
+
+    numbers: Float64s  # float64[nodes, 5]
+    tried: Int64s  # int64[nodes], how many examples the leaf had seen when it last tried to split
+
+
+class Features(NamedTuple):
+    """The features that leaves saw."""
+
+    rows: Rows  # (leaf, feature): weight where it is present
+    moments: Float64s  # float64[capacity, 2], MEAN and SQUARES of the labels where it is present
+    kind: Int64s  # int64[capacity], a `Kind`
+
+
+class Forest(NamedTuple):
+    """Any number of trees."""
+
+    trees: Int64s  # int64[trees, TREE_COLUMNS], see trees/state.py
+    nodes: Nodes  # of no classes
+    targets: Targets
+    features: Features
+    elements: Elements  # a numeric feature's observer is its row in `features`
+    names: Names
+    observer: Any  # the settings of the observers, see observers.py
+    alive: Int64s  # int64[1], how many trees are alive
+
+
+class Rules(NamedTuple):
+    """The settings of a pool, as its kernels see them."""
+
+    period: int  # examples until a leaf tries to split
+    bound: float  # ln(1 / delta) / 2, see `attempt.py`
+    tau: float
+    max_trees: int
+    max_depth: int
+
+
+class Examples(NamedTuple):
+    """Events for a pool, in order."""
+
+    events: Batch  # whose labels are of no meaning
+    y: Float64s  # float64[n], the labels
+
+
+class Out(NamedTuple):
+    """Where the kernels write."""
+
+    status: Int8s  # int8[n]
+    node: Int64s  # int64[n], which node the example came to
+    guess: Float64s  # float64[n], the label predicted, nan: nothing is known or nothing was asked
+    leaf: Int64s  # int64[n], the number of the node that predicted it
+    scores: Float64s  # float64[2], of the last split: merit and second
+
+
+def make(observer: Any) -> Forest:
+    """Return a pool without trees."""
+    return Forest(
+        trees=np.zeros((1, TREE_COLUMNS), np.int64),
+        nodes=nodes.make(8, 0),
+        targets=Targets(np.zeros((8, 5)), np.zeros(8, np.int64)),
+        features=Features(rows.make(16, 1), np.zeros((16, 2)), np.zeros(16, np.int64)),
+        elements=storage.make(16, 16),
+        names=NO_NAMES,
+        observer=observer,
+        alive=np.zeros(1, np.int64),
+    )
+
+
+def with_nodes(forest: Forest, capacity: int) -> Forest:
+    """Return the same pool with room for more nodes."""
+    targets = forest.targets
+    return forest._replace(
+        nodes=nodes.grown(forest.nodes, capacity),
+        targets=Targets(extended(targets.numbers, capacity), extended(targets.tried, capacity)),
+    )
+
+
+def with_features(forest: Forest, capacity: int) -> Forest:
+    """Return the same pool with room for more features."""
+    features = forest.features
+    return forest._replace(
+        features=Features(
+            rows.grown(features.rows, capacity),
+            extended(features.moments, capacity),
+            extended(features.kind, capacity),
+        ),
+        elements=storage.with_observers(forest.elements, capacity),
+    )
+
+
+def with_elements(forest: Forest, capacity: int) -> Forest:
+    """Return the same pool with room for more elements of observers."""
+    return forest._replace(elements=storage.grown(forest.elements, capacity))

@@ -1,0 +1,95 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms.criteria import UNIT
+from algorithms.regression.evaluation import Measures, Prequential
+from tests.naive import budget
+
+Row = tuple[float, float, int]  # label, prediction, weight
+
+NUMBER = st.floats(-100, 100)
+ROW = st.tuples(NUMBER, st.one_of(NUMBER, st.just(math.nan)), st.sampled_from([UNIT, UNIT // 2, 3 * UNIT]))
+
+
+def agree(got: Measures, rows: list[Row]) -> None:
+    """Raise AssertionError unless the measures are those of the rows, from their definitions."""
+    judged = [(y, guess, w / UNIT) for y, guess, w in rows if not math.isnan(guess)]
+    n = sum(w for _, _, w in judged)
+    assert got.weight == n
+    assert got.silent == sum(w / UNIT for _, guess, w in rows if math.isnan(guess))
+    if not n:
+        assert all(math.isnan(each) for each in got[2:])
+        return
+    squared = sum(w * (y - guess) ** 2 for y, guess, w in judged)
+    mean = sum(w * y for y, _, w in judged) / n
+    squares = sum(w * (y - mean) ** 2 for y, _, w in judged)
+    assert got.mae == pytest.approx(sum(w * abs(y - guess) for y, guess, w in judged) / n, abs=1e-12)
+    assert got.rmse == pytest.approx(math.sqrt(squared / n), abs=1e-12)
+    if squares > 1e-6:
+        assert got.r2 == pytest.approx(1 - squared / squares, rel=1e-6, abs=1e-6)
+
+
+def add(kept: Prequential, rows: list[Row]) -> None:
+    """Add rows as one batch."""
+    truth, guess, weight = ([row[k] for row in rows] for k in range(3))
+    kept.add(np.array(truth, np.float64), np.array(guess, np.float64), np.array(weight, np.int64))
+
+
+@settings(max_examples=budget(200), deadline=None, derandomize=True, database=None)
+@given(st.lists(st.lists(ROW, max_size=9), min_size=1, max_size=6), st.integers(1, 12))
+def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[Row]], window: int) -> None:
+    """MAE, RMSE and R2 agree with their definitions, in all and over the window, also of a restored copy."""
+    kept = Prequential(window)
+    rows: list[Row] = []
+    for batch in batches:
+        rows += batch
+        add(kept, batch)
+        again = Prequential(window)
+        again.restore({name: array.copy() for name, array in kept.arrays().items()})
+        kept = again
+        agree(kept.total().measures(), rows)
+        agree(kept.recent().measures(), rows[-window:])
+        assert kept.examples[0] == len(rows)
+    half = len(rows) // 2
+    parts = []
+    for part in (rows[:half], rows[half:]):
+        parts.append(Prequential(window))
+        add(parts[-1], part)
+    agree(parts[0].total().plus(parts[1].total()).measures(), rows)
+
+
+def test_batches_of_any_size_leave_the_same_bytes() -> None:
+    """Examples one by one, in sevens and all at once leave the same sums and the same window."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (float(y), float(y + e), int(w))
+        for y, e, w in zip(*rng.normal(1e6, 1, (2, 100)), rng.integers(1, UNIT, 100), strict=True)
+    ]
+    states: list[Any] = []
+    for size in (1, 7, 100):
+        kept = Prequential(30)
+        for at in range(0, len(rows), size):
+            add(kept, rows[at : at + size])
+        states.append({name: array.tobytes() for name, array in kept.arrays().items()})
+    assert states[0] == states[1] == states[2]
+
+
+def test_an_early_outlier_leaves_no_trace_in_the_window() -> None:
+    """What has left the window is not in any digit of its measures."""
+    kept, alone = Prequential(2), Prequential(2)
+    last = [(1.0, 1.25, UNIT), (2.0, 2.5, UNIT)]
+    add(kept, [(1e100, 0.0, UNIT), *last])
+    add(alone, last)
+    assert kept.recent().measures() == alone.recent().measures() == alone.total().measures()
+
+
+def test_an_evaluation_without_a_window_is_refused() -> None:
+    """The size is checked when it is made; nothing judged is not a number."""
+    with pytest.raises(ValueError, match="window of at least 1"):
+        Prequential(0)
+    assert math.isnan(Prequential(3).total().measures().rmse)

@@ -1,0 +1,225 @@
+"""`bench regression`: regression trees over each observer on the same streams, beside river's on request.
+
+Every label is predicted, then learned. Ours get batches in columns, river one example at a time as a dict of what
+is present.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algorithms.arrays import Float64s, Int64s
+from algorithms.criteria import UNIT
+from algorithms.regression.evaluation import Judged, Prequential
+from algorithms.regression.pool import Events, RegressionPool
+from algorithms.splits import Op
+from algorithms.trees.kinds import Kind
+from worker.bench.cases import Progress, Row, machine, significant
+
+BATCH = 1_000  # examples in one call of the kernel
+_WORDS, _PRESENT = 2_000, 20  # of the stream of words: in all, and in an example
+
+# Both sides are one thread that computes: CPU time is what the work takes on a machine that does other work as
+# well.
+_clock = time.process_time
+
+
+class Stream(NamedTuple):
+    """Examples in columns; all features are of one kind."""
+
+    name: str
+    kind: Kind
+    pointer: Int64s  # int64[n + 1]
+    feature: Int64s  # int64[ones], ascending in an example
+    value: Float64s  # float64[ones]
+    y: Float64s  # float64[n]
+
+
+def friedman(n: int, seed: int) -> Stream:
+    """Return Friedman's first function: ten uniform features of which five tell the label, and noise of 1."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 10))
+    y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
+    feature = np.tile(np.arange(10, dtype=np.int64), n)
+    return Stream(
+        "friedman",
+        Kind.NUMERIC,
+        np.arange(n + 1, dtype=np.int64) * 10,
+        feature,
+        x.ravel(),
+        y + rng.normal(0, 1, n),
+    )
+
+
+def words(n: int, seed: int) -> Stream:
+    """Return texts of 20 words out of 2,000, some frequent; the first hundred move the label, with noise of 1."""
+    rng = np.random.default_rng(seed)
+    drawn = np.sort((_WORDS * rng.random((n, _PRESENT)) ** 3).astype(np.int64), axis=1)
+    kept = np.concatenate([np.ones((n, 1), bool), np.diff(drawn, axis=1) > 0], axis=1)
+    effect = np.zeros(_WORDS)
+    effect[:100] = rng.normal(0, 3, 100)
+    y = (effect[drawn] * kept).sum(axis=1) + rng.normal(0, 1, n)
+    pointer = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
+    feature = drawn[kept]
+    return Stream("words", Kind.BINARY, pointer, feature, np.ones(len(feature)), np.asarray(y, np.float64))
+
+
+STREAMS: dict[str, Callable[[int, int], Stream]] = {"friedman": friedman, "words": words}
+
+# Options of `RegressionPool`.
+SIDES: dict[str, dict[str, Any]] = {
+    "qo": {"observer": "qo"},
+    "qo-third": {"observer": "qo", "options": {"fraction": 1 / 3}},
+    "qo-0.01": {"observer": "qo", "options": {"radius": 0.01}},
+    "tebst": {"observer": "tebst", "options": {"decimals": 3}},
+    "ebst": {"observer": "ebst"},
+}
+
+
+class Terms(NamedTuple):
+    """What all sides agree on."""
+
+    period: int  # river's grace_period
+    delta: float
+    tau: float
+    repeats: int  # of ours; river runs once
+
+
+def bench_regression(
+    streams: Sequence[Stream],
+    sides: Sequence[str],
+    terms: Terms,
+    beside: Callable[[Terms], dict[str, Any]] | None = None,
+    progress: Progress = lambda step: None,
+) -> Iterator[Row]:
+    """Yield a line for each stream and side.
+
+    Parameters
+    ----------
+    streams : sequence of Stream
+        Every example is predicted, then learned, in order.
+    sides : sequence of str
+        Names in `SIDES`.
+    terms : Terms
+        Parameters of all sides.
+    beside : callable, optional
+        Returns regressors as river has them, by name; see `river_trees`.
+    progress : callable
+        Called with what is about to run.
+    """
+    for stream in streams:
+        batches = batches_of(stream)
+        # Binary features need no observer: one side speaks for all.
+        for side in sides if stream.kind == Kind.NUMERIC else sides[:1]:
+            progress(f"{stream.name}: {side}")
+            run(_pool(stream, side, terms), batches[:1])
+            runs = [run(_pool(stream, side, terms), batches) for _ in range(terms.repeats)]
+            pool, judged = runs[0][1:]
+            yield _row(stream, side, statistics.median(seconds for seconds, _, _ in runs), judged) | {
+                "leaves": pool.sizes().leaves,
+                "elements": pool.element_count,
+                "state_bytes": pool.nbytes,
+                "machine": machine(),
+            }
+        for side, tree in (beside(terms) if beside is not None else {}).items():
+            progress(f"{stream.name}: {side}")
+            seconds, judged = run_peer(tree, stream)
+            yield _row(stream, side, seconds, judged) | {"leaves": tree.n_leaves, "machine": machine()}
+
+
+def _row(stream: Stream, side: str, seconds: float, judged: Judged) -> Row:
+    measures = judged.measures()
+    return {
+        "bench": "regression",
+        "data": stream.name,
+        "side": side,
+        "examples": len(stream.y),
+        "us_per_example": significant(seconds / len(stream.y) * 1e6),
+        "mae": significant(measures.mae),
+        "rmse": significant(measures.rmse),
+        "r2": significant(measures.r2),
+    }
+
+
+def _pool(stream: Stream, side: str, terms: Terms) -> RegressionPool:
+    return RegressionPool(
+        default=stream.kind, period=terms.period, delta=terms.delta, tau=terms.tau, **SIDES[side]
+    )
+
+
+def batches_of(stream: Stream) -> list[Events]:
+    """Return a stream's examples as inserts of weight 1, `BATCH` in each batch but the last."""
+    batches = []
+    for start in range(0, len(stream.y), BATCH):
+        y = stream.y[start : start + BATCH]
+        pointer = stream.pointer[start : start + BATCH + 1]
+        batches.append(
+            Events(
+                index=np.zeros(len(y), np.int32),
+                op=np.full(len(y), Op.INSERT, np.int8),
+                label=y,
+                weight=np.full(len(y), UNIT, np.int64),
+                pointer=pointer - pointer[0],
+                feature=stream.feature[pointer[0] : pointer[-1]].astype(np.uint32),
+                value=stream.value[pointer[0] : pointer[-1]],
+            )
+        )
+    return batches
+
+
+def run(pool: RegressionPool, batches: Sequence[Events]) -> tuple[float, RegressionPool, Judged]:
+    """Return the seconds that a pool takes for all batches, the pool, and how well it predicted."""
+    kept = Prequential(BATCH)
+    seconds = 0.0
+    for batch in batches:
+        start = _clock()
+        answers = pool.apply(batch)
+        seconds += _clock() - start
+        kept.add(batch.label, answers.guess, batch.weight)
+    return seconds, pool, kept.total()
+
+
+def run_peer(tree: Any, stream: Stream) -> tuple[float, Judged]:
+    """Return the seconds that a regressor as river has them takes, and how well it predicted.
+
+    What it says before the first example, when nothing is known, is not judged.
+    """
+    guess = np.full(len(stream.y), np.nan)
+    seconds = 0.0
+    for at, y in enumerate(stream.y.tolist()):
+        ones = slice(stream.pointer[at], stream.pointer[at + 1])
+        x = dict(zip(stream.feature[ones].tolist(), stream.value[ones].tolist(), strict=True))
+        start = _clock()
+        said = tree.predict_one(x)
+        tree.learn_one(x, y)
+        seconds += _clock() - start
+        if at:
+            guess[at] = said
+    kept = Prequential(BATCH)
+    kept.add(stream.y, guess, np.full(len(stream.y), UNIT, np.int64))
+    return seconds, kept.total()
+
+
+def river_trees(terms: Terms) -> dict[str, Any]:
+    """Return river's Hoeffding trees over its splitters, with leaves that predict the mean.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where it is not installed.
+    """
+    from river.tree import HoeffdingTreeRegressor
+    from river.tree.splitter import EBSTSplitter, QOSplitter, TEBSTSplitter
+
+    splitters = {"qo-0.25": QOSplitter(), "tebst": TEBSTSplitter(digits=3), "ebst": EBSTSplitter()}
+    return {
+        f"river-{name}": HoeffdingTreeRegressor(
+            grace_period=terms.period, delta=terms.delta, tau=terms.tau, leaf_prediction="mean", splitter=splitter
+        )
+        for name, splitter in splitters.items()
+    }

@@ -51,6 +51,12 @@ DECLARED = {
     "anabranch_prequential_kappa": ("gauge", {"model", "over"}),
     "anabranch_prequential_macro_f1": ("gauge", {"model", "over"}),
     "anabranch_prequential_log_loss": ("gauge", {"model", "over"}),
+    "process_cpu_seconds": ("counter", set()),
+    "process_max_fds": ("gauge", set()),
+    "process_open_fds": ("gauge", set()),
+    "process_resident_memory_bytes": ("gauge", set()),
+    "process_start_time_seconds": ("gauge", set()),
+    "process_virtual_memory_bytes": ("gauge", set()),
 }
 
 

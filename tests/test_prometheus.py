@@ -120,7 +120,9 @@ def _config(folder: Path, target: str) -> Path:
     config = _read("prometheus.yaml")
     config["global"] = {"scrape_interval": "250ms", "scrape_timeout": "250ms", "evaluation_interval": "1s"}
     config["rule_files"] = [str(RULES / name) for name in config["rule_files"]]
-    config["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
+    (scraped,) = config["scrape_configs"]
+    del scraped["dns_sd_configs"]
+    scraped["static_configs"] = [{"targets": [target]}]
     path = folder / "prometheus.yaml"
     path.write_text(yaml.safe_dump(config))
     return path

@@ -128,6 +128,23 @@ def test_grafana_and_prometheus_find_their_files() -> None:
     assert source["url"] == "http://prometheus:9090"
 
 
+def test_the_image_is_given_what_it_copies() -> None:
+    """What the Dockerfile copies is in the repository, and .dockerignore lets nothing else pass but that."""
+    copied = [
+        word
+        for line in (DEPLOY / "Dockerfile").read_text("utf-8").splitlines()
+        if line.startswith("COPY ")
+        for word in line.split()[1:-1]
+    ]
+    passed = [
+        line.removeprefix("!")
+        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+        if line.startswith("!")
+    ]
+    assert sorted(copied) == sorted(passed)
+    assert all((ROOT / name).exists() for name in copied)
+
+
 def _anabranch(words: list[str], places: dict[str, Path], **variables: str) -> str:
     """Run a container's command here: paths are those on disk."""
     command = [str(places.get(word, word)) for word in words]

@@ -1,4 +1,4 @@
-"""What several test files share: real Apache Kafka, started when a test first asks for it."""
+"""What several test files share: real Apache Kafka and Prometheus, started when a test first asks for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.prometheus import Programs, PrometheusUnavailable, find_programs
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
 _BROKERS = {"installation", "kafka", "kafka3"}
@@ -45,3 +46,14 @@ def kafka3(installation: Installation, tmp_path_factory: pytest.TempPathFactory)
     """Return three running nodes, for all tests: one that takes a node down brings it back."""
     with Cluster(installation, tmp_path_factory.mktemp("kafka"), 3) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def prometheus_programs() -> Programs:
+    """Return Prometheus and promtool; skip where they are not to be had, fail with REQUIRE_PROMETHEUS=1."""
+    try:
+        return find_programs()
+    except PrometheusUnavailable as error:
+        if os.environ.get("REQUIRE_PROMETHEUS") == "1":
+            raise
+        pytest.skip(f"needs Prometheus: {error}")

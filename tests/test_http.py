@@ -1,4 +1,5 @@
 import json
+import re
 import socket
 import threading
 import time
@@ -11,8 +12,11 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from tests.test_show import TREE
+from worker.codec import to_record
 from worker.http import MAX_CONNECTIONS, Pages, Server, ServerError
 from worker.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
+from worker.views import tree_svg
 
 
 class Clock:
@@ -154,7 +158,30 @@ def test_status_page(server: Server, board: StatusBoard) -> None:
 def test_unknown_path(server: Server) -> None:
     """An unknown path gets a list of the known ones."""
     response, body = _get(server, "/metric")
-    assert (response.status, body) == (404, "expected one of /, /metrics, /livez, /readyz\n")
+    assert (response.status, body) == (404, "expected one of /, /metrics, /livez, /readyz, /models/MODEL/KEY\n")
+
+
+def test_trees_are_drawn(server: Server, board: StatusBoard) -> None:
+    """The status page links to each tree that was written, whatever its key is called, and its page draws it."""
+    assert "No tree was written yet" in _get(server, "/")[1]
+    keys = [b"everyone", b"<a href=x>/?%", b"\xff\x00"]
+    board.snapshots.add(to_record(TREE, "sms.out", key) for key in keys)
+    links = re.findall(r'href="(/models/[^"]+)"', _get(server, "/")[1])
+    assert len(links) == 3
+    for link, key in zip(links, reversed(keys), strict=True):
+        response, body = _get(server, link)
+        assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        assert tree_svg.draw(TREE, key) in body
+        assert "<a href=x>" not in body
+        assert "after sms/0 offset 9: version 5,574, 7 nodes" in body
+
+
+@pytest.mark.parametrize("path", ["/models/", "/models/spam", "/models/spam/nobody", "/models/x/y/z", "/models/%"])
+def test_unknown_trees(server: Server, path: str) -> None:
+    """A tree that was not written has no page."""
+    response, body = _get(server, path)
+    assert response.status == 404
+    assert body.startswith("expected a model and key whose snapshot was written of late")
 
 
 def test_query_and_head(server: Server) -> None:

@@ -48,6 +48,7 @@ OPTIONS: dict[str, Any] = {
     "metrics": {"port": 0},
     "logging": {"format": "json"},
 }
+WRITES_TREES = {"models": {"spam": OPTIONS["models"]["spam"] | {"emit": {"snapshots": {"every": 50}}}}}
 PATIENT = {"transaction": {"interval_ms": 30_000}}  # commits only when it has to
 
 
@@ -163,6 +164,20 @@ def test_a_second_signal_ends_the_worker_at_once(tmp_path: Path, log: EmbeddedLo
             assert time.monotonic() - started < 3
     assert log.committed(SOURCE) is None
     assert log.watermarks(TopicPartition("sms.out", 0)).high == 0
+
+
+def test_the_page_draws_the_trees(tmp_path: Path, log: EmbeddedLog) -> None:
+    """The page of a key shows the last snapshot that was written of its tree, as `show` draws it."""
+    with Running(_settings(tmp_path, **WRITES_TREES)) as running:
+        running.until_read(200)
+        _until(lambda: log.committed(SOURCE) == 200, running.process)
+        _until(lambda: "/models/spam/everyone" in running.get("")[1], running.process)
+        status, page = running.get("models/spam/everyone")
+    asked = ["show", str(tmp_path / "events.db"), "--topic", "sms.out", "--format", "svg"]
+    drawn = CliRunner().invoke(main, asked)
+    assert (status, drawn.exit_code) == (200, 0)
+    assert drawn.stdout in page
+    assert "version 200, 3 nodes" in page
 
 
 def test_the_pages_tell_the_truth(tmp_path: Path, log: EmbeddedLog) -> None:

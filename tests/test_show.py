@@ -30,6 +30,7 @@ from worker.log.browse import Browser
 from worker.log.embedded import EmbeddedLog
 from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import OutRecord, Records, TopicPartition, Watermarks
+from worker.views import tree_dot, tree_svg
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 from worker.views.words import feature_word, key_word, printable, weight_word
@@ -555,7 +556,8 @@ def test_reading_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ("arguments", "code", "message"),
     [
         (["--topic", "sns"], 1, "expected a topic of the log (sms, sms.dead, sms.out), got 'sns'"),
-        (["--follow"], 2, "expected --topic with --key, --model, --last and --follow"),
+        (["--follow"], 2, "expected --topic with --key, --model, --last, --follow and --format"),
+        (["--topic", "sms.out", "--format", "svg", "--json"], 2, "expected --format without --follow and --json"),
     ],
 )
 def test_usage(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
@@ -584,3 +586,30 @@ def test_records_of_others(tmp_path: Path) -> None:
     result = _show(path, "--topic", "t")
     assert result.exit_code == 1
     assert "t/0 offset 0: expected the header type to be one of split, tree" in result.stderr
+
+
+def test_one_tree_alone(tmp_path: Path) -> None:
+    """With --format the last snapshot of one tree is all that comes out: as SVG, for Graphviz or as JSON."""
+    log, asked = _log(tmp_path), ("--topic", "sms.out", "--key", "nz", "--model", "spam", "--format")
+    assert _show(log, *asked, "svg").stdout == tree_svg.draw(TREE, b"nz")
+    assert _show(log, *asked, "dot").stdout == tree_dot.draw(TREE, b"nz")
+    found = json.loads(_show(log, *asked, "json").stdout)
+    assert (found["key"], found["node"], found["names"]) == ("nz", TREE.node, TREE.names)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ([], "expected one tree in sms.out, got none; set emit.snapshots"),
+        (["nz", "au"], "expected one tree in sms.out, got 2: spam of nz, spam of au; choose by --model and --key"),
+    ],
+)
+def test_which_tree(tmp_path: Path, keys: list[str], message: str) -> None:
+    """Where there is no tree or more than one, that is told and nothing is drawn."""
+    path = tmp_path / "events.db"
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms.out", 1)
+        log.append(to_record(TREE, "sms.out", key.encode()) for key in keys)
+    result = _show(path, "--topic", "sms.out", "--format", "svg")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr

@@ -9,16 +9,18 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, NamedTuple, Self
+from urllib.parse import unquote_to_bytes
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from worker.status import ModelStatus, Status, StatusBoard
+from worker.snapshots import read
+from worker.status import StatusBoard
+from worker.views.status_html import TREES, status_page, tree_page
 
 # Scrapes and probes are few; whoever opens more connections than this is turned away.
 MAX_CONNECTIONS = 64
@@ -76,9 +78,11 @@ class Pages:
 
     def get(self, path: str, accept: str) -> Reply:
         """Answer a GET of this path by a client that accepts these content types."""
+        if path.startswith(TREES):
+            return self._tree(path)
         page = self._pages.get(path)
         if page is None:
-            paths = ", ".join(self._pages)
+            paths = ", ".join([*self._pages, f"{TREES}MODEL/KEY"])
             return Reply(HTTPStatus.NOT_FOUND, _TEXT, f"expected one of {paths}\n".encode())
         return page(accept)
 
@@ -103,52 +107,22 @@ class Pages:
         return _probe(state == "running", f"the worker is {state}")
 
     def _status(self, _accept: str) -> Reply:
-        return Reply(HTTPStatus.OK, _HTML, _page(self._board.status, self._clock()).encode())
+        board = self._board
+        return Reply(HTTPStatus.OK, _HTML, status_page(board.status, board.snapshots.kept, self._clock()).encode())
+
+    def _tree(self, path: str) -> Reply:
+        model, _, quoted = path.removeprefix(TREES).partition("/")
+        key = unquote_to_bytes(quoted)
+        snapshot = self._board.snapshots.kept.get((model, key))
+        if snapshot is None:
+            said = "expected a model and key whose snapshot was written of late; the page / lists them\n"
+            return Reply(HTTPStatus.NOT_FOUND, _TEXT, said.encode())
+        return Reply(HTTPStatus.OK, _HTML, tree_page(key, read(snapshot)).encode())
 
 
 def _probe(good: bool, why: str) -> Reply:
     status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
     return Reply(status, _JSON, json.dumps({"ok": good, "why": why}).encode() + b"\n")
-
-
-def _page(status: Status, now: float) -> str:
-    partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Anabranch</title>
-<style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem }}
-table {{ border-collapse: collapse; margin: 1rem 0 }}
-caption {{ text-align: left; font-weight: bold }}
-td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ccc; text-align: right }}
-td:first-child, th:first-child {{ text-align: left }}
-</style>
-<h1>Anabranch</h1>
-<p>The worker is <strong>{status.state}</strong>; its loop ticked {max(0.0, now - status.tick):.1f} s ago.</p>
-<p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
-{_table("Partitions", ("topic", "partition", "position", "high", "lag"), partitions)}
-{_table("Models", _MODEL, map(_model, status.models))}
-</html>
-"""
-
-
-_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth", "accuracy of late")
-
-
-def _model(model: ModelStatus) -> tuple[object, ...]:
-    trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    quality = model.quality
-    accuracy = "" if quality is None or not quality.examples else f"{quality.recent.measures().accuracy:.4f}"
-    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
-
-
-def _table(caption: str, head: tuple[str, ...], rows: Any) -> str:
-    def row(cells: Any, tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "\n".join([row(head, "th"), *(row(cells, "td") for cells in rows)])
-    return f"<table>\n<caption>{caption}</caption>\n{body}\n</table>"
 
 
 class Server:

@@ -1,8 +1,8 @@
 """Every metric of the worker, declared in one place, and one method for each thing that is counted.
 
-Names start with `anabranch_`, units are seconds, bytes, records, events or examples. Latencies are
-histograms, which add up over workers. Labels are bounded by the settings and the assignment: topics,
-partitions, model names, operations, reasons; never a key or a feature.
+Names start with `anabranch_`, those of the process with `process_`; units are seconds, bytes, records, events or
+examples. Latencies are histograms, which add up over workers. Labels are bounded by the settings and the
+assignment: topics, partitions, model names, operations, reasons; never a key or a feature.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import platform
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
 
 from worker.codec.reasons import Reason
@@ -75,6 +75,10 @@ class Metrics:
         Info("anabranch_build", "Version of the worker and of Python.", registry=registry).info(
             {"version": version, "python": platform.python_version()}
         )
+
+        # Memory, processor time, open files and start time of the process, under their usual names (`process_`);
+        # where there is no /proc they are absent.
+        ProcessCollector(registry=registry)
 
         # Records read from an input partition, silent replay after a restore not included.
         self._consumed = _Children(

@@ -138,6 +138,10 @@ class Reporter:
                 sum(len(key or b"") + len(value or b"") for _, _, key, value, *_ in transaction.state)
             )
         kinds = [_TYPES[record.headers[0][1] or b""] for record in transaction.outputs]
+        if "snapshot" in kinds:
+            self._board.snapshots.add(
+                record for record, kind in zip(transaction.outputs, kinds, strict=True) if kind == "snapshot"
+            )
         for kind in set(kinds):
             metrics.produced(kind, kinds.count(kind))  # type: ignore[arg-type]  # the values of `_TYPES`
 
@@ -155,6 +159,13 @@ class Reporter:
             )
             for topic, number, position, high in partitions:
                 self._metrics.position(TopicPartition(topic, number), position, high)
+            self._board.snapshots.keep(
+                {
+                    (model.name, source.partition)
+                    for source, each in owned.items()
+                    for model in each.pipeline.models
+                }
+            )
             models = _sizes(owned)
             for model in models:
                 self._metrics.size(model)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from algorithms.trees.evaluation import Judged
+from worker.snapshots import Snapshots
 
 State: TypeAlias = Literal["starting", "restoring", "running", "stopping"]
 
@@ -72,10 +73,18 @@ class StatusBoard:
     """Where the loop puts its status.
 
     Assigning an attribute is atomic and a `Status` never changes, so no lock is needed.
+
+    Attributes
+    ----------
+    status : Status
+        The latest.
+    snapshots : Snapshots
+        What the loop wrote of trees.
     """
 
     def __init__(self, status: Status) -> None:
         self.status = status
+        self.snapshots = Snapshots()
 
     def tick(self, now: float) -> None:
         """Say that the loop is alive."""

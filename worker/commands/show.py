@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 from rich.console import Console
@@ -21,6 +21,7 @@ from worker.commands.common import clear_errors, fail, open_log, read_settings
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log
+from worker.views import tree_dot, tree_svg
 from worker.views.output_text import (
     dead_letter_text,
     evaluations_table,
@@ -31,8 +32,9 @@ from worker.views.output_text import (
     tree_heading,
 )
 from worker.views.overview_text import PartitionRow, overview
-from worker.views.record_json import as_object, result_of
+from worker.views.record_json import as_object, result_of, tree_object
 from worker.views.tree_text import draw
+from worker.views.words import key_word
 
 _LAST = 10  # of each kind
 _SETTINGS = (".yaml", ".yml")  # suffixes
@@ -70,6 +72,12 @@ class _Summary(NamedTuple):
 @click.option("--follow", is_flag=True, help="Go on with each record as it comes, until interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option(
+    "--format",
+    "drawing",
+    type=click.Choice(["svg", "dot", "json"]),
+    help="The last snapshot of one tree in this format, and nothing else: --key and --model say which.",
+)
+@click.option(
     "--group",
     help="Whose committed offsets the overview shows.  [default: that of SETTINGS, else anabranch]",
 )
@@ -81,6 +89,7 @@ def show(
     last: int | None,
     follow: bool,
     as_json: bool,
+    drawing: Literal["svg", "dot", "json"] | None,
     group: str | None,
 ) -> None:
     """Show what a log holds.
@@ -90,8 +99,10 @@ def show(
     Of a topic with results: the latest split and tree of each key, the last predictions and dead letters.
     Of a topic with events: the last of them.
     """
-    if topic is None and (key is not None or model is not None or last is not None or follow):
-        raise click.UsageError("expected --topic with --key, --model, --last and --follow; name a topic")
+    if topic is None and (key is not None or model is not None or last is not None or follow or drawing):
+        raise click.UsageError("expected --topic with --key, --model, --last, --follow and --format; name a topic")
+    if drawing and (follow or as_json):
+        raise click.UsageError("expected --format without --follow and --json; leave one out")
     logs.configure("warning", "auto", sys.stderr)
     wanted = Filter(None if key is None else key.encode(), model)
     console = Console(highlight=False)
@@ -103,7 +114,9 @@ def show(
             sources = partitions_of(shown.log, topic, shown.topics)
             bounds = {source: shown.log.watermarks(source) for source in sources}
             browser = Browser(shown.log, bounds, wanted, lambda told: click.echo(told, err=True))
-            if follow:
+            if drawing:
+                _draw(drawing, topic, browser.scan() if last is None else browser.tail(last))
+            elif follow:
                 _show_lines(console, browser.tail(last or _LAST), as_json=as_json)
                 _show_lines(console, browser.coming(), as_json=as_json)
             elif last is not None:
@@ -167,6 +180,28 @@ def _show_overview(console: Console, shown: _Shown, *, as_json: bool) -> None:
         console.print(f"not there yet: {', '.join(shown.missing)} (anabranch topics create)")
     elif not rows:
         console.print("no topics; publish events first (anabranch publish)")
+
+
+def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[Record]) -> None:
+    """Write the one tree that there is among records."""
+    found = [parts for (kind, *_), parts in _summary(records, 1).latest.items() if kind == "tree"]
+    if len(found) != 1:
+        which = ", ".join(f"{parts[0].model} of {key_word(parts[0].key)}" for parts in found[:_LAST])
+        more = f" and {len(found) - _LAST:,} more" if len(found) > _LAST else ""
+        got = (
+            f"{len(found):,}: {which}{more}; choose by --model and --key" if found else "none; set emit.snapshots"
+        )
+        fail(f"expected one tree in {topic}, got {got}")
+    (parts,) = found
+    tree, key = _whole(parts), parts[0].key
+    assert isinstance(tree, Tree)
+    match drawing:
+        case "svg":
+            click.echo(tree_svg.draw(tree, key), nl=False)
+        case "dot":
+            click.echo(tree_dot.draw(tree, key), nl=False)
+        case "json":
+            click.echo(json.dumps(tree_object(key, tree), ensure_ascii=False))
 
 
 def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from worker.codec import Bounds, DeadLetter, Output, decode_output
+from worker.codec import Bounds, DeadLetter, Output, Tree, decode_output
 from worker.codec.encode import fields_of
 from worker.codec.reference import Event, decode
 from worker.log.browse import Record
@@ -42,6 +42,11 @@ def as_object(record: Record) -> dict[str, Any]:
     return fields | {
         "events": [_event(row) if isinstance(row, Event) else dataclasses.asdict(row) for row in rows]
     }
+
+
+def tree_object(key: bytes | None, tree: Tree) -> dict[str, Any]:
+    """Return a whole tree, whose parts may have come in several records; nodes are columns, as in a record."""
+    return {"key": None if key is None else key.decode("utf-8", "backslashreplace"), **fields_of(tree)}
 
 
 def _plain(value: Any) -> Any:

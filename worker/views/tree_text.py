@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.codec.encode import Tree
-from worker.views.words import branch_word, class_word, feature_word, weight_word
+from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
+from worker.views.words import class_word, weight_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
@@ -82,10 +83,7 @@ class _Drawing:
 
 def _walk(tree: Tree) -> Iterator[_Node]:
     """Yield the nodes in the order of their lines. A stack of its own: trees may be deeper than Python's."""
-    place = {number: at for at, number in enumerate(tree.node)}
-    children: list[list[int]] = [[] for _ in tree.node]
-    for at, parent in enumerate(tree.parent[1:], 1):
-        children[place[parent]].append(at)
+    children = children_of(tree)
     stack = [_Node(0, "", 0, "")]
     while stack:
         node = stack.pop()
@@ -93,8 +91,7 @@ def _walk(tree: Tree) -> Iterator[_Node]:
         stems = node.stems[:-2] + (_GAP if node.stems.endswith(_LAST) else _THROUGH) if node.depth else ""
         last = _LAST
         for child in reversed(children[node.at]):
-            branch = branch_word(tree.kind[node.at], tree.threshold[node.at], tree.branch[child])
-            stack.append(_Node(child, branch, node.depth + 1, stems + last))
+            stack.append(_Node(child, branch_to(tree, node.at, child), node.depth + 1, stems + last))
             last = _MIDDLE
 
 
@@ -106,16 +103,14 @@ def _label(tree: Tree, node: _Node, room: int) -> Text:
     text = Text(stems, "dim")
     if node.branch:
         text.append(f" {node.branch}")
-    feature = tree.feature[node.at]
-    if feature is not None:
-        word = feature_word(feature if tree.names is None else tree.names[feature])
+    if tree.feature[node.at] is not None:
+        word = tested_word(tree, node.at)
         return text.append(f" {word} ?" if node.branch else f"{word} ?", "bold")
     if node.branch:
         text.append(" → ", "dim")
-    weights = tree.counts[node.at]
-    if not any(weights):
+    best = heaviest(tree, node.at)
+    if best is None:
         return text.append("nothing", "dim")
-    best = max(range(len(weights)), key=weights.__getitem__)
     return text.append(class_word(tree.classes[best]), f"bold {_COLORS[best % len(_COLORS)]}")
 
 

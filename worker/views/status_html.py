@@ -1,0 +1,108 @@
+"""The status page, and the page of a tree: HTML that needs nothing else from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import quote
+
+from worker.codec import Tree
+from worker.snapshots import MOST_TREES, Snapshot
+from worker.status import ModelStatus, Status
+from worker.views import tree_svg
+from worker.views.words import key_word
+
+TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem }
+table { border-collapse: collapse; margin: 1rem 0 }
+caption { text-align: left; font-weight: bold }
+td, th { padding: .2rem .8rem; border-bottom: 1px solid #8886; text-align: right }
+td:first-child, th:first-child, .trees td { text-align: left }
+.wide { overflow-x: auto }
+"""
+_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth", "accuracy of late")
+
+
+def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot], now: float) -> str:
+    """Return what the loop does, how far it is, how large its models are, and links to their trees.
+
+    Parameters
+    ----------
+    status
+        As of the loop's last turn.
+    snapshots
+        By model and key, the oldest first.
+    now
+        Seconds, on the clock that the loop stamps its ticks with.
+    """
+    silent = max(0.0, now - status.tick)
+    partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
+    return _page(
+        "Anabranch",
+        f"""<p>The worker is <strong>{status.state}</strong>; its loop ticked {silent:.1f} s ago.</p>
+<p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
+{_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
+{_table("Models", _MODEL, (_escaped(_model(model)) for model in status.models))}
+{_trees(snapshots)}""",
+    )
+
+
+def tree_page(key: bytes, tree: Tree) -> str:
+    """Return the page of a tree, with its drawing."""
+    source = tree.source
+    after = escape(f"{source.topic}/{source.partition} offset {source.offset}")
+    name = escape(f"{tree.model}: tree of {key_word(key)}")
+    return _page(
+        name,
+        f"""<p>As it was written after {after}: version {tree.version:,}, {len(tree.node):,} nodes.
+<a href="/">All of them</a></p>
+<div class="wide">
+{tree_svg.draw(tree, key)}</div>""",
+    )
+
+
+def _page(title: str, body: str) -> str:
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{_STYLE}</style>
+<h1>{title}</h1>
+{body}
+</html>
+"""
+
+
+def _model(model: ModelStatus) -> tuple[object, ...]:
+    trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
+    quality = model.quality
+    accuracy = "" if quality is None or not quality.examples else f"{quality.recent.measures().accuracy:.4f}"
+    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
+
+
+def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot]) -> str:
+    """Return links to the trees, the latest first."""
+    if not snapshots:
+        return "<p>No tree was written yet: <code>emit.snapshots</code> of a model says when one is.</p>"
+    rows = [
+        (f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{escape(key_word(key))}</a>', escape(model))
+        for (model, key), _ in reversed(list(snapshots.items()))
+    ]
+    caption = f"Trees, the last {MOST_TREES} that were written" if len(rows) == MOST_TREES else "Trees"
+    return _table(caption, ("key", "model"), rows, "trees")
+
+
+def _escaped(cells: Iterable[object]) -> list[str]:
+    return [escape(str(cell)) for cell in cells]
+
+
+def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
+    def row(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "\n".join([row(head, "th"), *(row(cells, "td") for cells in rows)])
+    return f"<table{f' class={kind}' if kind else ''}>\n<caption>{caption}</caption>\n{body}\n</table>"

@@ -273,7 +273,7 @@ class DynamicTreeSettings(Section):
     min_examples: Annotated[int, Ge(1), Le(1 << 30)] = 1  # a node of at most so many is a leaf
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 10
     alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
-    # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small enough.
+    # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small.
     beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
     window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice

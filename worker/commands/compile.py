@@ -24,8 +24,8 @@ def compile_kernels(kernels: tuple[str, ...]) -> None:
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
     as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, or by a regression tree's
-    observer as in `regression-qo`. Without this command it is compiled when it is first used; images and test machines
-    do it ahead.
+    observer as in `regression-qo`. Without this command it is compiled when it is first used; images and test
+    machines do it ahead.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:

@@ -8,7 +8,6 @@ from typing import Any
 from algorithms.criteria import Gini, log2
 from algorithms.jit import inlined
 from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
-from algorithms.trees.state import Rules
 from algorithms.units import PER_UNIT
 
 
@@ -25,15 +24,15 @@ def bound_of(criterion: Any, classes: int, delta: float) -> float:
 
 
 @inlined
-def examples(nodes: Nodes, rules: Rules, leaf: int) -> float:
+def examples(nodes: Nodes, leaf: int, inherit: bool) -> float:
     """Return how many examples of equal weight say as much as those that a leaf has seen: (sum w)^2 / sum w^2.
 
     Hoeffding's inequality for a weighted mean has this in the place of n. It is n where all weights are
     equal, whatever they are, so that scaling the weights of a stream changes nothing. Those that the split above
-    said the leaf would have, which count where leaves inherit, are taken to weigh as its own do.
+    said the leaf would have, which count where leaves `inherit`, are taken to weigh as its own do.
     """
     weight = nodes.links[leaf, WEIGHT] * PER_UNIT
-    told = weight + nodes.links[leaf, PRIOR] * PER_UNIT if rules.inherit else weight
+    told = weight + nodes.links[leaf, PRIOR] * PER_UNIT if inherit else weight
     return weight * told / nodes.numbers[leaf, SQUARES]
 
 

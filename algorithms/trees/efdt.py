@@ -58,7 +58,7 @@ def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     own = rows.find(forest.features.rows, node, nodes.links[node, FEATURE])
     score, _ = feature_score(forest.criterion, forest.features, nodes, node, own)
     gap = (score - found.score) / (nodes.links[node, WEIGHT] * PER_UNIT)
-    if found.row == own or not gap > epsilon(rules.bound, examples(nodes, rules, node)):
+    if found.row == own or not gap > epsilon(rules.bound, examples(nodes, node, rules.inherit)):
         return Choice(int64(NONE), found.score, score, 0.0)
     return Choice(found.row, found.score, score, found.threshold)
 

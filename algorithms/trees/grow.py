@@ -254,7 +254,7 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
     else:
         policies.failed(forest.policy, forest, rules, leaf, choice)
         if rules.drop_poor:
-            margin = epsilon(rules.bound, examples(forest.nodes, rules, leaf))
+            margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
             observers.drop_poor(forest.features, forest.nodes, leaf, margin)
     forest.trees[tree, ATTEMPTS] += 1
     return DONE

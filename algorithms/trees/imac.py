@@ -197,7 +197,9 @@ def _check(policy: Imac, forest: Forest, rules: Rules, leaf: int, at: int) -> No
         lost = score
     best, _ = _best(policy, forest, at)
     features.gain[loser] = -lost / weight
-    hopeless = (lost - policy.score[at, best]) / weight > epsilon(rules.bound, examples(forest.nodes, rules, leaf))
+    hopeless = (lost - policy.score[at, best]) / weight > epsilon(
+        rules.bound, examples(forest.nodes, leaf, rules.inherit)
+    )
     features.about[loser, MARK] = ILLEGAL if hopeless else POTENTIAL
 
 
@@ -222,7 +224,7 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     if not score < whole - noise(weight, rules.classes):
         return False
-    margin = epsilon(rules.bound, examples(forest.nodes, rules, leaf))
+    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
     return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tau
 
 
@@ -257,7 +259,7 @@ def failed(policy: Imac, forest: Forest, rules: Rules, leaf: int, choice: Choice
     policy.set[leaf] = at
     policy.size[at] = 0
     most = max(LEAST, min(MOST, seen // 10))
-    margin = epsilon(rules.bound, examples(forest.nodes, rules, leaf))
+    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
     row = forest.nodes.links[leaf, OBSERVED]
     while row != NONE:
         value = features.gain[row]

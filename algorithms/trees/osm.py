@@ -104,7 +104,7 @@ def _exceeds(
     score = choice.score
     if x > 0:
         score += step(forest.criterion, purest[0], purest[1], purest[2], more)
-    margin = epsilon(rules.bound, examples(forest.nodes, rules, leaf) + x)
+    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit) + x)
     return choice.second / (weight * PER_UNIT) - score / ((weight + more) * PER_UNIT) > margin
 
 
@@ -125,7 +125,7 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
     wait = max(high, rules.period)
     if rules.tau > 0.0:
         # After so many more examples the bound is below tau, and a tie is split.
-        until_tie = rules.bound / (rules.tau * rules.tau) - examples(forest.nodes, rules, leaf)
+        until_tie = rules.bound / (rules.tau * rules.tau) - examples(forest.nodes, leaf, rules.inherit)
         wait = min(wait, max(1, math.floor(until_tie) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 

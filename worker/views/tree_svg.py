@@ -76,7 +76,7 @@ class _Drawing:
         self._children = children_of(tree)
         self._open = opened(self._children, most, deepest)
         self._depth = dict(preorder(self._children, self._open))
-        self._words = {node: _cut(f"{tested_word(tree, node)} ?") for node in self._open}
+        self._words = {node: _cut(f"{tested_word(tree, node)} ?") for node in self._depth if node in self._open}
         self._x = self._columns()
         self._y = self._rows()
 
@@ -115,7 +115,7 @@ class _Drawing:
         yield f'<desc id="tree-desc">{_text(self._described())}</desc>'
         yield f"<style>{_STYLE}</style>"
         yield from legend
-        for node in self._open:
+        for node in self._words:
             yield from self._edges(node)
         below = sizes(self._children)
         for node in self._depth:

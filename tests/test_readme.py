@@ -34,7 +34,7 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings, an event by hand, a published file, run, show and replay work as the README says."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
-    settings, tree = _blocks("yaml")
+    settings, tree, forgetting = _blocks("yaml")
     by_hand, library = _blocks("python")
     Path("worker.yaml").write_text(settings)
     Path("messages.tsv").write_text("ham\tsee you soon\nspam\twin a prize\n")
@@ -48,16 +48,18 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _run("replay", "worker.yaml", "events.db", "out.db")
     assert "the results equal" in _run("replay", "worker.yaml", "events.db", "again.db", "--expect", "out.db")
     exec(compile(library, "README.md", "exec"), {})
-    Path("worker.yaml").write_text(settings + tree)
-    assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in _run("validate", "worker.yaml")
+    Path("worker.yaml").write_text(settings + tree + forgetting)
+    said = _run("validate", "worker.yaml")
+    assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in said
+    assert "recent: dynamic-tree (epsilon 0.1, gini, 2 classes, last 1000 examples) sms -> sms.out" in said
 
 
-@pytest.mark.parametrize("page", ["trees", "regression"])
+@pytest.mark.parametrize("page", ["trees", "dynamic", "regression"])
 def test_pages_of_the_library(page: str) -> None:
-    """The examples of the pages on trees and on regression run."""
-    (example,) = re.findall(
+    """The example that each page begins with runs."""
+    example = re.findall(
         r"^```python\n(.*?)^```", _text(f"algorithms/{page}/README.md"), re.MULTILINE | re.DOTALL
-    )
+    )[0]
     exec(compile(example, "README.md", "exec"), {})
 
 
@@ -72,7 +74,10 @@ def test_settings_in_deploy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "algorithms/README.md", "algorithms/trees/README.md", "worker/README.md", "deploy/README.md"],
+    [
+        *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
+        *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression")),
+    ],
 )
 def test_links(page: str) -> None:
     """Every relative link of a page leads somewhere."""

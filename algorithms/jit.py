@@ -25,8 +25,7 @@ def _kernel_cache(function: Callable[..., Any]) -> str:
     """Return the folder of compiled kernels for exactly these sources.
 
     Numba looks only at the file of the outermost function when it decides whether a cached kernel is
-    stale, so an edit in a callee's file would go unnoticed. A folder named after all the sources
-    cannot be stale.
+    stale, so an edit in a callee's file would go unnoticed. A folder named after the sources cannot be stale.
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return str(Path(base) / "anabranch" / "kernels" / _digest(function.__code__.co_filename))
@@ -34,12 +33,24 @@ def _kernel_cache(function: Callable[..., Any]) -> str:
 
 @cache
 def _digest(outermost: str) -> str:
-    """Return a digest of the sources here and of a file that is not; they are read once, not for each kernel."""
-    here = Path(__file__).resolve().parent
+    """Return a digest of the sources that a kernel of this file may be made of; they are read once for a file."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted({*here.rglob("*.py"), Path(outermost).resolve()}):
+    for source in sources_of(Path(outermost).resolve()):
         digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def sources_of(outermost: Path) -> list[Path]:
+    """Return the files whose functions a kernel of this file may call.
+
+    A package here builds on the modules beside it and on `trees`, so an edit in one leaves the kernels of the
+    others as they are. Files elsewhere may build on all.
+    """
+    here = Path(__file__).resolve().parent
+    if not outermost.is_relative_to(here):
+        return sorted({*here.rglob("*.py"), outermost})
+    packages = {outermost.parent, here / "trees"} if outermost.parent != here else set()
+    return sorted({*here.glob("*.py"), *(source for package in packages for source in package.glob("*.py"))})
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+import ast
 import threading
 import time
 from pathlib import Path
@@ -7,7 +8,7 @@ import numba
 import pytest
 
 from algorithms import jit
-from algorithms.jit import _OneAtATime
+from algorithms.jit import _OneAtATime, sources_of
 
 
 class Index:
@@ -65,3 +66,33 @@ def test_kernels_go_through_the_lock() -> None:
 
     assert isinstance(kernel._cache._cache_file, _OneAtATime)  # type: ignore[attr-defined]
     assert kernel(1) == 2
+
+
+def _imported(source: Path) -> set[Path]:
+    """Return the files of `algorithms` that a file imports, wherever in it."""
+    here = Path(jit.__file__).parent
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "an import that says from where"
+            names = [f"{node.module}.{each.name}" for each in node.names] + [node.module or ""]
+        for name in names:
+            if name.startswith("algorithms."):
+                found.add(here.parent / Path(*name.split(".")).with_suffix(".py"))
+    return {path for path in found if path.exists()}
+
+
+def test_a_kernel_is_looked_up_by_all_that_it_is_made_of() -> None:
+    """Whatever a file here imports, directly or not, is among the sources that name its kernels' folder."""
+    here = Path(jit.__file__).parent
+    for source in here.rglob("*.py"):
+        reached, todo = set(), {source}
+        while todo:
+            reached |= todo
+            todo = {each for path in todo for each in _imported(path)} - reached
+        assert reached <= set(sources_of(source)), source
+    assert len(sources_of(here / "splits.py")) < len(sources_of(here / "trees" / "grow.py"))
+    assert Path(__file__) in sources_of(Path(__file__))

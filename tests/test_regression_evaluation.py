@@ -79,6 +79,23 @@ def test_batches_of_any_size_leave_the_same_bytes() -> None:
     assert states[0] == states[1] == states[2]
 
 
+def test_labels_far_from_0_are_judged_like_others() -> None:
+    """R2 of labels near 1e9 that differ by little is that of the differences, in one part and in two."""
+    rng = np.random.default_rng(2)
+    rows = [(round(y, 6), round(y + e, 6), UNIT) for y, e in rng.normal(0, [[1.0], [0.3]], (2, 2000)).T.tolist()]
+    far = [(2.0**30 + round(y * 1024) / 1024, 2.0**30 + round(guess * 1024) / 1024, w) for y, guess, w in rows]
+    near = [(y - 2.0**30, guess - 2.0**30, w) for y, guess, w in far]
+    kept = [Prequential(10) for _ in range(4)]
+    for each, part in zip(kept, (near, far, far[:700], far[700:]), strict=True):
+        add(each, part)
+    plain = kept[0].total().measures()
+    assert plain.r2 == pytest.approx(0.91, abs=0.02)
+    for judged in (kept[1].total(), kept[2].total().plus(kept[3].total())):
+        assert judged.measures().r2 == pytest.approx(plain.r2, rel=1e-12)
+    empty = Prequential(10).total()
+    assert empty.plus(kept[1].total()).measures() == kept[1].total().plus(empty).measures()
+
+
 def test_an_early_outlier_leaves_no_trace_in_the_window() -> None:
     """What has left the window is not in any digit of its measures."""
     kept, alone = Prequential(2), Prequential(2)

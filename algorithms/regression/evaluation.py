@@ -22,8 +22,9 @@ from algorithms.units import PER_UNIT
 _TRUTH, _GUESS = 0, 1
 
 # Columns of `Prequential.sums`.
-_MEAN, _SQUARES = 0, 1  # of the true labels, see moments.py
-_ABSOLUTE, _SQUARED = 2, 3  # weight times error, and times its square
+_FIRST, _MEAN, _SQUARES = 0, 1, 2  # the first true label; of all of them less the first, see moments.py
+_ABSOLUTE, _SQUARED = 3, 4  # weight times error, and times its square
+_SUMS = 5
 
 # Rows of `Prequential.weight`.
 _JUDGED, _SILENT = 0, 1
@@ -43,14 +44,22 @@ class Judged(NamedTuple):
     """Predictions that were judged, as sums: those of several pools can be added."""
 
     weight: Int64s  # int64[2], judged and silent, in units
-    sums: Float64s  # float64[4]
+    sums: Float64s  # float64[5]
 
     def plus(self, other: Judged) -> Judged:
         """Return both together."""
-        mine, others = (Moments(int(each.weight[_JUDGED]), *each.sums[:2].tolist()) for each in (self, other))
+        first = self.sums[_FIRST] if self.weight[_JUDGED] else other.sums[_FIRST]
+        mine, others = (
+            Moments(
+                int(each.weight[_JUDGED]),
+                float(each.sums[_FIRST] - first + each.sums[_MEAN]),
+                float(each.sums[_SQUARES]),
+            )
+            for each in (self, other)
+        )
         labels = merged(mine, others)
         errors = self.sums[_ABSOLUTE:] + other.sums[_ABSOLUTE:]
-        return Judged(self.weight + other.weight, np.array([labels.mean, labels.squares, *errors]))
+        return Judged(self.weight + other.weight, np.array([first, labels.mean, labels.squares, *errors]))
 
     def measures(self) -> Measures:
         """Return how good they were."""
@@ -74,8 +83,9 @@ class Prequential:
     ----------
     weight : int64[2]
         Weight of the examples judged, and of those without a prediction, in units of 2^-20.
-    sums : float64[4]
-        Mean and squared deviations of the labels judged; weight times error and times its square.
+    sums : float64[5]
+        First of the labels judged, mean and squared deviations of all less the first; weight times error and times
+        its square.
     window : float64[w, 2]
         Label and prediction of the last examples, the oldest first.
     weights : int64[w]
@@ -90,7 +100,7 @@ class Prequential:
         if window < 1:
             raise ValueError(f"expected a window of at least 1, got {window}")
         self.weight = np.zeros(2, np.int64)
-        self.sums = np.zeros(4)
+        self.sums = np.zeros(_SUMS)
         self.window = np.zeros((window, 2))
         self.weights = np.zeros(window, np.int64)
         self.size = np.zeros(1, np.int64)
@@ -121,7 +131,7 @@ class Prequential:
 
     def recent(self) -> Judged:
         """Return those of the window. O(window)."""
-        judged = Judged(np.zeros(2, np.int64), np.zeros(4))
+        judged = Judged(np.zeros(2, np.int64), np.zeros(_SUMS))
         last = self.window[: self.size[0]]
         _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self.weights[: self.size[0]])
         return judged
@@ -142,7 +152,10 @@ def _add(total: Int64s, sums: Float64s, truth: Float64s, guess: Float64s, weight
         if np.isnan(guess[at]):
             total[_SILENT] += weight[at]
             continue
-        labels = learned(Moments(total[_JUDGED], sums[_MEAN], sums[_SQUARES]), truth[at], weight[at])
+        if total[_JUDGED] == 0:
+            sums[_FIRST] = truth[at]
+        known = Moments(total[_JUDGED], sums[_MEAN], sums[_SQUARES])
+        labels = learned(known, truth[at] - sums[_FIRST], weight[at])
         error = abs(truth[at] - guess[at])
         total[_JUDGED] = labels.weight
         sums[_MEAN] = labels.mean

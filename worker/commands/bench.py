@@ -312,9 +312,10 @@ def regression(
     """Grow a regression tree over each observer: errors, leaves, elements, time, memory."""
     terms = RegressionTerms(period, delta, tau, repeats)
     made = [STREAMS[name](examples, seed) for name in streams]
-    with _river("--river measures beside river"):
-        trees = river_trees if beside and river_trees(terms) else None
-    _print(lambda progress: bench_regression(made, sides, terms, trees, progress))
+    if beside:
+        with _river("--river measures beside river"):
+            river_trees(terms)
+    _print(lambda progress: bench_regression(made, sides, terms, river_trees if beside else None, progress))
 
 
 @bench.command()

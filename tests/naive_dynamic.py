@@ -398,7 +398,7 @@ class NaiveForgetful:
             del leaf.examples[next(at for at, each in enumerate(leaf.examples) if each is example)]
         for i, node in enumerate(path):
             node.edits += 1
-            node.edited_weight += example.weight
+            node.edited_weight = min(node.edited_weight, MAX_TOTAL) + example.weight
             if self.is_due(node):
                 most = 2 ** math.ceil(math.log2(node.built)) if node.built else 0
                 j = next(at for at in range(i + 1) if path[at].built <= most)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms import ledger
 from algorithms.arrays import int64
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import Examples, link
@@ -138,6 +137,3 @@ def build(
         forget(segment)
     clear(segment)
     return top, number
-
-
-assert ledger.NONE == NONE  # ends of lists of examples and of nodes alike

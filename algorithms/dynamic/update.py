@@ -34,6 +34,7 @@ from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.jit import inlined, jit
 from algorithms.names import release
+from algorithms.splits import MAX_TOTAL
 
 
 @inlined
@@ -94,7 +95,8 @@ def update(
     node = forest.trees[tree, ROOT]
     while True:
         links[node, EDITS] += 1
-        links[node, EDITED_WEIGHT] += weight
+        # With a large epsilon c(v) could pass what 64 bits hold: it stops before, the count of examples goes on.
+        links[node, EDITED_WEIGHT] = min(links[node, EDITED_WEIGHT], MAX_TOTAL) + weight
         if _is_due(forest, rules, node):
             _rebuild(forest, rules, segment, tree, _supertree(forest, node), event, out)
             return

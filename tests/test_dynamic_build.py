@@ -19,7 +19,7 @@ from algorithms.dynamic.splitter import Way
 from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree
 from tests.naive import budget
-from tests.naive_dynamic import Example, Feature, Terms, build, columns, rows_of
+from tests.naive_dynamic import Example, Feature, Terms, build, columns, rows_of, splits
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 KINDS: dict[Any, Kind] = {0: BINARY, 3: NUMERIC, 7: BINARY, 9: NUMERIC, 4294967295: NUMERIC}
@@ -131,6 +131,15 @@ def test_what_only_two_features_tell_together_is_split() -> None:
     assert tree.feature[0] == 4
     assert len(tree.number) == 7
     assert (np.count_nonzero(tree.weight[tree.depth == 2], axis=1) == 1).all()
+
+
+def test_the_error_of_rounding_is_no_gain() -> None:
+    """Of splits that gain nothing the lowest feature is taken, though another seems better by the last bit."""
+    terms = Terms(criterion="entropy", max_depth=1)
+    present: list[dict[Feature, float]] = [{4: 1.0}, {9: 1.0}, {9: 1.0}, {}, {}]
+    examples = [Example(x, label) for x in present for label in (0, 1, 1)]  # each feature is in whole groups
+    assert min(splits(terms, examples))[1] == 9
+    assert compare(examples, terms).feature[0] == 4
 
 
 def test_examples_that_nothing_parts_stay_together() -> None:

@@ -498,7 +498,7 @@ def test_one_example_at_a_time() -> None:
         ({"beta": 0.5, "alpha": 0.5, "epsilon": 0.04}, r"below 0\.04"),
         ({"beta": 1.0, "alpha": 0.1, "epsilon": 0.02}, r"below 0\.02"),
         ({"beta": 1.0, "alpha": 1.0, "epsilon": 0.05, "min_examples": 19}, r"below 0\.05"),
-        ({"beta": 0.5, "alpha": 0.5, "epsilon": 0.01, "criterion": "entropy"}, "only Gini"),
+        ({"beta": 0.5, "alpha": 0.5, "epsilon": 0.01, "criterion": "entropy"}, "the criterion gini"),
         ({"window": 0}, "window of at least 1"),
         ({"kinds": {1: Kind.NOMINAL}}, "a binary feature each"),
         ({"snapshots": Emit(When.EVERY, 0)}, "at least 1"),

@@ -36,7 +36,14 @@ EAGER = {"period": 10, "check_every": 5, "delta": 0.3, "tau": 0.2}
 
 def pipeline_of(bounds: dict[str, int] | None = None, **model: Any) -> Pipeline:
     """Return a pipeline with one tree, eager to split."""
-    base = {"kind": "tree", "input": "in", "classes": ["a", "b"], "features": "names", **EAGER}
+    base = {
+        "kind": "tree",
+        "input": "in",
+        "classes": ["a", "b"],
+        "features": "names",
+        "policy": "periodic",
+        **EAGER,
+    }
     return one_model(base | model, bounds)
 
 

@@ -320,7 +320,7 @@ def test_leaves_inherit_on_request(kind: TreeKind) -> None:
     for name in mixes_of(kind):
         mix = replace(MIXES[name], others=0.0)
         for inherit in splits:
-            pair = Pair(of(kind, mix, inherit=inherit, delta=0.05, tau=0.0))
+            pair = Pair(of(kind, mix, inherit=inherit, delta=0.3, tau=0.1))
             stream = Stream(13, mix)
             for _ in range(3):
                 pair.feed(stream.take(budget(150)))

@@ -16,10 +16,10 @@ from algorithms.trees.nodes import alternates
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
 from tests.naive import budget, words
-from tests.naive_trees import Event, Mix, Pair, Settings, Stream, outcomes, pool_columns
+from tests.naive_trees import KINDS, Event, Mix, Pair, Settings, Stream, outcomes, pool_columns
 from tests.test_trees import MIXES, of
 
-pytestmark = pytest.mark.parametrize("kind", [("hat", "entropy"), ("hat", "gini")], ids="-".join)
+pytestmark = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0] == "hat"], ids="-".join)
 TreeKind = tuple[str, str]
 
 FULL = budget(10) == 10  # the compiler is on, and streams are long enough for alternates

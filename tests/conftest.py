@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,12 @@ from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
 _BROKERS = {"installation", "kafka", "kafka3"}
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
+
+
+def pytest_configure() -> None:
+    """Let what tests start be interrupted: background jobs of a script ignore SIGINT, and so do their children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

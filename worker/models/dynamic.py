@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from algorithms.dynamic.events import Status
 from algorithms.dynamic.pool import Answers, DynamicPool
@@ -23,9 +21,9 @@ from worker.models.intake import Intake, refusal
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal
 from worker.models.tree_results import Parameters, TreeResults, judged_by, place
+from worker.models.tree_state import TreeState
 from worker.models.values import judged_values
 from worker.settings_models import DynamicTreeSettings
-from worker.status import ModelStatus
 
 _REFUSED = {
     Status.DUPLICATE_ID: refusals.DUPLICATE_ID,
@@ -37,7 +35,7 @@ _REFUSED = {
 }
 
 
-class DynamicTreeModel:
+class DynamicTreeModel(TreeState[DynamicPool]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -127,39 +125,6 @@ class DynamicTreeModel:
         self._pool.sweep(feature)
         self._keys.keep(keys, self._pool.are_alive)
         return outcome
-
-    # --- state
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return self._keys.arrays() | evaluation | self._pool.arrays()
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        self._keys.restore(arrays)
-        if self._evaluations is not None:
-            self._evaluations.restore(arrays)
-        self._pool.restore(arrays)
-
-    def status(self) -> ModelStatus:
-        """Return how large the model is, and how good."""
-        pool = self._pool
-        return ModelStatus(
-            self.name,
-            keys=pool.alive,
-            slots=pool.slots,
-            examples=pool.live_examples,
-            bytes=sum(array.nbytes for array in self.arrays().values()),
-            nodes=pool.node_count,
-            depth=pool.depth,
-            quality=self._evaluations.quality() if self._evaluations is not None else None,
-        )
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        self._pool.check()
-        self._keys.check(self._pool.alive)
 
 
 def _refusals(events: Events, answers: Answers) -> Iterator[Refusal]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from algorithms.arrays import Int32s, Int64s
 from algorithms.criteria import UNIT
@@ -28,9 +26,9 @@ from worker.models.intake import Intake, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal, Result
 from worker.models.tree_results import SPLIT_SEQ, Parameters, TreeResults, judged_by, place, result_of
+from worker.models.tree_state import TreeState
 from worker.models.values import judged_values
 from worker.settings_models import TreeSettings
-from worker.status import ModelStatus
 
 _REFUSED = {
     Status.CANNOT_FORGET: (
@@ -42,7 +40,7 @@ _REFUSED = {
 }
 
 
-class TreeModel:
+class TreeModel(TreeState[TreePool]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -165,39 +163,6 @@ class TreeModel:
             classes=self._settings.classes,
             source=source,
         )
-
-    # --- state
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return self._keys.arrays() | evaluation | self._pool.arrays()
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        self._keys.restore(arrays)
-        if self._evaluations is not None:
-            self._evaluations.restore(arrays)
-        self._pool.restore(arrays)
-
-    def status(self) -> ModelStatus:
-        """Return how large the model is, and how good."""
-        pool = self._pool
-        return ModelStatus(
-            self.name,
-            keys=pool.alive,
-            slots=pool.slots,
-            examples=0,
-            bytes=sum(array.nbytes for array in self.arrays().values()),
-            nodes=pool.node_count,
-            depth=pool.depth,
-            quality=self._evaluations.quality() if self._evaluations is not None else None,
-        )
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        self._pool.check()
-        self._keys.check(self._pool.alive)
 
 
 def _feature(feature: int | bytes) -> Feature:

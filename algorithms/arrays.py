@@ -30,3 +30,10 @@ def extended(array: A, rows: int) -> A:
     longer = np.zeros((rows, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer  # type: ignore[return-value]  # same dtype and rank as `array`
+
+
+def are_set(flags: Int64s, indexes: Int32s) -> npt.NDArray[np.bool_]:
+    """Return which of these indexes have a flag above 0; beyond the end none has."""
+    known = indexes < len(flags)
+    found: npt.NDArray[np.bool_] = known & (flags[np.where(known, indexes, 0)] > 0)
+    return found

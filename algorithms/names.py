@@ -188,3 +188,34 @@ class Interner:
         assert sorted(self._numbers.values()) == in_use
         assert all(self._numbers[self.name(number)] == number for number in in_use)
         assert sorted(in_use + self._free) == list(range(int(arrays.counts[HIGH])))
+
+    def check_references(self, held: Iterable[npt.NDArray[Any]]) -> None:
+        """Raise AssertionError unless `check` holds and a name has as many references as it occurs in `held`."""
+        self.check()
+        found = np.concatenate([np.zeros(0, np.int64), *held]).astype(np.int64)
+        seen = np.bincount(found, minlength=len(self.arrays.references))
+        in_use = self.arrays.size >= 0
+        assert np.array_equal(seen[in_use], self.arrays.references[in_use]), "a name is held wrongly"
+        assert not seen[~in_use].any()
+
+
+def number_of(names: Interner | None, feature: int | bytes) -> int:
+    """Return the number of a feature as a caller gives it: an id is its own, a name is interned.
+
+    Raises
+    ------
+    ValueError
+        Where it is no feature of a pool with such names, or with ids.
+    """
+    if names is None:
+        if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
+            raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
+        return int(feature)
+    if not isinstance(feature, bytes):
+        raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
+    return names.intern(feature)
+
+
+def name_or_id(names: Interner | None, number: int) -> int | bytes:
+    """Return the feature behind a number, the other way round."""
+    return number if names is None else names.name(number)

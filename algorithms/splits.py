@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms import finders, ledger, ranking, slots
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended, int64
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended, int64
 from algorithms.cadence import CHANGE, Emit, When, is_due, next_period
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
 from algorithms.jit import inlined, jit
 from algorithms.ledger import Ledger, content_key
-from algorithms.names import NO_NAMES, Interner, Names, refer, release
+from algorithms.names import NO_NAMES, Interner, Names, name_or_id, number_of, refer, release
 from algorithms.ranking import Ranking
 from algorithms.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
 
@@ -793,7 +793,7 @@ class SplitPool:
             raise ValueError(f"expected the label 0 or 1, got {label!r}")
         if len(set(features)) < len(features):
             raise ValueError("an example lists a feature twice")
-        numbers = [self._number(feature) for feature in features]
+        numbers = [number_of(self.names, feature) for feature in features]
         batch = Batch(
             index=np.array([index], np.int32),
             op=np.array([op], np.int8),
@@ -809,15 +809,6 @@ class SplitPool:
         status = Status(int(self.apply(batch).status[0]))
         self.sweep(batch.feature)
         return status
-
-    def _number(self, feature: int | bytes) -> int:
-        if self.names is None:
-            if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
-                raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
-            return feature
-        if not isinstance(feature, bytes):
-            raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
-        return self.names.intern(feature)
 
     def best(self, index: int = 0) -> Split:
         """Return the best split of an index now."""
@@ -879,8 +870,7 @@ class SplitPool:
         return None if slot == NONE else self._number_or_name(slot)
 
     def _number_or_name(self, slot: int) -> int | bytes:
-        number = int(feature_of(self._pool.slots, slot))
-        return number if self.names is None else self.names.name(number)
+        return name_or_id(self.names, int(feature_of(self._pool.slots, slot)))
 
     # --- state
 
@@ -891,9 +881,7 @@ class SplitPool:
 
     def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
         """Return which of these indexes have learned something since they were last dropped."""
-        known = indexes < len(self._pool.heads)
-        alive: npt.NDArray[np.bool_] = known & (self._pool.heads[np.where(known, indexes, 0), ALIVE] > 0)
-        return alive
+        return are_set(self._pool.heads[:, ALIVE], indexes)
 
     @property
     def alive(self) -> int:
@@ -964,15 +952,9 @@ class SplitPool:
                 assert pool.slots.heads[index, FEATURES] == 0
                 assert pool.ledger.heads[index, ledger.LIVES] == 0
         if self.names is not None:
-            self.names.check()
-            high = len(self.names.arrays.references)
             keys = pool.slots.rows[: pool.slots.counts[slots.HIGH], slots.KEY]
             kept = [row for index in range(len(pool.heads)) for row, _, _ in ledger.live(pool.ledger, index)]
-            held = np.concatenate([keys[keys >= 0] & 0xFFFFFFFF, *kept]).astype(np.int64)
-            seen = np.bincount(held, minlength=high)
-            in_use = self.names.arrays.size >= 0
-            assert np.array_equal(seen[in_use], self.names.arrays.references[in_use])
-            assert not seen[~in_use].any()
+            self.names.check_references([keys[keys >= 0] & 0xFFFFFFFF, *kept])
 
 
 class _Ranks(Protocol):

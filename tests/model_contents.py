@@ -8,7 +8,7 @@ import numpy as np
 
 from algorithms import ledger, slots
 from algorithms.ledger import Ledger
-from algorithms.names import Interner, Names
+from algorithms.names import Interner, Names, name_or_id
 from algorithms.slots import Slots
 from algorithms.splits import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
 from algorithms.trees.nodes import NUMBER, TREE
@@ -69,7 +69,7 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
     for index in range(len(arrays["trees"])):
         if arrays["trees"][index].any():
             live = [
-                (sorted(map(pool._feature, features.tolist())), label, weight)
+                (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
                 for features, label, weight in ledger.live(pool._forest.ledger, index)
             ]
             found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)

@@ -13,11 +13,12 @@ from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
-from algorithms.dynamic.prepare import Declared, check_kinds, prepared
+from algorithms.dynamic.prepare import check_kinds, prepared
 from algorithms.dynamic.splitter import Way
 from algorithms.jit import jit
 from algorithms.names import NO_NAMES, Names
 from algorithms.splits import MAX_TOTAL
+from algorithms.trees.declared import Declared
 from algorithms.trees.kinds import Kind
 from algorithms.trees.rows import Rows
 from algorithms.trees.snapshot import Tree
@@ -104,7 +105,9 @@ def build_tree(
             f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
             f"{len(sample.pointer)}"
         )
-    entries = prepared(sample.pointer, sample.feature, sample.value, Declared(default, kinds or {}).of)
+    declared = Declared(default, kinds or {})
+    declared.intern(None)
+    entries = prepared(sample.pointer, sample.feature, sample.value, declared.of)
     if entries.wrong.any():
         raise ValueError(f"expected finite values, example {int(np.argmax(entries.wrong))} has another")
     if entries.repeated.any():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms import ledger
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
 from algorithms.cadence import Emit
 from algorithms.criteria import CRITERIA, UNIT
 from algorithms.dynamic import events as kernel
@@ -19,7 +19,7 @@ from algorithms.dynamic.build import Terms
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.events import Status
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
-from algorithms.dynamic.prepare import Declared, Feature, check_kinds, prepared
+from algorithms.dynamic.prepare import check_kinds, prepared
 from algorithms.dynamic.promise import missing
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
@@ -36,9 +36,11 @@ from algorithms.dynamic.state import (
     Rules,
     examples_of,
 )
-from algorithms.names import NO_NAMES, Interner, Names
+from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.splits import OnDuplicate, Op
 from algorithms.trees import rows
+from algorithms.trees.declared import Declared, Feature
+from algorithms.trees.entries import entries_of, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree
@@ -166,8 +168,7 @@ class DynamicPool:
         )
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self.names = Interner() if names else None
-        self._default = default
-        self._kinds = dict(kinds or {})
+        self._declared = Declared(default, kinds or {})
         self._make_criterion = CRITERIA[criterion][2]
         self._reach = 1024  # weights that the criterion's memo covers
         self._covered = self._reach  # examples of weight 1 until a tree could have outgrown it
@@ -184,14 +185,7 @@ class DynamicPool:
             alive=np.zeros(1, np.int64),
         )
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
-        self._declared = self._declare()
-
-    def _declare(self) -> Declared:
-        """Return the kinds by the numbers of features; a name among them is never forgotten."""
-        declared = Declared(self._default, {self._number(feature): kind for feature, kind in self._kinds.items()})
-        if self.names is not None:
-            self.names.arrays.references[declared.numbers] += 1
-        return declared
+        self._declared.intern(self.names)
 
     # --- events
 
@@ -324,7 +318,7 @@ class DynamicPool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        return self._one(Op.INSERT, x, self._label(label), _units(weight), id, index)[0]
+        return self._one(Op.INSERT, x, self._label(label), units_of(weight), id, index)[0]
 
     def delete(
         self,
@@ -342,7 +336,7 @@ class DynamicPool:
         ValueError
             Where the example is not one.
         """
-        return self._one(Op.DELETE, x, self._label(label), _units(weight), id, index)[0]
+        return self._one(Op.DELETE, x, self._label(label), units_of(weight), id, index)[0]
 
     def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
         """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
@@ -372,9 +366,7 @@ class DynamicPool:
         id: Id | None,
         index: int,
     ) -> tuple[Status, Answers]:
-        values = dict(x) if isinstance(x, Mapping) else None
-        present: Sequence[Any] = list(values) if values is not None else list(x)
-        numbers = np.array([self._number(feature) for feature in present], np.uint32)
+        numbers, values = entries_of(x, self.names)
         high, low = (0, 0) if id is None else digest_of(id)
         answers = self.apply(
             Events(
@@ -388,7 +380,7 @@ class DynamicPool:
                 id_low=np.array([low], np.int64),
                 pointer=np.array([0, len(numbers)], np.int64),
                 feature=numbers,
-                value=np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64),
+                value=values,
             )
         )
         self.sweep(numbers)
@@ -399,30 +391,18 @@ class DynamicPool:
             raise ValueError("an example lists a feature twice")
         return status, answers
 
-    def _number(self, feature: Feature) -> int:
-        if self.names is None:
-            if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
-                raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
-            return int(feature)
-        if not isinstance(feature, bytes):
-            raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
-        return self.names.intern(feature)
-
     # --- looking
 
     def tree(self, index: int = 0) -> Tree:
         """Return a tree as columns, its weights those of now; one that has learned nothing has no nodes."""
         found = nodes.snapshot(self._forest.nodes, self._root(index))
         return found._replace(
-            feature=[None if number is None else self._feature(int(number)) for number in found.feature]
+            feature=[None if number is None else name_or_id(self.names, int(number)) for number in found.feature]
         )
 
     def _root(self, index: int) -> int:
         trees = self._forest.trees
         return int(trees[index, ROOT]) if 0 <= index < len(trees) and trees[index, ALIVE] else NONE
-
-    def _feature(self, number: int) -> Feature:
-        return number if self.names is None else self.names.name(number)
 
     def sizes(self, index: int = 0) -> Sizes:
         """Return how large a tree is and what it did. O(its nodes)."""
@@ -447,9 +427,7 @@ class DynamicPool:
 
     def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
         """Return which of these trees have learned something since they were last dropped."""
-        known = indexes < len(self._forest.trees)
-        alive: npt.NDArray[np.bool_] = known & (self._forest.trees[np.where(known, indexes, 0), ALIVE] > 0)
-        return alive
+        return are_set(self._forest.trees[:, ALIVE], indexes)
 
     @property
     def node_count(self) -> int:
@@ -499,12 +477,7 @@ class DynamicPool:
         forest = self._forest
         if self.names is not None:
             self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
-            numbers = {
-                self.names.find(name): kind for name, kind in self._kinds.items() if isinstance(name, bytes)
-            }
-            self._declared = Declared(
-                self._default, {number: kind for number, kind in numbers.items() if number is not None}
-            )
+            self._declared.find(self.names)
         self._forest = forest._replace(
             trees=arrays["trees"],
             alive=arrays["alive"],
@@ -590,25 +563,12 @@ class DynamicPool:
             assert forest.words.cells[column, vocabulary.HOLDERS] == count
             assert forest.words.cells[column, vocabulary.KIND] == self.kinds_of(np.array([feature]))[0]
         if self.names is not None:
-            self.names.check()
-            held = np.zeros(len(self.names.arrays.references), np.int64)
-            for numbers in (seen, self._declared.numbers, split_on):
-                np.add.at(held, np.array(numbers, np.int64), 1)
-            in_use = self.names.arrays.size >= 0
-            assert np.array_equal(held[in_use], self.names.arrays.references[in_use]), "a name is held wrongly"
-            assert not held[~in_use].any()
+            self.names.check_references([seen, self._declared.numbers, np.array(split_on, np.int64)])
 
 
 def _enough(before: int, wanted: int) -> int:
     """Return a size of at least what is wanted, with room to grow where it was less."""
     return before if before >= wanted else 2 * wanted
-
-
-def _units(weight: float) -> int:
-    units = round(weight * UNIT) if np.isfinite(weight) else -1
-    if units < 0:
-        raise ValueError(f"expected a finite weight of at least 0, got {weight}")
-    return units
 
 
 def digest_of(id: Id) -> tuple[int, int]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int64s, UInt32s
+from algorithms.trees.entries import in_order
 from algorithms.trees.kinds import Kind
 
-Feature = int | bytes
 SERVED = (Kind.BINARY, Kind.NUMERIC)
 
 
@@ -29,15 +29,9 @@ class Entries(NamedTuple):
 def prepared(pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Callable[[Int64s], Int8s]) -> Entries:
     """Return entries in order, what is 0 left out. O(entries), with a sort where they are not in order."""
     n = len(pointer) - 1
-    number = feature.astype(np.int64)
-    row = np.repeat(np.arange(n), np.diff(pointer))
-    if not (np.diff(number) + (np.diff(row) << 33) > 0).all():
-        order = np.lexsort((number, row))
-        number, value = number[order], value[order]
+    row, number, value, repeated = in_order(pointer, feature, value)
     wrong = np.zeros(n, np.bool_)
     wrong[row[~np.isfinite(value)]] = True
-    repeated = np.zeros(n, np.bool_)
-    repeated[row[1:][(np.diff(number) == 0) & (np.diff(row) == 0)]] = True
     present = value != 0.0
     row, number, value = row[present], number[present], value[present]
     kind = kinds_of(number)
@@ -61,29 +55,3 @@ def check_kinds(kinds: Iterable[Kind]) -> None:
                 f"expected features of the kinds BINARY and NUMERIC, got {Kind(kind).name}; declare categories as "
                 "a binary feature each, and quantised features as numeric: here their values are exact"
             )
-
-
-class Declared:
-    """The kinds of features, by their numbers.
-
-    Parameters
-    ----------
-    default : Kind
-        Of the features that `kinds` does not name.
-    kinds : Mapping[int, Kind]
-        Of others, by their numbers.
-    """
-
-    def __init__(self, default: Kind, kinds: Mapping[int, Kind]) -> None:
-        self._default = default
-        self.numbers: Int64s = np.array(sorted(kinds), np.int64)
-        self._kinds: Int8s = np.array([kinds[number] for number in self.numbers.tolist()], np.int8)
-
-    def of(self, feature: Int64s) -> Int8s:
-        """Return the `Kind` of each of these features."""
-        kind = np.full(len(feature), self._default, np.int8)
-        if len(self.numbers):
-            at = np.minimum(np.searchsorted(self.numbers, feature), len(self.numbers) - 1)
-            found = self.numbers[at] == feature
-            kind[found] = self._kinds[at[found]]
-        return kind

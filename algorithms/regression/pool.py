@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
-from algorithms.names import NO_NAMES, Interner, Names
+from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Examples, Out, Rules
 from algorithms.splits import Op
 from algorithms.trees import nodes, rows
+from algorithms.trees.declared import Declared
+from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
@@ -104,20 +106,9 @@ class RegressionPool:
             raise ValueError(f"expected binary and numeric features only, got {listed}")
         self.rules = Rules(period, math.log(1.0 / delta) / 2.0, tau, max_trees, max_depth)
         self.names = Interner() if names else None
-        self._default = default
-        self._kinds = dict(kinds or {})
+        self._declared = Declared(default, kinds or {})
         self._forest = state.make(observers.made(observer, options or {}))
-        self._declared: Int64s
-        self._declared_kinds: Int8s
-        self._declare()
-
-    def _declare(self) -> None:
-        """Note the numbers of the features whose kind was declared; a name among them is never forgotten."""
-        numbers = sorted((self._number(feature), kind) for feature, kind in self._kinds.items())
-        self._declared = np.array([number for number, _ in numbers], np.int64)
-        self._declared_kinds = np.array([kind for _, kind in numbers], np.int8)
-        if self.names is not None:
-            self.names.arrays.references[self._declared] += 1
+        self._declared.intern(self.names)
 
     # --- events
 
@@ -158,21 +149,17 @@ class RegressionPool:
 
     def _split(self, out: Out, event: int) -> Split:
         node = int(out.node[event])
-        feature = self._feature(int(self._forest.nodes.links[node, FEATURE]))
+        feature = name_or_id(self.names, int(self._forest.nodes.links[node, FEATURE]))
         return split_of(self._forest, node, event, feature, *out.scores.tolist())
 
     def _prepared(self, events: Events) -> tuple[Examples, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value or label."""
         n = len(events.index)
-        feature, value = events.feature.astype(np.int64), events.value + 0.0  # -0.0 is 0.0
-        row = np.repeat(np.arange(n), np.diff(events.pointer))
-        if not (np.diff(feature) + (np.diff(row) << 33) > 0).all():
-            order = np.lexsort((feature, row))
-            feature, value = feature[order], value[order]
+        row, feature, value, repeated = in_order(events.pointer, events.feature, events.value + 0.0)  # -0.0 is 0.0
         refused = np.zeros(n, np.int8)
         refused[(events.op == Op.INSERT) & ~(np.abs(events.label) <= LARGEST_VALUE)] = Status.WRONG_LABEL
         refused[row[~(np.abs(value) <= LARGEST_VALUE)]] = Status.WRONG_VALUE
-        refused[row[1:][(np.diff(feature) == 0) & (np.diff(row) == 0)]] = Status.REPEATED_FEATURE
+        refused[repeated] = Status.REPEATED_FEATURE
         refused[(events.op != Op.INSERT) & (events.op != Op.PREDICT)] = 0  # nobody looks at their features
         batch = Batch(
             index=events.index,
@@ -183,18 +170,9 @@ class RegressionPool:
             pointer=events.pointer,
             feature=feature.astype(np.uint32),
             value=value,
-            kind=self._kinds_of(feature),
+            kind=self._declared.of(feature),
         )
         return Examples(batch, events.label + 0.0), refused
-
-    def _kinds_of(self, feature: Int64s) -> Int8s:
-        """Return the `Kind` of each of these features, which are given by their numbers."""
-        kind = np.full(len(feature), self._default, np.int8)
-        if len(self._declared):
-            at = np.minimum(np.searchsorted(self._declared, feature), len(self._declared) - 1)
-            found = self._declared[at] == feature
-            kind[found] = self._declared_kinds[at[found]]
-        return kind
 
     def _reserve(self, trees: int) -> None:
         before = len(self._forest.trees)
@@ -222,10 +200,7 @@ class RegressionPool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        units = round(weight * UNIT) if np.isfinite(weight) else -1
-        if units < 0:
-            raise ValueError(f"expected a finite weight of at least 0, got {weight}")
-        return self._one(Op.INSERT, x, label, units, index)[0]
+        return self._one(Op.INSERT, x, label, units_of(weight), index)[0]
 
     def predict(self, x: Mapping[Any, float] | Iterable[Any], *, index: int = 0) -> float:
         """Return the label predicted for an example, nan where nothing is known. No state is changed.
@@ -244,9 +219,7 @@ class RegressionPool:
     def _one(
         self, op: Op, x: Mapping[Any, float] | Iterable[Any], label: float, units: int, index: int
     ) -> tuple[Status, Answers]:
-        values = dict(x) if isinstance(x, Mapping) else None
-        present: Sequence[Any] = list(values) if values is not None else list(x)
-        numbers = np.array([self._number(feature) for feature in present], np.uint32)
+        numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
                 index=np.array([index], np.int32),
@@ -255,7 +228,7 @@ class RegressionPool:
                 weight=np.array([units], np.int64),
                 pointer=np.array([0, len(numbers)], np.int64),
                 feature=numbers,
-                value=np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64),
+                value=values,
             )
         )
         self.sweep(numbers)
@@ -268,26 +241,14 @@ class RegressionPool:
             raise ValueError("expected each feature once, an example lists one twice")
         return status, answers
 
-    def _number(self, feature: Feature) -> int:
-        if self.names is None:
-            if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
-                raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
-            return int(feature)
-        if not isinstance(feature, bytes):
-            raise ValueError(f"expected names (bytes) as features, as this pool has them, got {feature!r}")
-        return self.names.intern(feature)
-
     # --- looking
 
     def tree(self, index: int = 0) -> Tree:
         """Return a tree as columns; one that has learned nothing has no nodes. No state is changed."""
         found = snapshot(self._forest, index)
         return found._replace(
-            feature=[None if number is None else self._feature(int(number)) for number in found.feature]
+            feature=[None if number is None else name_or_id(self.names, int(number)) for number in found.feature]
         )
-
-    def _feature(self, number: int) -> int | bytes:
-        return number if self.names is None else self.names.name(number)
 
     def sizes(self, index: int = 0) -> Sizes:
         """Return how large a tree is and what it did."""
@@ -336,12 +297,7 @@ class RegressionPool:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self.names is not None:
             self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
-            numbers = {feature: self.names.find(feature) for feature in self._kinds if isinstance(feature, bytes)}
-            declared = sorted(
-                (number, self._kinds[name]) for name, number in numbers.items() if number is not None
-            )
-            self._declared = np.array([number for number, _ in declared], np.int64)
-            self._declared_kinds = np.array([kind for _, kind in declared], np.int8)
+            self._declared.find(self.names)
         forest = self._forest
         parts = {
             part: rebuilt(getattr(forest, part), part, arrays)
@@ -385,12 +341,6 @@ class RegressionPool:
         rows.check(forest.features.rows, chained)
         elements.check(forest.elements, owned)
         if self.names is not None:
-            self.names.check()
-            held = np.zeros(len(self.names.arrays.references), np.int64)
             seen = forest.features.rows.cells[chained, rows.KEY] & 0xFFFFFFFF
-            splits = [number for number in links[reached, FEATURE] if number != NONE]
-            for numbers in (seen, self._declared, splits):
-                np.add.at(held, np.array(numbers, np.int64), 1)
-            in_use = self.names.arrays.size >= 0
-            assert np.array_equal(held[in_use], self.names.arrays.references[in_use]), "a name is held wrongly"
-            assert not held[~in_use].any()
+            split_on = [number for number in links[reached, FEATURE] if number != NONE]
+            self.names.check_references([seen, self._declared.numbers, np.array(split_on, np.int64)])

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
 from algorithms.cadence import Emit
 from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
-from algorithms.names import NO_NAMES, Interner, Names
+from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.splits import Op
 from algorithms.trees import grow, memory, nodes, observers, rows
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
+from algorithms.trees.declared import Declared
+from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
@@ -224,8 +226,7 @@ class TreePool:
             else memory.rows_within(memory_limit, classes, plain, self.rules.counted, indexed, slots)
         )
         self.names = Interner() if names else None
-        self._default = default
-        self._kinds = dict(kinds or {})
+        self._declared = Declared(default, kinds or {})
         self._forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             nodes=nodes.make(8, classes),
@@ -235,18 +236,7 @@ class TreePool:
             criterion=made,
             alive=np.zeros(1, np.int64),
         )
-        self._declared: Int64s
-        self._declared_kinds: Int8s
-        self._declare()
-
-    def _declare(self) -> None:
-        """Note the numbers of the features whose kind was declared; a name among them is never forgotten."""
-        numbers = [(self._number(feature), kind) for feature, kind in self._kinds.items()]
-        numbers.sort()
-        self._declared = np.array([number for number, _ in numbers], np.int64)
-        self._declared_kinds = np.array([kind for _, kind in numbers], np.int8)
-        if self.names is not None:
-            self.names.arrays.references[self._declared] += 1
+        self._declared.intern(self.names)
 
     # --- events
 
@@ -299,25 +289,20 @@ class TreePool:
 
     def _split(self, out: Out, event: int) -> Split:
         node = int(out.node[event])
-        feature = self._feature(int(self._forest.nodes.links[node, FEATURE]))
+        feature = name_or_id(self.names, int(self._forest.nodes.links[node, FEATURE]))
         score, second, impurity = out.scores.tolist()
         return split_of(self._forest.nodes, node, event, feature, (score, second, impurity))
 
     def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value."""
-        n = len(events.index)
-        feature, value = events.feature.astype(np.int64), events.value
-        row = np.repeat(np.arange(n), np.diff(events.pointer))
-        if not (np.diff(feature) + (np.diff(row) << 33) > 0).all():
-            order = np.lexsort((feature, row))
-            feature, value = feature[order], value[order]
+        row, feature, value, repeated = in_order(events.pointer, events.feature, events.value)
         kind = self.kinds_of(feature)
-        refused = np.zeros(n, np.int8)
+        refused = np.zeros(len(events.index), np.int8)
         wrong = ~(np.abs(value) <= LARGEST_VALUE)
         if not self.rules.plain:
             wrong |= (kind == Kind.NOMINAL) & ~is_category(np.where(wrong, 0.0, value))
         refused[row[wrong]] = Status.WRONG_VALUE
-        refused[row[1:][(np.diff(feature) == 0) & (np.diff(row) == 0)]] = Status.REPEATED_FEATURE
+        refused[repeated] = Status.REPEATED_FEATURE
         refused[(events.op != Op.INSERT) & (events.op != Op.PREDICT)] = 0  # nobody looks at their features
         op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
         batch = Batch(
@@ -335,12 +320,7 @@ class TreePool:
 
     def kinds_of(self, feature: Int64s | UInt32s) -> Int8s:
         """Return the `Kind` of each of these features, which are given by their numbers."""
-        kind = np.full(len(feature), self._default, np.int8)
-        if len(self._declared):
-            at = np.minimum(np.searchsorted(self._declared, feature), len(self._declared) - 1)
-            found = self._declared[at] == feature
-            kind[found] = self._declared_kinds[at[found]]
-        return kind
+        return self._declared.of(feature)
 
     def _reserve(self, trees: int) -> None:
         before = len(self._forest.trees)
@@ -410,9 +390,7 @@ class TreePool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        units = round(weight * UNIT) if np.isfinite(weight) else -1
-        if units < 0:
-            raise ValueError(f"expected a finite weight of at least 0, got {weight}")
+        units = units_of(weight)
         if not 0 <= label < self.rules.classes:
             raise ValueError(f"expected a label from 0 to {self.rules.classes - 1}, got {label!r}")
         return self._one(Op.INSERT, x, label, units, index)[0]
@@ -434,9 +412,7 @@ class TreePool:
     def _one(
         self, op: Op, x: Mapping[Any, Value] | Iterable[Any], label: int, units: int, index: int
     ) -> tuple[Status, Answers]:
-        values = dict(x) if isinstance(x, Mapping) else None
-        present: Sequence[Any] = list(values) if values is not None else list(x)
-        numbers = np.array([self._number(feature) for feature in present], np.uint32)
+        numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
                 index=np.array([index], np.int32),
@@ -446,7 +422,7 @@ class TreePool:
                 time=np.zeros(1, np.int64),
                 pointer=np.array([0, len(numbers)], np.int64),
                 feature=numbers,
-                value=np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64),
+                value=values,
             )
         )
         self.sweep(numbers)
@@ -460,26 +436,14 @@ class TreePool:
             raise ValueError("an example lists a feature twice")
         return status, answers
 
-    def _number(self, feature: Feature) -> int:
-        if self.names is None:
-            if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
-                raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
-            return int(feature)
-        if not isinstance(feature, bytes):
-            raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
-        return self.names.intern(feature)
-
     # --- looking
 
     def tree(self, index: int = 0) -> Tree:
         """Return a tree as columns; one that has learned nothing has no nodes. No state is changed."""
         found = snapshot(self._forest.nodes, index)
         return found._replace(
-            feature=[None if number is None else self._feature(int(number)) for number in found.feature]
+            feature=[None if number is None else name_or_id(self.names, int(number)) for number in found.feature]
         )
-
-    def _feature(self, number: int) -> int | bytes:
-        return number if self.names is None else self.names.name(number)
 
     def sizes(self, index: int = 0) -> Sizes:
         """Return how large a tree is and what it did."""
@@ -494,9 +458,7 @@ class TreePool:
 
     def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
         """Return which of these trees have learned something since they were last dropped."""
-        known = indexes < len(self._forest.trees)
-        alive: npt.NDArray[np.bool_] = known & (self._forest.trees[np.where(known, indexes, 0), ALIVE] > 0)
-        return alive
+        return are_set(self._forest.trees[:, ALIVE], indexes)
 
     @property
     def node_count(self) -> int:
@@ -557,12 +519,7 @@ class TreePool:
         forest = self._forest
         if self.names is not None:
             self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
-            numbers = {feature: self.names.find(feature) for feature in self._kinds if isinstance(feature, bytes)}
-            declared = sorted(
-                (number, self._kinds[feature]) for feature, number in numbers.items() if number is not None
-            )
-            self._declared = np.array([number for number, _ in declared], np.int64)
-            self._declared_kinds = np.array([kind for _, kind in declared], np.int8)
+            self._declared.find(self.names)
         self._forest = forest._replace(
             trees=arrays["trees"],
             alive=arrays["alive"],
@@ -606,17 +563,10 @@ class TreePool:
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
         if self.names is not None:
-            self.names.check()
-            held = np.zeros(len(self.names.arrays.references), np.int64)
-            for numbers in (
-                *self._features_seen(),
-                self._declared,
-                [n for n in links[reached, FEATURE] if n != NONE],
-            ):
-                np.add.at(held, np.array(numbers, np.int64), 1)
-            in_use = self.names.arrays.size >= 0
-            assert np.array_equal(held[in_use], self.names.arrays.references[in_use]), "a name is held wrongly"
-            assert not held[~in_use].any()
+            split_on = [number for number in links[reached, FEATURE] if number != NONE]
+            self.names.check_references(
+                [*self._features_seen(), self._declared.numbers, np.array(split_on, np.int64)]
+            )
         self._module.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
 
     def _features_seen(self) -> tuple[Int64s, Int64s]:

@@ -23,6 +23,7 @@ from algorithms.dynamic.pool import DynamicPool, Events, digest_of
 from algorithms.splits import MAX_TOTAL, OnDuplicate, Op
 from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree as Snapshot
+from tests.fed_alike import FedAlike, entries_of
 from tests.naive_trees import heaviest, xlogx
 
 NO_SNAPSHOTS = Emit()
@@ -470,12 +471,7 @@ def infeasible(settings: Settings, tree: Tree) -> str | None:
 
 def events_of(events: Sequence[Event], pool: DynamicPool, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
-    items = [list(event.x.items()) for event in events]
-    if rng is not None:
-        for each in items:
-            rng.shuffle(each)
-    flat = [item for each in items for item in each]
-    numbers = [pool.names.intern(f) if pool.names is not None and isinstance(f, bytes) else f for f, _ in flat]
+    pointer, feature, value = entries_of(events, pool.names, rng)
     ids = [digest_of(event.id) if event.id is not None else (0, 0) for event in events]
     return Events(
         index=np.array([event.index for event in events], np.int32),
@@ -486,9 +482,9 @@ def events_of(events: Sequence[Event], pool: DynamicPool, rng: random.Random | N
         named=np.array([event.id is not None for event in events], np.int8),
         id_high=np.array([high for high, _ in ids], np.int64),
         id_low=np.array([low for _, low in ids], np.int64),
-        pointer=np.cumsum([0, *map(len, items)], dtype=np.int64),
-        feature=np.array(numbers, np.uint32),
-        value=np.array([value for _, value in flat], np.float64),
+        pointer=pointer,
+        feature=feature,
+        value=value,
     )
 
 
@@ -540,24 +536,11 @@ def counters_of(pool: DynamicPool, index: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in forest.nodes.links[order][:, columns_].tolist()]
 
 
-class Pair:
+class Pair(FedAlike):
     """A pool and its oracle, fed alike and compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.pool = settings.pool()
-        self.twin = NaiveForgetful(settings)
-        self._rng = random.Random(7)
-
-    def feed(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
-        expected = [self.twin.apply(event) for event in events]
-        got = outcomes(self.pool, events, None if self.settings.names else self._rng)
-        for at, event in enumerate(events):
-            assert got[at] == expected[at], f"event {at}: {event}"
-        for index in sorted({event.index for event in events}):
-            self.compare(index)
-        return got
+        super().__init__(settings, NaiveForgetful(settings), outcomes)
 
     def compare(self, index: int) -> None:
         """Compare a tree, its s(v) and c(v) and its sizes with the oracle's."""
@@ -585,8 +568,3 @@ class Pair:
         nodes_ = [node for tree in trees for node in tree.root.preorder()]
         assert self.pool.node_count == len(nodes_)
         assert self.pool.depth == max((node.depth for node in nodes_), default=0)
-
-    def restored(self) -> None:
-        """Go on with a copy of the pool's state in a new pool."""
-        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
-        self.pool = self.settings.pool().restore(arrays)

@@ -21,6 +21,7 @@ from algorithms.regression.pool import Events, RegressionPool
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
+from tests.fed_alike import FedAlike, entries_of
 
 Feature: TypeAlias = int | bytes
 
@@ -469,20 +470,15 @@ def tree_columns(tree: Tree) -> list[tuple[Any, ...]]:
 
 def events_of(events: Sequence[Event], pool: RegressionPool, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
-    items = [list(event.x.items()) for event in events]
-    if rng is not None:
-        for each in items:
-            rng.shuffle(each)
-    flat = [item for each in items for item in each]
-    numbers = [pool.names.intern(f) if pool.names is not None and isinstance(f, bytes) else f for f, _ in flat]
+    pointer, feature, value = entries_of(events, pool.names, rng)
     return Events(
         index=np.array([event.index for event in events], np.int32),
         op=np.array([event.op for event in events], np.int8),
         label=np.array([event.label for event in events], np.float64),
         weight=np.array([event.weight for event in events], np.int64),
-        pointer=np.concatenate([[0], np.cumsum([len(each) for each in items], dtype=np.int64)]).astype(np.int64),
-        feature=np.array(numbers, np.uint32),
-        value=np.array([value for _, value in flat], np.float64),
+        pointer=pointer,
+        feature=feature,
+        value=value,
     )
 
 
@@ -506,36 +502,22 @@ def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random |
     ]
 
 
-class Pair:
+class Pair(FedAlike):
     """A pool and its oracle, fed alike and compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.pool = settings.pool()
-        self.twin = NaiveForest(settings)
-        self._rng = random.Random(7)
+        super().__init__(settings, NaiveForest(settings), outcomes)
 
-    def feed(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
-        expected = [self.twin.apply(event) for event in events]
-        got = outcomes(self.pool, events, None if self.settings.names else self._rng)
-        for at, event in enumerate(events):
-            assert got[at] == expected[at], f"event {at}: {event}"
-        for index in sorted({event.index for event in events}):
-            tree = self.twin.trees.get(index)
-            assert pool_columns(self.pool, index) == columns(tree)
-            sizes = self.pool.sizes(index)
-            assert sizes[:3] == ((tree.events, tree.attempts, tree.splits) if tree else (0, 0, 0))
-            assert sizes.leaves == sum(node[4] is None for node in columns(tree))
-        return got
+    def compare(self, index: int) -> None:
+        """Compare a tree with the oracle's."""
+        tree = self.twin.trees.get(index)
+        assert pool_columns(self.pool, index) == columns(tree)
+        sizes = self.pool.sizes(index)
+        assert sizes[:3] == ((tree.events, tree.attempts, tree.splits) if tree else (0, 0, 0))
+        assert sizes.leaves == sum(node[4] is None for node in columns(tree))
 
     def check(self) -> None:
         """Raise AssertionError unless the pool's invariants hold and its size is the oracle's."""
         self.pool.check()
         assert self.pool.alive == len(self.twin.trees)
         assert self.pool.node_count == sum(len(columns(tree)) for tree in self.twin.trees.values())
-
-    def restored(self) -> None:
-        """Go on with a copy of the pool's state in a new pool."""
-        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
-        self.pool = self.settings.pool().restore(arrays)

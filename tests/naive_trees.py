@@ -27,6 +27,7 @@ from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import Alternates, Events, TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree as Snapshot
+from tests.fed_alike import FedAlike, entries_of
 from tests.naive_adwin import Window
 
 Feature: TypeAlias = int | bytes
@@ -850,21 +851,16 @@ def tree_columns(tree: Snapshot) -> list[tuple[Any, ...]]:
 
 def events_of(events: Sequence[Event], pool: TreePool, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
-    items = [list(event.x.items()) for event in events]
-    if rng is not None:
-        for each in items:
-            rng.shuffle(each)
-    flat = [item for each in items for item in each]
-    numbers = [pool.names.intern(f) if pool.names is not None and isinstance(f, bytes) else f for f, _ in flat]
+    pointer, feature, value = entries_of(events, pool.names, rng)
     return Events(
         index=np.array([event.index for event in events], np.int32),
         op=np.array([event.op for event in events], np.int8),
         label=np.array([event.label for event in events], np.int32),
         weight=np.array([event.weight for event in events], np.int64),
         time=np.array([event.time for event in events], np.int64),
-        pointer=np.concatenate([[0], np.cumsum([len(each) for each in items], dtype=np.int64)]).astype(np.int64),
-        feature=np.array(numbers, np.uint32),
-        value=np.array([value for _, value in flat], np.float64),
+        pointer=pointer,
+        feature=feature,
+        value=value,
     )
 
 
@@ -899,24 +895,11 @@ def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None 
     ]
 
 
-class Pair:
+class Pair(FedAlike):
     """A pool and its oracle, fed alike and compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.pool = settings.pool()
-        self.twin = NaiveTrees(settings)
-        self._rng = random.Random(7)
-
-    def feed(self, events: Sequence[Event]) -> list[Outcome]:
-        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
-        expected = [self.twin.apply(event) for event in events]
-        got = outcomes(self.pool, events, None if self.settings.names else self._rng)
-        for at, event in enumerate(events):
-            assert got[at] == expected[at], f"event {at}: {event}"
-        for index in sorted({event.index for event in events}):
-            self.compare(index)
-        return got
+        super().__init__(settings, NaiveTrees(settings), outcomes)
 
     def compare(self, index: int) -> None:
         """Compare a tree with the oracle's."""
@@ -937,11 +920,6 @@ class Pair:
         assert self.pool.node_count == len(nodes)
         open_, promoted = sum(node.alternate is not None for node in nodes), self.twin.promoted
         assert self.pool.alternates == Alternates(open_, promoted, self.twin.started - promoted - open_)
-
-    def restored(self) -> None:
-        """Go on with a copy of the pool's state in a new pool."""
-        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
-        self.pool = self.settings.pool().restore(arrays)
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,7 @@ class DynamicPool:
             kind=entries.kind,
         ), refused
 
-    def kinds_of(self, feature: Int64s) -> Int8s:
+    def kinds_of(self, feature: Int64s | UInt32s) -> Int8s:
         """Return the `Kind` of each of these features, which are given by their numbers."""
         return self._declared.of(feature)
 

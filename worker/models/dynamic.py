@@ -91,7 +91,7 @@ class DynamicTreeModel(TreeState[DynamicPool]):
         feature = self._intake.numbers(events, self._pool.names)
         by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
         bare = (events.op == Op.DROP) | by_id
-        values = judged_values(self._pool.kinds_of(feature.astype(np.int64)), events.value)
+        values = judged_values(self._pool.kinds_of(feature), events.value)
         op, refused = self._intake.judge(events, label, bare, values.wrong, partial(values.detail, events))
         keys = self._keys.numbers(records)
         answers = self._pool.apply(

@@ -80,6 +80,7 @@ def write_settings(folder: Path, log: dict[str, Any], name: str) -> Path:
         "log": log,
         "group": GROUP,
         "metrics": None,
+        "on_defect": "quarantine",  # there is none: nothing may be passed by, however often workers die
         "transaction": {"interval_ms": 100, "records": 50},
         "checkpoint": {"interval_ms": 1_500, "records": 200, "bytes_per_second": 5_000_000},
         "logging": {"format": "json"},

@@ -64,7 +64,7 @@ def read(log: EmbeddedLog, patience: float = 5.0) -> Saved | None:
         try:
             next(reading)
         except StopIteration as end:
-            saved: Saved | None = end.value
+            saved: Saved | None = end.value[0]
             return saved
 
 

@@ -183,7 +183,7 @@ class Plain(EmbeddedLog):
         super().commit([], offsets, note)
 
 
-def _deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
+def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
     """Return the step such that its `count`-th call ends the worker."""
     left = count
 
@@ -214,7 +214,7 @@ def _die_often(
     deaths = 0
     for count, records in deaths_at:
         with monkeypatch.context() as patch, suppress(Died):
-            patch.setattr(where, what, _deadly(getattr(where, what), count, done))
+            patch.setattr(where, what, deadly(getattr(where, what), count, done))
             deaths += 1
             _live(work.settings, work.recording, log, records, checkpoint, kind)
             deaths -= 1

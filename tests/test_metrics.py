@@ -36,6 +36,8 @@ DECLARED = {
     "anabranch_last_commit_timestamp_seconds": ("gauge", {"topic", "partition"}),
     "anabranch_restore_remaining_records": ("gauge", {"topic", "partition"}),
     "anabranch_last_checkpoint_timestamp_seconds": ("gauge", {"topic", "partition"}),
+    "anabranch_quarantined_records": ("gauge", {"topic", "partition"}),
+    "anabranch_last_quarantine_timestamp_seconds": ("gauge", {"topic", "partition"}),
     "anabranch_checkpoint_bytes": ("gauge", {"topic", "partition"}),
     "anabranch_checkpoint_written_bytes": ("counter", set()),
     "anabranch_transactions_aborted": ("counter", set()),
@@ -90,6 +92,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.copied(source, 4_096)
     metrics.wrote_state(1_024)
     metrics.checkpointed(source, 1_700_000_000.0)
+    metrics.quarantine(source, 1, 1_700_000_000.0)
     metrics.aborted()
     metrics.lost()
     metrics.judged("spam", 8, 6)

@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 
-from worker.checkpoint import Checkpointer
+from worker.checkpoint import Attempt, Checkpointer, Skip
 from worker.checkpoint.writer import SHARE_BYTES, Identity
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Pipeline
+from worker.quarantine import Caution, check_rate
 from worker.reporter import Reporter
 from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
@@ -29,6 +30,7 @@ from worker.transaction import Transaction
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
 _BUSY_POLL = 0.02  # while a checkpoint is written: the next share is soon due
+_CAREFUL_POLL = 100  # records, while each is committed by itself: a commit takes some ms
 RESTORE_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 _RESTORE_SECONDS = 0.1  # of each turn
 _LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
@@ -123,7 +125,9 @@ class Worker:
 
     def _poll(self) -> list[Records]:
         started = self._clock()
-        batches = self._log.poll(max(1, min(self._pace, self._transaction.room)), self._patience(started))
+        careful = any(each.caution.announced and each.caution.suspects for each in self.partitions.values())
+        most = min(_CAREFUL_POLL if careful else self._pace, self._transaction.room)
+        batches = self._log.poll(max(1, most), self._patience(started))
         if batches:
             self._reporter.polled(self._clock() - started)
         return batches
@@ -139,17 +143,92 @@ class Worker:
         partition = self.partitions.get(records.source)
         if partition is None or not partition.is_live:
             return  # it was given away by the poll that brought these; its next owner reads them again
-        partition.position = records.next_offset
         if not records.keys:
+            partition.position = records.next_offset
             return
-        partition.applied = records.next_offset
         started = self._clock()
-        processed = partition.pipeline.process(records)
+        for portion in partition.caution.portions(records):
+            if not self._apply(partition, portion):
+                return
+        slow = self._clock() - started > _LONG_BATCH
+        self._pace = max(1, self._pace // 2) if slow else min(self._pace * 2, self._settings.transaction.records)
+
+    def _apply(self, partition: Partition, records: Records) -> bool:
+        """Process records that belong to a live partition; return whether it still does, and is live."""
+        if self._quarantines and not self._announced(partition, records):
+            return False
+        try:
+            processed = partition.pipeline.process(records)
+        except Exception as error:
+            # Where memory runs out, the next record may meet that as well.
+            stops = not self._quarantines or isinstance(error, MemoryError)
+            what_next = "on_defect: quarantine passes such a record by" if stops else "looking for the record"
+            self._reporter.failed(records, error, what_next)
+            if stops:
+                raise
+            self._recover(partition, records, error)
+            return False
+        partition.position = partition.applied = records.next_offset
         partition.consumed += len(records.keys)
         self._transaction.add(records, processed.outputs, self._clock())
         self._reporter.processed(records, processed)
-        slow = self._clock() - started > _LONG_BATCH
-        self._pace = max(1, self._pace // 2) if slow else min(self._pace * 2, self._settings.transaction.records)
+        return self._passed_by(partition)
+
+    # --- defects
+
+    @property
+    def _quarantines(self) -> bool:
+        return self._settings.on_defect == "quarantine"
+
+    def _announced(self, partition: Partition, records: Records) -> bool:
+        """Commit what is to be known of an attempt if the process dies of it; return whether it may be made."""
+        attempt = partition.caution.announcement(records, partition.position)
+        if attempt is not None:
+            self._mark(partition, attempt)
+            self.commit()
+        return self.partitions.get(partition.source) is partition
+
+    def _recover(self, partition: Partition, records: Records, error: Exception) -> None:
+        """Restore the models, which a failure has left in disorder, and go on from there with caution."""
+        now = int(self._wall_clock() * 1000)
+        caution = partition.caution.after(records, error, version("anabranch"), now)
+        self.commit()  # what was processed before
+        if caution.skip is not None:
+            check_rate(self._skips(), now)
+        if self.partitions.get(partition.source) is partition:
+            self._take(partition.source, partition.assignment, caution)
+
+    def _look_back(self, partition: Partition, start: Start) -> None:
+        """Learn what is known of a partition that was restored: what it passes by, what ended a process."""
+        pipeline, caution = partition.pipeline, partition.caution
+        now = int(self._wall_clock() * 1000)
+        if self._quarantines and caution.skip is None:
+            most = self._settings.transaction.records
+            caution.look_back(start.attempt, start.offset, most, version("anabranch"), now)
+            if caution.skip is not None:
+                check_rate(self._skips(), now)
+        if caution.skip is not None:
+            pipeline.skips[caution.skip.offset] = caution.skip
+        self._reporter.quarantine(partition.source, pipeline.skips)
+
+    def _skips(self) -> list[Skip]:
+        return [skip for each in self.partitions.values() for skip in each.pipeline.skips.values()]
+
+    def _passed_by(self, partition: Partition) -> bool:
+        """Write the skip whose record was just passed by, and what is committed by itself; as `_apply` returns."""
+        caution = partition.caution
+        if caution.skip is not None and caution.skip.offset < partition.position:
+            self._mark(partition, caution.skip)
+            self._reporter.passed_by(partition.source, caution.skip)
+            caution.skip = None
+        if caution.announced and caution.suspects > 0:
+            self.commit()
+        return self.partitions.get(partition.source) is partition
+
+    def _mark(self, partition: Partition, mark: Skip | Attempt) -> None:
+        now = self._wall_clock()
+        record = OutRecord(*self._state_of(partition.source), mark.key, mark.pack(), (), max(1, int(now * 1000)))
+        self._transaction.add_state(partition.source, partition.position, [record], self._clock(), completes=False)
 
     # --- transactions
 
@@ -269,13 +348,14 @@ class Worker:
 
     # --- restoring
 
-    def _take(self, source: TopicPartition, assignment: int) -> None:
+    def _take(self, source: TopicPartition, assignment: int, caution: Caution | None = None) -> None:
         """Begin to restore a partition."""
         pipeline = self._pipeline(source)
         checkpoints = self._checkpointer(source)
         expected = Expected(self._fingerprint, self._inputs[source.topic], self._settings.start)
         restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_PATIENCE)
-        self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring)
+        caution = caution or Caution()
+        self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring, caution)
 
     def _pipeline(self, source: TopicPartition) -> Pipeline:
         return Pipeline(source, self._settings, self._clock)
@@ -302,6 +382,7 @@ class Worker:
     def _go_live(self, partition: Partition, start: Start) -> None:
         partition.restoring = None
         partition.applied = partition.position = start.offset
+        self._look_back(partition, start)
         if partition.checkpoints is not None and start.is_fresh and start.offset > 0:
             # Without it nobody could tell later that the records before it are in no model. For the same reason
             # it is one transaction; empty models are a few pages.

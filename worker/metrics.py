@@ -201,6 +201,20 @@ class Metrics:
             )
         )
 
+        # Records that are passed by because processing them failed, and when the last one was: alert on its age.
+        # Both are kept in the state topic, so a restart changes neither.
+        self._quarantined = _Children(
+            Gauge("anabranch_quarantined_records", "Records passed by.", partition, registry=registry)
+        )
+        self._last_quarantine = _Children(
+            Gauge(
+                "anabranch_last_quarantine_timestamp_seconds",
+                "Unix time when the last record was passed by.",
+                partition,
+                registry=registry,
+            )
+        )
+
         # Size of the models, summed over the partitions assigned to this worker.
         self._keys = _Children(Gauge("anabranch_keys", "Model keys.", ("model",), registry=registry))
         # A slot is a feature of a key that at least one live example has; of trees, of a leaf.
@@ -309,6 +323,12 @@ class Metrics:
         """Note how large the state is that is being written, in bytes."""
         self._checkpoint_size[_labels(source)].set(size)
 
+    def quarantine(self, source: TopicPartition, records: int, last: float | None) -> None:
+        """Note how many records of a partition are passed by, and when the last one was (Unix time, seconds)."""
+        self._quarantined[_labels(source)].set(records)
+        if last is not None:
+            self._last_quarantine[_labels(source)].set(last)
+
     def aborted(self) -> None:
         """Count a transaction that the log gave up and that is sent again."""
         self._aborted.inc()
@@ -349,7 +369,7 @@ class Metrics:
         self._consumed.forget(labels)
         for gauges in (
             *(self._lag, self._offset, self._last_commit, self._restore),
-            *(self._last_checkpoint, self._checkpoint_size),
+            *(self._last_checkpoint, self._checkpoint_size, self._quarantined, self._last_quarantine),
         ):
             gauges.forget(labels)
 

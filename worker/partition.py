@@ -6,11 +6,12 @@ A partition is restored, then live, until the group gives it to somebody else.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from worker.checkpoint import Checkpointer
 from worker.log.port import TopicPartition
 from worker.pipeline import Pipeline
+from worker.quarantine import Caution
 from worker.restore import Start
 
 
@@ -32,6 +33,8 @@ class Partition:
         The next offset to be read. Between the two there may be offsets without a record.
     consumed : int
         Records since it went live.
+    caution : Caution
+        Whether its records are processed one by one.
     state_end : int
         The high watermark of its state when the group last took it back: tells whether somebody else has
         written there since.
@@ -42,6 +45,7 @@ class Partition:
     pipeline: Pipeline
     checkpoints: Checkpointer | None
     restoring: Generator[int, None, Start] | None
+    caution: Caution = field(default_factory=Caution)
     applied: int = -1
     position: int = -1
     consumed: int = 0

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from worker.codec import RecordFault, Source, dead_letter, decode_batch, to_record
+from worker.checkpoint.marks import Skip
+from worker.codec import Events, Reason, RecordFault, Source, dead_letter, decode_batch, to_record
 from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import Model, Outcome, Refusal, make_model
 from worker.settings import Settings
@@ -42,6 +43,13 @@ class Pipeline:
         Which models it has, and where results go.
     clock : callable
         Seconds, monotonic; only for `Processed`.
+
+    Attributes
+    ----------
+    state : TopicPartition
+        Where its checkpoints and skips are.
+    skips : dict
+        Records that are passed by, by offset.
     """
 
     def __init__(self, source: TopicPartition, settings: Settings, clock: Callable[[], float]) -> None:
@@ -51,6 +59,8 @@ class Pipeline:
         self._bounds = settings.bounds
         self._route = settings.routes[source.topic]
         self._clock = clock
+        self.state = TopicPartition(self._route.state, source.partition)
+        self.skips: dict[int, Skip] = {}
 
     def _new_models(self) -> list[Model]:
         return [
@@ -67,12 +77,26 @@ class Pipeline:
     def process(self, records: Records) -> Processed:
         """Apply a batch of records; the models change, the log does not."""
         started = self._clock()
-        events, faults = decode_batch(records.values, records.timestamps, self._bounds, records.keys)
+        events, faults = self._decode(records)
         decoded = self._clock()
         outcomes = [(model.name, model.apply(records, events)) for model in self.models]
         updated = self._clock()
         outputs = [*self._results(records, outcomes), *self._dead_letters(records, faults, outcomes)]
         return Processed(outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated)
+
+    def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
+        """Read the records; one that is passed by is not looked at, a fault stands in its place."""
+        passed = {
+            index: self.skips[offset]
+            for index, offset in enumerate(records.offsets.tolist() if self.skips else ())
+            if offset in self.skips
+        }
+        values = [b"" if at in passed else value for at, value in enumerate(records.values)] if passed else None
+        events, faults = decode_batch(values or records.values, records.timestamps, self._bounds, records.keys)
+        for at, fault in enumerate(faults):
+            if fault.record in passed:  # its only one: an empty value is no event
+                faults[at] = RecordFault(fault.record, None, Reason.DEFECT, passed[fault.record].detail)
+        return events, faults
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
         results = [result for _, outcome in outcomes for result in outcome.results]

@@ -5,17 +5,20 @@ A recording can be gone on with at any time: where each partition stands is what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from worker.checkpoint import Marks, read_marks
 from worker.log.bounded import NO_END, BoundedReader, Stretch
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import Log, LogError, Reader, Records, TopicPartition
+from worker.log.port import Log, LogError, OutRecord, Reader, Records, TopicPartition
 
 _BATCH = 5_000  # records at a time
 _WAIT_SECONDS = 0.2  # for records; so long may a signal be kept waiting
+_PATIENCE_SECONDS = 120.0  # longer than transaction.timeout.ms, which ends a forgotten transaction
 
 Beginning: TypeAlias = Literal["earliest", "latest"] | int
 
@@ -102,6 +105,25 @@ def copy(
         for records in batches:
             recording.record(records)
         yield batches, bounded.remaining
+
+
+def copy_skips(log: Log, recording: EmbeddedLog, target: TopicPartition, partitions: int) -> int:
+    """Copy the skips of a partition of a state topic, which say how its input is to be read; return how many."""
+    reading = read_marks(log, target, time.monotonic, _PATIENCE_SECONDS)
+    skips = _returned(reading).skips.values()
+    if skips:
+        recording.create_topic(target.topic, partitions, compacted=True)
+        recording.append(OutRecord(*target, skip.key, skip.pack(), (), skip.time) for skip in skips)
+    return len(skips)
+
+
+def _returned(reading: Generator[int, None, Marks]) -> Marks:
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            marks: Marks = end.value
+            return marks
 
 
 def _held(recording: EmbeddedLog, topic: str, count: int) -> int | None:

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import structlog
 
+from worker.checkpoint.marks import Skip
 from worker.log.port import Log, Records, TopicPartition
 from worker.metrics import Metrics
 from worker.partition import Partition
 from worker.pipeline import Processed
+from worker.quarantine import failure
 from worker.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
 from worker.transaction import Transaction
 
@@ -88,6 +90,31 @@ class Reporter:
         """Tell that a transaction was given up because a partition is no longer owned."""
         self._metrics.lost()
         logger.warning("ownership lost, dropping what was not committed", why=why)
+
+    def failed(self, records: Records, error: Exception, what_next: str) -> None:
+        """Tell that records could not be processed: a defect. Its message may hold data and is left out."""
+        logger.error(
+            f"processing failed: a defect, please report it; {what_next}",
+            topic=records.source.topic,
+            partition=records.source.partition,
+            offsets=[int(records.offsets[0]), int(records.offsets[-1])],
+            failure=failure(error),
+        )
+
+    def passed_by(self, source: TopicPartition, skip: Skip) -> None:
+        """Tell that a record is passed by from now on."""
+        logger.error(
+            "passed a record by",
+            topic=source.topic,
+            partition=source.partition,
+            offset=skip.offset,
+            error=skip.error,
+        )
+
+    def quarantine(self, source: TopicPartition, skips: Mapping[int, Skip]) -> None:
+        """Tell which records of a partition are passed by."""
+        last = max((skip.time for skip in skips.values()), default=None)
+        self._metrics.quarantine(source, len(skips), None if last is None else last / 1000)
 
     def copied(self, source: TopicPartition, size: int, seconds: float) -> None:
         """Tell that models were copied for a checkpoint, and for how long the loop stopped for it."""

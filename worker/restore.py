@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from typing import Any, Literal, NamedTuple
 
-from worker.checkpoint import Checkpointer, Saved, read_checkpoint
+from worker.checkpoint import Attempt, Checkpointer, Saved, read_checkpoint, read_marks
 from worker.checkpoint.shadow import Models
 from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.pipeline import Pipeline
+from worker.quarantine import failure
 from worker.topics import moved_keys
 
 _BATCH = 2_000  # records at a time; results do not depend on it
@@ -32,6 +33,7 @@ class Start(NamedTuple):
 
     offset: int  # where the partition goes live: the models hold all records below it
     is_fresh: bool  # nothing was ever committed
+    attempt: Attempt | None  # the last one that was made there or before
 
 
 def restore(
@@ -70,7 +72,10 @@ def restore(
     committed = log.committed(source)
     saved = None
     if checkpoints is not None:
-        saved = yield from read_checkpoint(log, checkpoints.target, clock, patience)
+        saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, patience)
+    else:
+        marks = yield from read_marks(log, pipeline.state, clock, patience)
+    pipeline.skips.update(marks.skips)
     begin, end = _range(log, source, committed, saved, expected)
     if checkpoints is not None and saved is not None:
         if _layout(saved.models) != _layout(pipeline.arrays()):
@@ -79,7 +84,7 @@ def restore(
             yield end - begin
         pipeline.restore(saved.models)
     yield from _replay(log, pipeline, begin, end, clock, patience)
-    return Start(end, committed is None)
+    return Start(end, committed is None, marks.attempt)
 
 
 def _range(
@@ -170,7 +175,7 @@ def _replay(
         while position < end:
             for records in reader.poll(_BATCH, 0.05):
                 if records.keys:
-                    pipeline.process(_below(records, end))
+                    _apply(pipeline, records.part(0, int((records.offsets < end).sum())))
                 position, progress_at = records.next_offset, clock()
             if clock() - progress_at > patience:
                 raise LogError(
@@ -180,15 +185,13 @@ def _replay(
             yield max(0, end - position)
 
 
-def _below(records: Records, end: int) -> Records:
-    """Return the records whose offsets are below `end`."""
-    wanted = int((records.offsets < end).sum())
-    return Records(
-        source=records.source,
-        offsets=records.offsets[:wanted],
-        timestamps=records.timestamps[:wanted],
-        keys=records.keys[:wanted],
-        values=records.values[:wanted],
-        headers=records.headers[:wanted],
-        next_offset=end,
-    )
+def _apply(pipeline: Pipeline, records: Records) -> None:
+    """Apply records whose results are written already, so that a failure is no reason to pass one by."""
+    try:
+        pipeline.process(records)
+    except Exception as error:
+        raise LogError(
+            f"{records.source}: expected to apply again the records from offset {records.offsets[0]} up to "
+            f"{records.next_offset}, whose results are written, got {failure(error)}: a defect of this version; "
+            "run the version that wrote them, and report it"
+        ) from error

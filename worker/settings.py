@@ -153,6 +153,7 @@ class Settings(Section):
     models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
+    on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
     transaction: TransactionSettings = TransactionSettings()
     checkpoint: CheckpointSettings | None = CheckpointSettings()
     metrics: MetricsSettings = MetricsSettings()
@@ -182,6 +183,7 @@ class Settings(Section):
             *_topic_conflicts(self),
             *_class_conflicts(self),
             *_start_conflicts(self),
+            *_defect_conflicts(self),
             *_property_conflicts(self),
         ]:
             raise conflicting(found)
@@ -236,6 +238,12 @@ def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
         yield Conflict(("start",), "'earliest' where checkpoint is null", settings.start)
 
 
+def _defect_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield a quarantine that could not be remembered: what is passed by is kept where checkpoints are."""
+    if settings.on_defect == "quarantine" and settings.checkpoint is None:
+        yield Conflict(("on_defect",), "'stop' where checkpoint is null", settings.on_defect)
+
+
 def _property_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield the properties of the Kafka client that are not the user's to set."""
     if settings.log.kafka is None:
@@ -283,7 +291,7 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
 def fingerprint(settings: Settings) -> str:
     """Return a digest of all that the bytes of the outputs depend on: the models and the bounds.
 
-    Left out are where results go and how the worker is run: topics, group, log, start, transaction,
+    Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
     checkpoint, metrics and logging.
     """
     relevant = settings.model_dump(mode="json", include={"models", "bounds"})

@@ -24,6 +24,7 @@ DASHBOARDS = (PIPELINE, MODELS_PAGE)
 
 # Metrics that are on no panel, and why.
 NOT_SHOWN = {
+    "anabranch_last_quarantine_timestamp_seconds": "the alert on it says more",
     "process_virtual_memory_bytes": "it counts what libraries reserve and never use, and limits nothing",
 }
 

@@ -77,6 +77,12 @@ _THROUGHPUT = Row(
         rates("anabranch_events_rejected_total", "topic, reason", TOPICS, " (events)"),
     ),
     graph(
+        "Passed by",
+        "short",
+        "Records at which processing failed (on_defect: quarantine); each is a defect to report.",
+        Query(f"sum by (topic, partition) (anabranch_quarantined_records{{{TOPICS}}})", "{{topic}}/{{partition}}"),
+    ),
+    graph(
         "Without effect",
         "eps",
         "Events that were in order and changed nothing, as the settings say.",

@@ -10,10 +10,12 @@ record is committed the checkpoint before it stays whole.
     keys.py     how records of the state topic are called
     shadow.py   a copy of the arrays as of the last checkpoint: tells which pages changed
     writer.py   when a checkpoint is due, and what is written for it
-    reader.py   the newest valid checkpoint of a partition
+    marks.py    what the topic says besides: records that are passed by, what is about to be tried
+    reader.py   the newest valid checkpoint of a partition, and the marks
 """
 
-from worker.checkpoint.reader import Saved, read_checkpoint
+from worker.checkpoint.marks import Attempt, Marks, Skip
+from worker.checkpoint.reader import Saved, read_checkpoint, read_marks
 from worker.checkpoint.writer import Checkpointer
 
-__all__ = ["Checkpointer", "Saved", "read_checkpoint"]
+__all__ = ["Attempt", "Checkpointer", "Marks", "Saved", "Skip", "read_checkpoint", "read_marks"]

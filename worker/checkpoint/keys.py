@@ -11,7 +11,7 @@ SCHEMA = 1  # of everything in a state topic; a reader refuses a newer one
 DIGEST_BYTES = 16
 PIECE_BYTES = 512 * 1024  # of a manifest; brokers take records of a megabyte unless told otherwise
 
-Kind: TypeAlias = Literal["checkpoint", "manifest", "page"]
+Kind: TypeAlias = Literal["checkpoint", "manifest", "page", "skip", "attempt"]  # the last two: marks.py
 
 
 class Key(NamedTuple):

@@ -1,4 +1,4 @@
-"""The newest valid checkpoint of a partition, from the records of the state topic."""
+"""The newest valid checkpoint of a partition and its marks, from the records of the state topic."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from worker.checkpoint.keys import (
     unpack_key,
     unpack_manifest,
 )
+from worker.checkpoint.marks import Attempt, Marks, Skip, unpack_attempt, unpack_skip
 from worker.checkpoint.shadow import PAGE_BYTES
 from worker.log.port import Log, LogError, TopicPartition
 
@@ -53,7 +54,7 @@ class Saved(NamedTuple):
 
 def read_checkpoint(
     log: Log, target: TopicPartition, clock: Callable[[], float], patience: float
-) -> Generator[int, None, Saved | None]:
+) -> Generator[int, None, tuple[Saved | None, Marks]]:
     """Read a partition of the state topic; yield how many offsets remain, and return what was found.
 
     Parameters
@@ -76,6 +77,8 @@ def read_checkpoint(
     -------
     Saved or None
         The checkpoint, None where there never was one.
+    Marks
+        What else it says.
 
     Raises
     ------
@@ -84,11 +87,45 @@ def read_checkpoint(
     """
     values: Values = {}
     yield from _read_all(log, target, values, clock, patience)
-    return (yield from _newest(target, values))
+    marks = _taken_marks(values)
+    return (yield from _newest(target, values)), marks
+
+
+def read_marks(
+    log: Log, target: TopicPartition, clock: Callable[[], float], patience: float
+) -> Generator[int, None, Marks]:
+    """Read the marks alone, none where there is no state topic; otherwise as `read_checkpoint`."""
+    values: Values = {}
+    if log.partitions(target.topic) is not None:
+        yield from _read_all(log, target, values, clock, patience, wanted=_is_mark)
+    return _taken_marks(values)
+
+
+def _is_mark(key: bytes) -> bool:
+    return unpack_key(key).kind in ("skip", "attempt")
+
+
+def _taken_marks(values: Values) -> Marks:
+    """Take the marks out of what was read and return them."""
+    skips: dict[int, Skip] = {}
+    attempt: Attempt | None = None
+    for key in [key for key in values if _is_mark(key)]:
+        value = values.pop(key).data
+        if unpack_key(key).kind == "attempt":
+            attempt = unpack_attempt(value)
+        else:
+            skip = unpack_skip(value)
+            skips[skip.offset] = skip
+    return Marks(skips, attempt)
 
 
 def _read_all(
-    log: Log, target: TopicPartition, values: Values, clock: Callable[[], float], patience: float
+    log: Log,
+    target: TopicPartition,
+    values: Values,
+    clock: Callable[[], float],
+    patience: float,
+    wanted: Callable[[bytes], bool] = lambda key: True,
 ) -> Generator[int, None, None]:
     """Read to the high watermark, not just to what is committed now: an open transaction may hold the newest."""
     low, high = log.watermarks(target)
@@ -102,7 +139,7 @@ def _read_all(
                 position = records.next_offset
                 progress_at = clock()
                 for key, value in zip(records.keys, records.values, strict=True):
-                    if key is None:
+                    if key is None or not wanted(key):
                         continue
                     if value is None:
                         values.pop(key, None)

@@ -48,3 +48,5 @@ class Reason(StrEnum):
     TOO_MANY_KEYS = "too-many-keys"
     TOO_MANY_LIVE_IDS = "too-many-live-ids"
     COUNT_OVERFLOW = "count-overflow"  # the sum of weights would pass 2^62 units
+    # Anabranch itself
+    DEFECT = "defect"  # processing the record fails, and on_defect says to pass it by

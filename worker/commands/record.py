@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,8 @@ from worker.commands.common import (
 from worker.log.bounded import Stretch
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, Records, TopicPartition
-from worker.recorder import Beginning, Until, copy, partitions_of, plan
+from worker.recorder import Beginning, Until, copy, copy_skips, partitions_of, plan
+from worker.settings import Settings
 from worker.sources.example import UnreadableError, moment
 
 _TELL_SECONDS = 10.0  # between two lines about the progress
@@ -132,6 +133,7 @@ def record(
             _tell_plan(log, counts, held)
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
+            _record_skips(log, target, settings, stretches)
     click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(names)} to {recording}")
     if stopped():
         click.echo("stopped before its end; the same command goes on with it")
@@ -172,6 +174,17 @@ def _record(
             dry.look(batches, remaining)
             advance(done)
     return done
+
+
+def _record_skips(log: Log, target: EmbeddedLog, settings: Settings, sources: Collection[TopicPartition]) -> None:
+    """Keep which records the worker passed by, so that a replay passes them by too."""
+    skips = 0
+    for topic, number in sources:
+        if route := settings.routes.get(topic):
+            partitions = sum(source.topic == topic for source in sources)
+            skips += copy_skips(log, target, TopicPartition(route.state, number), partitions)
+    if skips:
+        click.echo(f"{_count(skips, 'record')} passed by (on_defect: quarantine); a replay does so too", err=True)
 
 
 class _Dry:

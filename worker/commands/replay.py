@@ -107,6 +107,7 @@ def _by_itself(settings: Settings, output: Path) -> Settings:
             "log": LogSettings(embedded=output),
             "metrics": settings.metrics.model_copy(update={"port": None}),
             "checkpoint": None,
+            "on_defect": "stop",
             "start": "earliest",
         }
     )

@@ -50,6 +50,19 @@ class Records(NamedTuple):
     headers: Sequence[Headers]
     next_offset: int  # where a reader goes on after these records; what is committed for them
 
+    def part(self, start: int, stop: int) -> Records:
+        """Return the records from index `start` up to `stop`; a last part keeps `next_offset`."""
+        whole = stop >= len(self.keys)
+        return Records(
+            source=self.source,
+            offsets=self.offsets[start:stop],
+            timestamps=self.timestamps[start:stop],
+            keys=self.keys[start:stop],
+            values=self.values[start:stop],
+            headers=self.headers[start:stop],
+            next_offset=self.next_offset if whole else int(self.offsets[stop - 1]) + 1,
+        )
+
 
 class OutRecord(NamedTuple):
     """A record to be written."""

@@ -2,108 +2,34 @@
 
 Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
 Python that they are, which is how the tests read them with a debugger and check them a second time.
+
+::
+
+    jit.py      the decorators
+    target.py   the processor that kernels are compiled for
+    cache.py    where compiled kernels are kept and found
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.extending import overload
 
+from algorithms import target
+from algorithms.cache import Kept
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _kernel_cache(function: Callable[..., Any]) -> str:
-    """Return the folder of compiled kernels for exactly these sources.
-
-    Numba looks only at the file of the outermost function when it decides whether a cached kernel is
-    stale, so an edit in a callee's file would go unnoticed. A folder named after the sources cannot be stale.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(base) / "anabranch" / "kernels" / _digest(function.__code__.co_filename))
-
-
-@cache
-def _digest(outermost: str) -> str:
-    """Return a digest of the sources that a kernel of this file may be made of; they are read once for a file."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in sources_of(Path(outermost).resolve()):
-        digest.update(source.name.encode() + source.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def sources_of(outermost: Path) -> list[Path]:
-    """Return the files whose functions a kernel of this file may call.
-
-    A package here builds on the modules beside it and on `trees`, so an edit in one leaves the kernels of the
-    others as they are. Files elsewhere may build on all.
-    """
-    here = Path(__file__).resolve().parent
-    if not outermost.is_relative_to(here):
-        return sorted({*here.rglob("*.py"), outermost})
-    packages = {outermost.parent, here / "trees"} if outermost.parent != here else set()
-    return sorted({*here.glob("*.py"), *(source for package in packages for source in package.glob("*.py"))})
-
-
-@contextmanager
-def _caching_into(folder: str) -> Iterator[None]:
-    # Numba reads the setting while it decorates; other users of numba in this process keep theirs.
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = previous or folder
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = previous
-
-
-class _OneAtATime:
-    """Numba's index of compiled kernels, for processes that share it.
-
-    Numba numbers the files of a function's kernels by an index that it reads, changes and writes back. Two
-    processes that compile for different states at the same time can take the same number, and load the other's.
-    """
-
-    def __init__(self, index: Any, folder: str) -> None:
-        self._index = index
-        self._folder = Path(folder)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            with suppress(OSError):  # nobody can write where a lock cannot be made
-                self._folder.mkdir(parents=True, exist_ok=True)
-                lock = stack.enter_context((self._folder / "lock").open("a"))
-                fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
-            yield
-
-    def save(self, key: Any, data: Any) -> None:
-        with self._alone():
-            self._index.save(key, data)
-
-    def load(self, key: Any) -> Any:
-        with self._alone():
-            return self._index.load(key)
-
-    def flush(self) -> None:
-        with self._alone():
-            self._index.flush()
-
-
 def _compiled(function: F, **options: bool) -> F:
-    folder = _kernel_cache(function)
-    with _caching_into(folder):
-        compiled: Any = numba.njit(cache=True, **options, **_OPTIONS)(function)
-    if not numba.config.DISABLE_JIT:
-        compiled._cache._cache_file = _OneAtATime(compiled._cache._cache_file, folder)
-    return cast(F, compiled)
+    if numba.config.DISABLE_JIT:
+        return function
+    kernel: Any = numba.jit(nopython=True, _target=target.NAME, **options, **_OPTIONS)(function)
+    kernel._cache = Kept(function)
+    return cast(F, kernel)
 
 
 # No fast-math: results must not depend on the CPU. `_nrt` off: kernels work in place and allocate nothing, so

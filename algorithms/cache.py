@@ -1,0 +1,166 @@
+"""Where compiled kernels are kept and found: by what they were made of, never by where or when.
+
+A folder is named after a digest of the sources, of numba's and Python's minor version, so what is in it cannot be
+stale, and a copy of it serves another checkout, environment or machine. Folders are looked through in this order:
+
+::
+
+    inside the installed package    what a wheel brings; never written
+    ANABRANCH_KERNELS               what an image or a person puts elsewhere
+    the user's cache                XDG_CACHE_HOME, else ~/.cache
+
+What is compiled is written to the second where it is named, else to the third; where that cannot be written, it
+stays in memory, with a warning.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+
+from algorithms.target import is_inner
+
+VARIABLE = "ANABRANCH_KERNELS"
+SHIPPED = Path(__file__).resolve().parent / "kernels"
+
+_NUMBA = ".".join(numba.__version__.split(".")[:2])
+
+
+def folders() -> list[Path]:
+    """Return where kernels are looked for, in order."""
+    return [folder for folder in (SHIPPED, _named(), _of_the_user()) if folder is not None]
+
+
+def written_folder() -> Path:
+    """Return where kernels are written."""
+    return _named() or _of_the_user()
+
+
+def _named() -> Path | None:
+    name = os.environ.get(VARIABLE)
+    return Path(name) if name else None
+
+
+def _of_the_user() -> Path:
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home
+        base = Path("/nonexistent")
+    return base / "anabranch" / "kernels"
+
+
+@cache
+def digest(outermost: str) -> str:
+    """Return a digest of what a kernel of this file may be made of; the sources are read once for a file."""
+    found = hashlib.sha256(f"{_NUMBA} {sys.version_info.major}.{sys.version_info.minor}".encode())
+    if numba.config.BOUNDSCHECK:
+        found.update(b"bounds are checked")
+    for source in sources_of(Path(outermost).resolve()):
+        found.update(source.name.encode() + source.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def sources_of(outermost: Path) -> list[Path]:
+    """Return the files whose functions a kernel of this file may call.
+
+    A package here builds on the modules beside it and on `trees`, so an edit in one leaves the kernels of the
+    others as they are. Files elsewhere may build on all.
+    """
+    here = Path(__file__).resolve().parent
+    if not outermost.is_relative_to(here):
+        return sorted({*here.rglob("*.py"), outermost})
+    packages = {outermost.parent, here / "trees"} if outermost.parent != here else set()
+    return sorted({*here.glob("*.py"), *(source for package in packages for source in package.glob("*.py"))})
+
+
+class _Locator(_CacheLocator):
+    """Tells numba how files of a function are called."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._line = function.__code__.co_firstlineno
+        self.stamp = digest(function.__code__.co_filename)
+
+    def get_cache_path(self) -> str:
+        return str(written_folder() / self.stamp)
+
+    def get_source_stamp(self) -> str:
+        return self.stamp
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:  # noqa: ARG003
+        return cls(py_func)
+
+
+class _Files(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class _Index(IndexDataCacheFile):
+    """The index of a function's kernels in one folder. Another patch of numba reads what this one wrote."""
+
+    def __init__(self, folder: Path, name: str, stamp: str) -> None:
+        super().__init__(str(folder), name, stamp)
+        self._version = _NUMBA
+
+
+class Kept(FunctionCache):
+    """The kept kernels of one function."""
+
+    _impl_class = _Files
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp, name = self._impl.locator.stamp, self._impl.filename_base
+        self._cache_file = _Index(Path(self._cache_path), name, stamp)
+        self._found = [_Index(folder / stamp, name, stamp) for folder in folders()]
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        if is_inner():
+            return None
+        key = self._index_key(sig, target_context.codegen())
+        for index in self._found:
+            try:
+                data = index.load(key)
+            except OSError:  # a folder that may not be read is none
+                continue
+            if data is not None:
+                return self._impl.rebuild(target_context, data)
+        return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        # Numba numbers the files of a function by an index that it reads, changes and writes back. Two processes
+        # that compile for different states at the same time could take the same number, and load the other's.
+        if is_inner():
+            return
+        folder = Path(self._cache_path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / "lock").open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+                super()._save_overload(sig, data)
+        except OSError as error:
+            _warn(f"{written_folder()}, which cannot be written ({error.strerror})")
+
+
+@cache
+def _warn(where: str) -> None:
+    """Say once that nothing is kept."""
+    warnings.warn(
+        f"expected to keep compiled kernels in {where}: they are compiled again in each process; name a folder "
+        f"that can be written in {VARIABLE}",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -236,7 +236,7 @@ def test_columns_may_be_called_like_fields(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("word", FIELD_NAMES)
 def test_names_are_not_packed(word: str) -> None:
-    """Names that look like a packed event are refused where ids are to be packed, never written as something else."""
+    """Names that look like packed features are refused where ids are to be packed, not written otherwise."""
     for x in ({word: 2, "am": 1}, {word: 2}, [word]):
         with pytest.raises(ValueError, match="expected feature ids"):
             encode_event(x, 1, packed=True)
@@ -263,7 +263,7 @@ FIELD_CONTENT = st.recursive(
     form=st.sampled_from([PLAIN, Form("t", 1, "k", packed=True), Form("t", 1, "k", batch=3)]),
 )
 def test_any_json_is_published_as_it_reads_or_refused(events: list[dict[str, Any]], form: Form) -> None:
-    """Whatever JSON stands in the fields of events, a line is refused with a message or means the same in each form."""
+    """Whatever JSON the fields of an event hold, it is refused with a message or means the same in each form."""
     data = "".join(json.dumps({"y": 1, "x": []} | event) + "\n" for event in events).encode()
     lines = Lines("a", io.BytesIO(data))
     entries = list(FORMATS["jsonl"].read(lines, Columns()))

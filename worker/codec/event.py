@@ -158,10 +158,7 @@ def _parts(x: Features) -> tuple[list[Any], list[Any] | None]:
 
 
 def is_packed(x: Mapping[Any, Any]) -> bool:
-    """Return whether a mapping holds columns, rather than features: one may be called "i", and its value is a number.
-
-    The reader tells them apart by the same.
-    """
+    """Return whether a mapping holds columns. A feature may be called "i" too, but then its value is a number."""
     return "i" in x and x.keys() <= {"i", "v"} and not isinstance(x["i"], int | float)
 
 

@@ -204,7 +204,7 @@ class _Listener(ThreadingMixIn, TCPServer):
                 self._waiting_since[request] = time.monotonic()
 
     def service_actions(self) -> None:
-        """End the connections that have waited too long; a limit for each read would let a client drip for ever."""
+        """End the connections that have waited too long; with a limit for each read a client could drip on."""
         since = time.monotonic() - REQUEST_SECONDS
         with self._lock:
             for connection in [each for each, start in self._waiting_since.items() if start < since]:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from worker.safe_text import printable
+
 Location: TypeAlias = tuple[str | int, ...]  # the way to a value: ("models", "spam", "classes", 0)
 
 MAX_FILE_BYTES = 1 << 20
@@ -63,7 +65,8 @@ class Problem:
         return ".".join(f"'{part}'" if "." in str(part) else str(part) for part in self.location)
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (str(self.place), self.path, self.message) if part)
+        told = ": ".join(part for part in (str(self.place), self.path, self.message) if part)
+        return printable(told, len(told))
 
 
 class SettingsError(Exception):

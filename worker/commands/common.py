@@ -43,10 +43,10 @@ def fail(message: str) -> NoReturn:
     raise click.ClickException(printable_lines(message))
 
 
-def read_settings(path: Path) -> Settings:
-    """Return the settings of a file, or end the command with every problem, one a line."""
+def read_settings(path: Path, *, thorough: bool = False) -> Settings:
+    """Return the settings of a file, or end the command with every problem, one a line; see `load`."""
     try:
-        return load(path, os.environ)
+        return load(path, os.environ, thorough=thorough)
     except SettingsError as error:
         for problem in error.problems:
             click.echo(str(problem), err=True)

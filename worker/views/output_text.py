@@ -43,7 +43,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
         Column(f"absent\n{classes}", is_number=True),
         Column(f"present\n{classes}", is_number=True),
     ]
-    lines = []
+    lines: list[list[str | Text]] = []
     for key, split in rows:
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:

@@ -1,0 +1,69 @@
+"""What the client would say of its properties, asked without a client, and told without their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaException, Producer
+
+_END = "anabranch.end"  # no property: the client stops at it, and is never made
+_LOADS = "plugin.library.paths"  # which the client loads as soon as it is told of them
+_SHORTEST = 4  # characters of a value that is looked for in a sentence; a shorter one may be any word
+
+
+class Fault(NamedTuple):
+    """What is wrong with a property."""
+
+    expected: str
+    about_name: bool = False
+    meant: str | None = None  # the name that may have been meant
+
+
+def faults(properties: Mapping[str, str | None]) -> dict[str, Fault]:
+    """Return those of the properties that the client does not take; of a value of None only the name counts."""
+    return {name: fault for name, value in properties.items() if (fault := _fault(name, value)) is not None}
+
+
+def _fault(name: str, value: str | None) -> Fault | None:
+    if name == _LOADS:
+        return None
+    said = _said(name, value or "")
+    if said.startswith(("No such", "Internal property")):
+        dotted = name.replace("_", ".")
+        known = dotted != name and not _said(dotted, "").startswith(("No such", "Internal property"))
+        return Fault("the name of a property of librdkafka", about_name=True, meant=dotted if known else None)
+    if said.startswith("Java"):
+        what = "a property of librdkafka, not one of clients in Java (see sasl.username, ssl.ca.location)"
+        return Fault(what, about_name=True)
+    if value is None or not said:
+        return None
+    if "\0" in value:
+        return Fault("a value without the character NUL, where the client would end it")
+    if found := re.search(r"outside allowed range (\S+)\.\.(\S+)", said):
+        return Fault(f"a number from {found[1]} to {found[2]}")
+    return Fault("a value that the client takes, see CONFIGURATION.md of librdkafka")
+
+
+def _said(name: str, value: str) -> str:
+    """Return what the client says against a property, nothing where it takes it."""
+    try:
+        Producer({name: value, _END: ""})
+    except KafkaException as failure:
+        said: str = failure.args[0].str()
+        taken = _END in said and name != _END
+        return ("" if "\0" not in value else "NUL") if taken else said
+    except (TypeError, ValueError) as failure:  # of functions, and of text that is no UTF-8
+        return str(failure)
+    raise AssertionError("the client took a property that there is not")
+
+
+def without_values(said: str, properties: Mapping[str, Any]) -> str:
+    """Return what a client says without the values of its properties, and without passwords in addresses."""
+    values = {str(value) for value in properties.values() if isinstance(value, str) and value}
+    for value in sorted(values, key=len, reverse=True):
+        said = said.replace(f'"{value}"', '"..."')
+        if len(value) >= _SHORTEST:
+            said = said.replace(value, "...")
+    return re.sub(r"(?<=//)[^/@\s]*@", "...@", said)

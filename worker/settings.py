@@ -185,7 +185,7 @@ class Settings(Section):
     log: LogSettings
     group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
-    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1)]
+    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1, max_length=1_000)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
     transaction: TransactionSettings = TransactionSettings()
@@ -256,6 +256,9 @@ def _location_of(settings: Settings, source: str, use: str) -> tuple[Location, s
     return ("models", reader, "input"), f" (this one is a default: set topics.{source}.{use})"
 
 
+_CLASSES_BYTES = 256_000  # of all names of a model's classes: a thousand of the usual bounds.name_bytes
+
+
 def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield the class names that no event could carry."""
     most = settings.bounds.name_bytes
@@ -264,6 +267,10 @@ def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
                 yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
+        size = sum(len(text.encode()) for text in model.classes if isinstance(text, str))
+        if size > _CLASSES_BYTES:
+            wanted = f"names of at most {_CLASSES_BYTES:,} bytes together, which are part of many records"
+            yield Conflict(("models", name, "classes"), wanted, Words(f"{size:,} bytes"))
 
 
 def _start_conflicts(settings: Settings) -> Iterator[Conflict]:

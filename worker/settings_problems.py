@@ -36,6 +36,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} character",
     "string_too_long": "at most {max_length} characters",
     "too_short": "at least {min_length} entry",
+    "too_long": "at most {max_length} entries",
 }
 _UNKNOWN_NAME = ("extra_forbidden", "unexpected_keyword_argument")
 _NO_TAG = ("union_tag_invalid", "union_tag_not_found")  # a section whose kind is not told, or unknown

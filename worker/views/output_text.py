@@ -56,7 +56,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
                 gain_word(split.gain),
                 runner_up,
                 weight_word(split.n),
-                *(sides if len(sides) == 2 else ["", f"{len(sides)} branches"]),
+                *(sides if len(sides) == 2 else ["", f"{len(sides) + split.left_out} branches"]),
             ]
         )
     return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key")

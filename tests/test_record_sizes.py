@@ -44,7 +44,7 @@ NAME = "n" * LONG
 MODEL = "m" * 64
 CLASSES = [f"{number:03}" + "c" * 253 for number in range(1_000)]  # as many and as long as settings may have
 SOURCE = Source("t" * 249, 1 << 31, (1 << 63) - 1, 1 << 24, 1 << 53)
-PARAMETERS = {f"parameter {number}": "x" * 30 for number in range(10)}
+PARAMETERS: dict[str, bool | int | float | str | None] = {f"parameter {number}": "x" * 30 for number in range(10)}
 WIDEST = Bounds(key_bytes=LONG, name_bytes=LONG, id_bytes=LONG, dead_letter_bytes=1 << 26)
 
 
@@ -102,7 +102,12 @@ def _results() -> Iterable[Output]:
         [f"{number:03}{NAME[3:]}" for number in range(20)],
         [f"name {number:05}" for number in range(LONG)],
     )
-    for nodes, classes, names in ((300, CLASSES, long), (300, two, long), (LONG, two, some), (1, CLASSES, long)):
+    for nodes, classes, names in (
+        (300, CLASSES, long),
+        (300, two, long),
+        (LONG, two, some),
+        (1, CLASSES, long[:1]),
+    ):
         yield from cut(_tree(nodes, classes, names))
 
 

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 import structlog
 from click.testing import CliRunner
+from confluent_kafka import KafkaError
 
 from worker import logs
 from worker.commands.common import worker_on
@@ -17,6 +18,8 @@ from worker.commands.show import show
 from worker.commands.validate import validate
 from worker.log.embedded import EmbeddedLog
 from worker.log.kafka import KafkaLog
+from worker.log.kafka.errors import explain
+from worker.log.kafka.secrets import hide_values_of
 from worker.log.port import LogError
 from worker.settings import KafkaSettings, load
 from worker.settings_file import SettingsError
@@ -197,6 +200,13 @@ def test_files_are_looked_for_where_they_are_needed(tmp_path: Path) -> None:
     assert kafka is not None
     with pytest.raises(LogError, match=r"secret: expected a file with the value of.*got bytes that are not UTF-8"):
         kafka.resolved()
+
+
+def test_errors_of_the_client_do_not_tell_secrets() -> None:
+    """What the client says of an outage or a refusal is told without secrets, and without users of addresses."""
+    hide_values_of({"sasl.password": SECRET})
+    error = KafkaError(KafkaError._AUTHENTICATION, f"{SECRET} at http://user:other@host/ was refused")
+    assert explain(error).startswith("... at http://...@host/ was refused (_AUTHENTICATION); correct")
 
 
 def test_settings_do_not_show_properties() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import KafkaException, Producer
 
 _END = "anabranch.end"  # no property: the client stops at it, and is never made
 _LOADS = "plugin.library.paths"  # which the client loads as soon as it is told of them
-_SHORTEST = 4  # characters of a value that is looked for in a sentence; a shorter one may be any word
 
 
 class Fault(NamedTuple):
@@ -57,13 +56,3 @@ def _said(name: str, value: str) -> str:
     except (TypeError, ValueError) as failure:  # of functions, and of text that is no UTF-8
         return str(failure)
     raise AssertionError("the client took a property that there is not")
-
-
-def without_values(said: str, properties: Mapping[str, Any]) -> str:
-    """Return what a client says without the values of its properties, and without passwords in addresses."""
-    values = {str(value) for value in properties.values() if isinstance(value, str) and value}
-    for value in sorted(values, key=len, reverse=True):
-        said = said.replace(f'"{value}"', '"..."')
-        if len(value) >= _SHORTEST:
-            said = said.replace(value, "...")
-    return re.sub(r"(?<=//)[^/@\s]*@", "...@", said)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping
 
-from worker.log.kafka.checking import without_values
+from worker.log.kafka.secrets import hidden
 
-_SECRET = re.compile(r"password|secret|token|pem|jaas|oauth|key|credential|username")  # names of properties
+_PROPERTY = re.compile(r"(\[thrd:app\]:\s+[a-z0-9_.]+ = ).*")
 _QUIET_SECONDS = 30.0
 _REPEATED = {"FAIL", "ERROR"}  # said at each attempt to connect, ten times a second in an outage
 
@@ -34,30 +33,14 @@ class Sparing(logging.Filter):
 
 
 class Hiding(logging.Filter):
-    """Leaves out the values of the client's properties, which it tells at debug level."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.secrets: dict[str, str] = {}  # by name, of the clients made last
+    """Leaves the values of properties out, which the client tells at debug level."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the line where it tells a value; it always passes."""
-        record.msg, record.args = self._hidden(record.getMessage()), ()
+        """Change a line that tells a value; each may pass."""
+        record.msg, record.args = _PROPERTY.sub(r"\1...", hidden(record.getMessage())), ()
         return True
 
-    def _hidden(self, line: str) -> str:
-        line = without_values(line, self.secrets)
-        return re.sub(r"(\[thrd:app\]:\s+[a-z0-9_.]+ = ).*", r"\1...", line)
 
-
-_hiding = Hiding()
 client_log = logging.getLogger("kafka")
 client_log.addFilter(Sparing())
-client_log.addFilter(_hiding)
-
-
-def hide_values_of(properties: Mapping[str, object]) -> None:
-    """Leave the values of secret properties out of all lines from now on."""
-    _hiding.secrets |= {
-        f"{name} {value}": str(value) for name, value in properties.items() if _SECRET.search(name) and value
-    }
+client_log.addFilter(Hiding())

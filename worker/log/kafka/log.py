@@ -11,8 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from worker.log.kafka.at_least_once import AtLeastOnce
-from worker.log.kafka.checking import without_values
-from worker.log.kafka.client_log import client_log, hide_values_of
+from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
 from worker.log.kafka.errors import as_log_errors, explain
 from worker.log.kafka.member import Member
@@ -28,6 +27,7 @@ from worker.log.kafka.properties import (
     transaction_properties,
 )
 from worker.log.kafka.reader import KafkaReader
+from worker.log.kafka.secrets import hide_values_of, without
 from worker.log.kafka.sender import Sender
 from worker.log.kafka.topics import Topics
 from worker.log.kafka.transactions import Transactions
@@ -239,7 +239,7 @@ class KafkaLog:
         try:
             return kind({**properties, "logger": client_log, "error_cb": self._outage.on_error})
         except KafkaException as failure:
-            told = without_values(explain(failure.args[0]), self._properties)
+            told = without(explain(failure.args[0]), self._properties.values())
             raise LogError(f"the properties of the Kafka client: {told}") from None
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ import msgpack
 import numpy as np
 import pytest
 
+from algorithms.criteria import UNIT
 from tests.one_model import one_model, records_of
 from worker.broker import Cluster
 from worker.checkpoint.keys import PIECE_BYTES, CheckpointRecord, Key, ManifestEntry
@@ -32,9 +34,10 @@ from worker.codec import (
     joined,
     to_record,
 )
-from worker.codec.encode import LISTED_ROWS
+from worker.codec.encode import LISTED_ROWS, branch_bytes
 from worker.log.kafka import KafkaLog
 from worker.log.port import LARGEST_RECORD, OutRecord, TopicPartition
+from worker.models.tree import heaviest
 from worker.settings import fingerprint, load
 from worker.settings_file import SettingsError
 
@@ -141,6 +144,19 @@ def test_a_split_tells_how_many_branches_it_leaves_out(classes: list[str]) -> No
     assert len(back.branches) + back.left_out == 60_000
     assert list(back.branches) == sorted(back.branches)
     assert sum(weights == heavy for weights in back.counts) == 20
+
+
+def test_a_model_leaves_out_what_the_record_would() -> None:
+    """Of very many branches a model makes no lists, and the record is the same."""
+    weights = np.random.default_rng(1).integers(1, 5, (60_000, 2)) * UNIT
+    made: Any = SimpleNamespace(branches=np.arange(60_000), counts=weights)
+    branches, counts = heaviest(made, LARGEST_RECORD // branch_bytes(2))
+    assert len(branches) == len(counts) == 49_000
+    whole = _split(60_000, ["a", "b"])._replace(branches=list(range(60_000)), counts=(weights / UNIT).tolist())
+    part = whole._replace(branches=branches.tolist(), counts=(counts / UNIT).tolist(), left_out=11_000)
+    found, wanted = (decode_output(*to_record(each, "out", b"k")[3:5]) for each in (part, whole))  # type: ignore[arg-type]
+    assert isinstance(found, Split)
+    assert found == wanted
 
 
 def test_a_split_that_fits_says_nothing_of_branches() -> None:

@@ -169,6 +169,7 @@ def test_errors_around_properties_do_not_tell_values(tmp_path: Path, text: str) 
         ("{sasl.password: {file: .}}", "got an error: Is a directory"),
         ("{sasl.password: {file: empty}}", "empty, got an empty file"),
         ("{sasl.password: {file: latin}}", "latin, got bytes that are not UTF-8"),
+        ("{sasl.password: {file: nul}}", "nul, got the character NUL in it"),
         ("{linger.ms: {file: good}}", "expected a value that the client takes"),
         ("{sasl_password: {file: good}}", "(did you mean 'sasl.password'?)"),
     ],
@@ -177,6 +178,7 @@ def test_validate_says_what_is_wrong(tmp_path: Path, properties: str, message: s
     """Names that the client does not know, values that it does not take and files without a value are found."""
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "latin").write_bytes(b"caf\xe9")
+    (tmp_path / "nul").write_text(f"a\0{SECRET}")
     (tmp_path / "good").write_text(SECRET)
     code, said = _validate(_with(tmp_path, properties))
     assert code == 1

@@ -263,7 +263,7 @@ NAMES = ["up", "a-very-long-name-of-something-that-is-measured", "two words", "æ
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_are_never_cut(name: str, weights: tuple[float, ...]) -> None:
     """In a terminal of any width a number is there whole or not at all, and lines stay within the terminal."""
-    for at, shown in enumerate(_renderables(name, "topic", weights)):
+    for at, shown in enumerate(_renderables(name, f"a-topic-of-{name}", weights)):
         wide = _numbers(_rendered(shown, 5_000))
         for width in range(20, 201):
             drawn = _rendered(shown, width)

@@ -45,7 +45,8 @@ class SecretFile(Section):
     def wrong(self) -> str | None:
         """Return why the file has no value, None where it has one."""
         try:
-            return None if self._content() else "an empty file"
+            content = self._content()
+            return "an empty file" if not content else "the character NUL in it" if "\0" in content else None
         except UnicodeDecodeError:
             return "bytes that are not UTF-8"
         except OSError as error:

@@ -369,22 +369,23 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
         Number of the result among those of the same model, offset and row.
     """
     source = output.source
-    if isinstance(output, Split) and (least := len(output.branches) * _branch_bytes(output)) > LARGEST_RECORD:
-        output = _with_fewer_branches(output, least - LARGEST_RECORD)
+    if isinstance(output, Split):
+        least = len(output.branches) * branch_bytes(len(output.classes))
+        output = _with_fewer_branches(output, least - LARGEST_RECORD) if least > LARGEST_RECORD else output
     record = OutRecord(topic, source.partition, key, encode(output), headers(output, seq), max(source.time, 1))
     if isinstance(output, Split) and record.size > LARGEST_RECORD:
         return to_record(_with_fewer_branches(output, record.size - LARGEST_RECORD), topic, key, seq)
     return record
 
 
-def _branch_bytes(split: Split) -> int:
-    """Return how many bytes a branch and its weights take at least."""
-    return 2 + 9 * len(split.classes)
+def branch_bytes(classes: int) -> int:
+    """Return how many bytes a branch of a split and its weights take at least."""
+    return 2 + 9 * classes
 
 
 def _with_fewer_branches(split: Split, excess: int) -> Split:
     """Return a split of so many bytes less: without the branches of least weight, the last ones of equals."""
-    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // _branch_bytes(split)))
+    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // branch_bytes(len(split.classes))))
     heaviest = sorted(range(len(split.branches)), key=lambda at: (-sum(split.counts[at]), at))
     kept = sorted(heaviest[:most])
     return split._replace(

@@ -28,6 +28,7 @@ from worker.views.words import (
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
 _FEATURES = 12  # of an event in a line
+_SHORT = 15  # characters of a topic that stay on a line with a number
 
 
 def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sheet:
@@ -109,7 +110,9 @@ def tree_heading(key: bytes | None, tree: Tree) -> Text:
 def dead_letter_text(letter: DeadLetter) -> Text:
     """Return a dead letter in a few lines: reason, place, detail and the first bytes as hex and as text."""
     source = letter.source
-    where = f"{topic_word(source.topic)}/{source.partition} offset {source.offset}"
+    # A long name may be folded, and a number that hangs on it would be too.
+    between = "/" if len(source.topic) <= _SHORT else " partition "
+    where = f"{topic_word(source.topic)}{between}{source.partition} offset {source.offset}"
     text = Text(f"{letter.reason}", "bold red").append(f"  {where}", "default not bold")
     text.append(f"  key {key_word(letter.key)}", "default not bold")
     if letter.model is not None:

@@ -163,14 +163,18 @@ def test_errors_around_properties_do_not_tell_values(tmp_path: Path, text: str) 
         (f"{{sasl.password: [{SECRET}]}}", "that holds it, got a list"),
         ("{sasl.password: }", "that holds it, got null"),
         ("{retry.backoff.ms: 99999999}", "expected a number from 1 to 300000, got another (it is not shown)"),
-        (f"{{linger.ms: {SECRET}}}", "expected a value that the client takes"),
+        (f"{{debug: {SECRET}}}", "expected a value that the client takes"),
         (f"{{sasl.jaas.config: {SECRET}}}", "not one of clients in Java (see sasl.username"),
+        ("{fetch.min.bytes: 1e5}", "expected a whole number in digits, got another (it is not shown)"),
+        ("{fetch.min.bytes: 0123}", "expected a whole number in digits"),
+        ("{fetch.min.bytes: 1.5}", "expected a whole number in digits"),
+        ("{linger.ms: 5ms}", "expected a number in digits"),
         ("{sasl.password: {file: missing}}", "missing, got an error: No such file or directory"),
         ("{sasl.password: {file: .}}", "got an error: Is a directory"),
         ("{sasl.password: {file: empty}}", "empty, got an empty file"),
         ("{sasl.password: {file: latin}}", "latin, got bytes that are not UTF-8"),
         ("{sasl.password: {file: nul}}", "nul, got the character NUL in it"),
-        ("{linger.ms: {file: good}}", "expected a value that the client takes"),
+        ("{linger.ms: {file: good}}", "expected a number in digits"),
         ("{sasl_password: {file: good}}", "(did you mean 'sasl.password'?)"),
     ],
 )  # fmt: skip
@@ -184,6 +188,15 @@ def test_validate_says_what_is_wrong(tmp_path: Path, properties: str, message: s
     assert code == 1
     assert message in said.replace(f"{tmp_path}/", "")
     assert SECRET not in said
+
+
+def test_properties_that_the_client_takes_are_good(tmp_path: Path) -> None:
+    """Numbers, switches, words and texts pass as the client reads them."""
+    good = (
+        "{linger.ms: 0.5, queue.buffering.max.messages: 100000, retry.backoff.ms: 0x64, compression.type: zstd, "
+    )
+    good += "socket.keepalive.enable: TRUE, enable.ssl.certificate.verification: false, client.rack: 0123}"
+    assert _validate(_with(tmp_path, good))[0] == 0
 
 
 @pytest.mark.parametrize("content", [b"x\n", b"x\n\n", b"x\r\n\r\n", b"\xef\xbb\xbfx\n", b"x"])

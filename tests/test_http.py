@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from tests.test_show import TREE
+from worker import http
 from worker.codec import to_record
 from worker.http import MAX_CONNECTIONS, Pages, Server, ServerError
 from worker.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
@@ -244,24 +245,56 @@ def test_a_silent_client_holds_up_nobody(server: Server) -> None:
 
 
 def test_connections_are_bounded(server: Server) -> None:
-    """A client that opens connections without end is turned away and the rest is answered afterwards."""
-    address = urlsplit(server.url)
-    silent = [
-        socket.create_connection((address.hostname, address.port), timeout=10)
-        for _ in range(MAX_CONNECTIONS)
-    ]  # fmt: skip
+    """Of clients that open connections without end the one that has waited longest is cut."""
+    silent = [_socket(server) for _ in range(MAX_CONNECTIONS)]
     try:
-        with socket.create_connection((address.hostname, address.port), timeout=10) as one_more:
-            assert one_more.recv(1) == b""
+        assert _get(server, "/livez")[0].status == 200
+        assert silent[0].recv(1) == b""
+        silent[-1].sendall(b"GET /livez HTTP/1.0\r\n\r\n")
+        assert silent[-1].recv(12) == b"HTTP/1.0 200"
     finally:
         for connection in silent:
             connection.close()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
+
+
+def test_probes_pass_slow_clients(server: Server) -> None:
+    """While 200 clients send their requests byte by byte, and come again when cut, probes are answered."""
+    slow = [_socket(server) for _ in range(200)]
+    try:
+        for _ in range(8):
+            for at, connection in enumerate(slow):
+                try:
+                    connection.sendall(b"G")
+                except OSError:  # the server has cut it
+                    connection.close()
+                    slow[at] = _socket(server)
+            start = time.monotonic()
             assert _get(server, "/livez")[0].status == 200
+            assert time.monotonic() - start < 1
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_a_request_has_a_time_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that goes on sending is cut when its time for the whole request is over."""
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
+    with _socket(server) as drip:
+        drip.settimeout(0.05)
+        start = time.monotonic()
+        while time.monotonic() - start < 3:  # with a limit for each read, that is 5 s
+            try:
+                drip.sendall(b"G")
+                assert drip.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                pass
             break
-        except OSError:
-            time.sleep(0.05)
-    else:
-        pytest.fail("the server did not come back")
+        else:
+            pytest.fail("the server goes on reading")
+
+
+def _socket(server: Server) -> socket.socket:
+    address = urlsplit(server.url)
+    return socket.create_connection((address.hostname, address.port), timeout=10)

@@ -209,6 +209,77 @@ def test_batches_are_bounded() -> None:
     assert 4 <= len(chunk.records) <= 5
 
 
+FIELD_NAMES = ["i", "v", "ptr", "n", "x", "y", "op", "id", "ids", "w", "ts", "key"]
+
+
+@pytest.mark.parametrize("options", [(), ("--batch", "10")])
+@pytest.mark.parametrize("word", FIELD_NAMES)
+def test_features_may_be_called_like_fields(tmp_path: Path, word: str, options: tuple[str, ...]) -> None:
+    """A feature may go by any name that a form of events uses itself, whatever stands beside it."""
+    xs: list[Any] = [{word: 2, "am": 1}, {word: 2}, {"i": 2, "v": 3}, {"i": 2}, [word], [word, "am"], {"am": 3}]
+    lines = "".join(json.dumps({"x": x, "y": "a"}) + "\n" for x in xs)
+    expected = []
+    for x in xs:
+        values = tuple(map(float, x.values())) if isinstance(x, dict) else (1.0,) * len(x)
+        expected.append(_insert(tuple(x), "a", values=values))
+    assert _publish(tmp_path, "a.jsonl", lines, *options) == expected
+
+
+@pytest.mark.parametrize("name", ["i", "v", "ptr", "n"])
+def test_columns_may_be_called_like_fields(tmp_path: Path, name: str) -> None:
+    """A column of a table too."""
+    text = f"label,{name}\n1,1\n0,red\n"
+    for options in ((), ("--batch", "10")):
+        events = _publish(tmp_path, "a.csv", text, "--label", "label", *options)
+        assert events == [_insert((name,), 1), _insert((f"{name}=red",), 0)]
+
+
+@pytest.mark.parametrize("word", FIELD_NAMES)
+def test_names_are_not_packed(word: str) -> None:
+    """Names that look like packed features are refused where ids are to be packed, not written otherwise."""
+    for x in ({word: 2, "am": 1}, {word: 2}, [word]):
+        with pytest.raises(ValueError, match="expected feature ids"):
+            encode_event(x, 1, packed=True)
+
+
+FIELD_CONTENT = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(FIELD_NAMES) | st.text(max_size=2), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    events=st.lists(
+        st.dictionaries(st.sampled_from(["op", "id", "x", "y", "w", "ts"]), FIELD_CONTENT, max_size=4), max_size=5
+    ),
+    form=st.sampled_from([PLAIN, Form("t", 1, "k", packed=True), Form("t", 1, "k", batch=3)]),
+)
+def test_any_json_is_published_as_it_reads_or_refused(events: list[dict[str, Any]], form: Form) -> None:
+    """Whatever JSON the fields of an event hold, it is refused with a message or means the same in each form."""
+    data = "".join(json.dumps({"y": 1, "x": []} | event) + "\n" for event in events).encode()
+    lines = Lines("a", io.BytesIO(data))
+    entries = list(FORMATS["jsonl"].read(lines, Columns()))
+    made, plain = make_records(entries, form, NOW), make_records(entries, PLAIN, NOW)
+    assert all(bad.why for bad in made.bad)
+    if form.packed:  # names are among what is refused there
+        assert {bad.line for bad in plain.bad} <= {bad.line for bad in made.bad}
+        return
+    assert made.bad == plain.bad
+    assert _meaning(made.records) == _meaning(plain.records)
+
+
+def _meaning(records: list[OutRecord]) -> list[Event]:
+    return [each for record in records for each in decode(record.value, NOW, Bounds()) if isinstance(each, Event)]
+
+
 def test_encode_event_golden() -> None:
     """The bytes of the forms are pinned."""
     assert encode_event([3, 17], 1).hex() == "82a178920311a17901"

@@ -515,7 +515,7 @@ models:
 
 
 def test_kafka_and_its_properties(tmp_path: Path) -> None:
-    """Properties pass through as they are, and those in files are read without their last line break."""
+    """Properties are texts as they are written, and those in files are read without the line ends behind them."""
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "password").write_text("open sesame \n")
     kafka = _load(tmp_path, KAFKA).log.kafka
@@ -525,7 +525,7 @@ def test_kafka_and_its_properties(tmp_path: Path) -> None:
         "bootstrap.servers": "one:9092,two:9092",
         "security.protocol": "SASL_SSL",
         "sasl.password": "open sesame ",
-        "fetch.min.bytes": 1,
+        "fetch.min.bytes": "1",
     }
     other = _load(tmp_path, KAFKA, ANABRANCH_LOG__KAFKA__INSTANCE="worker-2").log.kafka
     assert other is not None
@@ -553,7 +553,7 @@ def test_a_secret_that_is_not_there(tmp_path: Path) -> None:
             "enable.auto.commit: true",
             "no property 'enable.auto.commit' (offsets are committed",
         ),
-        ("fetch.min.bytes: 1", "bootstrap.servers: three", "expected it as log.kafka.bootstrap, got 'three'"),
+        ("fetch.min.bytes: 1", "bootstrap.servers: three", "expected it as log.kafka.bootstrap, got it here"),
         ("    bootstrap: one:9092,two:9092\n", "", "expected a value"),
         ("log:\n", "log:\n  embedded: log.db\n", "expected either kafka or embedded"),
         ("models:", "checkpoint: null\nstart: latest\nmodels:", "expected 'earliest' where checkpoint is null"),

@@ -30,10 +30,11 @@ from worker.log.browse import Browser
 from worker.log.embedded import EmbeddedLog
 from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import OutRecord, Records, TopicPartition, Watermarks
+from worker.safe_text import printable
 from worker.views import tree_dot, tree_svg
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
-from worker.views.words import feature_word, key_word, printable, weight_word
+from worker.views.words import feature_word, key_word, weight_word
 
 NOW = 1_700_000_000_000
 CLASSES = ("ham", "spam")

@@ -7,6 +7,7 @@ import logging
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,9 +23,10 @@ from worker.snapshots import read
 from worker.status import StatusBoard
 from worker.views.status_html import TREES, status_page, tree_page
 
-# Scrapes and probes are few; whoever opens more connections than this is turned away.
+# Scrapes and probes are few. Where there are more connections than this, the one that has waited longest for its
+# client goes: a probe sends its request at once, so it is served however many others are slow.
 MAX_CONNECTIONS = 64
-REQUEST_SECONDS = 5.0  # a client that is silent for longer is dropped
+REQUEST_SECONDS = 5.0  # for a client to send all of its request, and as long to take the answer
 
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
@@ -179,33 +181,51 @@ class _Listener(ThreadingMixIn, TCPServer):
 
     allow_reuse_address = True  # a restart need not wait for the last connections to time out
     daemon_threads = False  # server_close waits for them
-    request_queue_size = MAX_CONNECTIONS  # with the usual 5, a burst of clients waits for retransmissions
+    request_queue_size = 4 * MAX_CONNECTIONS  # with the usual 5, a burst of clients waits for retransmissions
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.pages = pages
-        self._connections: set[socket.socket] = set()
+        self._waiting_since: dict[socket.socket, float] = {}  # each open connection, the longest waiting first
         self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     def verify_request(self, request: Any, _client: Any) -> bool:
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS:
-                return False
-            self._connections.add(request)
-            return True
+            if len(self._waiting_since) >= MAX_CONNECTIONS:
+                self._cut(next(iter(self._waiting_since)))
+            self._waiting_since[request] = time.monotonic()
+        return True
+
+    def answering(self, request: socket.socket) -> None:
+        """Take note that a client has sent its request; from now on it has time to take the answer."""
+        with self._lock:
+            if self._waiting_since.pop(request, None) is not None:
+                self._waiting_since[request] = time.monotonic()
+
+    def service_actions(self) -> None:
+        """End the connections that have waited too long; with a limit for each read a client could drip on."""
+        since = time.monotonic() - REQUEST_SECONDS
+        with self._lock:
+            for connection in [each for each, start in self._waiting_since.items() if start < since]:
+                self._cut(connection)
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
-            self._connections.discard(request)
+            self._waiting_since.pop(request, None)
         super().shutdown_request(request)
 
     def cut(self) -> None:
-        """End every open connection; its thread sees the end of the stream."""
+        """End every open connection."""
         with self._lock:
-            for connection in self._connections:
-                with suppress(OSError):  # the client was quicker
-                    connection.shutdown(socket.SHUT_RDWR)
+            for connection in list(self._waiting_since):
+                self._cut(connection)
+
+    def _cut(self, connection: socket.socket) -> None:
+        """End a connection; its thread sees the end of the stream, and closes it."""
+        del self._waiting_since[connection]
+        with suppress(OSError):  # the client was quicker
+            connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, _request: Any, _client: Any) -> None:
         if not isinstance(sys.exception(), OSError):  # a client that hangs up is its own affair
@@ -221,6 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = REQUEST_SECONDS
 
     def do_GET(self) -> None:
+        self.server.answering(self.connection)
         reply = self.server.pages.get(self.path.partition("?")[0], self.headers.get("Accept", ""))
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.kind)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import MutableMapping
+from io import StringIO
 from typing import Any, Literal, TextIO
 
 import numpy as np
 import structlog
+
+from worker.safe_text import printable, printable_lines
 
 _HANDLER = "anabranch"
 
@@ -71,9 +74,26 @@ def configure(level: str, format: Literal["auto", "text", "json"], stream: TextI
 
 def _renderers(text: bool, *, colors: bool) -> list[structlog.typing.Processor]:
     if text:
-        plain = structlog.dev.plain_traceback
-        return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+        return [_escape, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=_traceback)]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+
+
+def _escape(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Escape what could steer a terminal, or look like another line; as JSON it is escaped anyway."""
+    for name in [name for name in event if name not in ("exc_info", "stack_info")]:
+        event[_safe(name)] = _safe(event.pop(name))
+    return event
+
+
+def _safe(value: Any) -> Any:
+    return printable(value, len(value)) if isinstance(value, str) else value
+
+
+def _traceback(stream: TextIO, exception: structlog.typing.ExcInfo) -> None:
+    """Write a traceback without colours or the values of variables."""
+    written = StringIO()
+    structlog.dev.plain_traceback(written, exception)
+    stream.write(printable_lines(written.getvalue()))
 
 
 def _hide_bytes(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from worker.codec.bounds import Bounds
 from worker.codec.columns import decode_batch
-from worker.codec.event import encode_batch, encode_event
+from worker.codec.event import encode_batch, encode_event, is_packed
 from worker.codec.reference import LATEST
 from worker.log.port import CommitAborted, Log, OutRecord
 from worker.partitioners import Partitioner, crc32
@@ -181,7 +181,7 @@ def _shape(example: Example) -> tuple[Any, ...]:
     """Return what the rows of one record have in common: the op, the columns, and the kind of features."""
     fields = example.fields
     x = fields.get("x")
-    features = x.get("i", x) if isinstance(x, dict) else x
+    features = x["i"] if isinstance(x, dict) and is_packed(x) else x
     first = next(iter(features), None) if features else None
     return fields.get("op", "insert"), frozenset(fields) - {"op"}, isinstance(first, str)
 

@@ -10,18 +10,21 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 from annotated_types import Ge, Le
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PlainValidator, ValidationError, ValidationInfo, field_validator, model_validator
 
 from worker.codec.bounds import Bounds
+from worker.log.kafka.checking import faults
 from worker.log.kafka.properties import refused_properties
 from worker.log.port import LogError
-from worker.settings_file import Location, SettingsError, override, read_file
+from worker.settings_file import TEXTS, Location, SettingsError, override, read_file
 from worker.settings_models import ModelSettings
-from worker.settings_problems import Conflict, conflicting, expected, explain
+from worker.settings_problems import Conflict, Words, conflicting, expected, explain
 from worker.settings_values import ModelName, Section, TopicName
+
+_MOST_SECRET = 1 << 20  # bytes; a device has no end
 
 
 class SecretFile(Section):
@@ -29,20 +32,45 @@ class SecretFile(Section):
 
     file: Path  # a relative path starts at the settings file
 
-    @field_validator("file")
-    @classmethod
-    def _from_the_settings(cls, path: Path, info: ValidationInfo) -> Path:
-        return _beside_the_file(path, info)
-
     def read(self, name: str) -> str:
-        """Return the value of the property of that name, without the line break at its end."""
-        try:
-            return self.file.read_text(encoding="utf-8").removesuffix("\n")
-        except (OSError, ValueError) as error:
+        """Return the value of the property of that name, without line ends behind it; `LogError` says why not."""
+        wrong = self.wrong()
+        if wrong is not None:
             raise LogError(
-                f"{self.file}: expected a file with the value of the property {name!r}, in UTF-8 ({error}); "
-                "check the path and its permissions"
-            ) from error
+                f"{self.file}: expected a file with the value of the property {name!r}, got {wrong}; "
+                "check the path, its permissions and what it holds"
+            )
+        return self._content()
+
+    def wrong(self) -> str | None:
+        """Return why the file has no value, None where it has one."""
+        try:
+            content = self._content()
+            return "an empty file" if not content else "the character NUL in it" if "\0" in content else None
+        except UnicodeDecodeError:
+            return "bytes that are not UTF-8"
+        except OSError as error:
+            return f"an error: {error.strerror}"
+
+    def _content(self) -> str:
+        with self.file.open("rb") as file:
+            return file.read(_MOST_SECRET).decode("utf-8-sig").rstrip("\r\n")
+
+
+def _property(value: object, info: ValidationInfo) -> str | SecretFile:
+    match value:
+        case str() | SecretFile():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case {"file": str(path), **others} if path and not others:
+            return SecretFile(file=_beside_the_file(Path(path), info))
+    raise expected("a text, or {file: PATH} with the path of a file that holds it")
+
+
+Property: TypeAlias = Annotated[str | SecretFile, PlainValidator(_property)]
 
 
 class KafkaSettings(Section):
@@ -53,14 +81,22 @@ class KafkaSettings(Section):
     # transactional.id. The host's name unless told otherwise; a StatefulSet's pods keep theirs.
     instance: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     guarantee: Literal["exactly_once", "at_least_once"] = "exactly_once"
-    properties: Mapping[str, bool | int | float | str | SecretFile] = {}  # of librdkafka, as they are called there
+    # Of librdkafka, as they are called there. Among them are secrets, so they are never shown.
+    properties: Mapping[str, Property] = Field(default={}, repr=False)
+
+    @field_validator("bootstrap")
+    @classmethod
+    def _no_user(cls, bootstrap: str) -> str:
+        if "@" in bootstrap:
+            raise expected("host:port, more after commas, without a user (see sasl.username among the properties)")
+        return bootstrap
 
     @property
     def name(self) -> str:
         """The instance, the default filled in."""
         return self.instance or socket.gethostname()
 
-    def resolved(self) -> dict[str, bool | int | float | str]:
+    def resolved(self) -> dict[str, str]:
         """Return all properties, with those that are kept in files; raise `LogError` where one cannot be read."""
         read = {
             name: value.read(name) if isinstance(value, SecretFile) else value
@@ -150,7 +186,7 @@ class Settings(Section):
     log: LogSettings
     group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
-    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1)]
+    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1, max_length=1_000)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
     on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
@@ -178,13 +214,14 @@ class Settings(Section):
         return {"port": None} if value is None else value
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def _fit_together(self, info: ValidationInfo) -> Self:
+        thorough = bool((info.context or {}).get("thorough"))
         if found := [
             *_topic_conflicts(self),
             *_class_conflicts(self),
             *_start_conflicts(self),
             *_defect_conflicts(self),
-            *_property_conflicts(self),
+            *_property_conflicts(self, thorough=thorough),
         ]:
             raise conflicting(found)
         return self
@@ -222,6 +259,9 @@ def _location_of(settings: Settings, source: str, use: str) -> tuple[Location, s
     return ("models", reader, "input"), f" (this one is a default: set topics.{source}.{use})"
 
 
+_CLASSES_BYTES = 256_000  # of all names of a model's classes: a thousand of the usual bounds.name_bytes
+
+
 def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield the class names that no event could carry."""
     most = settings.bounds.name_bytes
@@ -230,6 +270,10 @@ def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
                 yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
+        size = sum(len(text.encode()) for text in model.classes if isinstance(text, str))
+        if size > _CLASSES_BYTES:
+            wanted = f"names of at most {_CLASSES_BYTES:,} bytes together, which are part of many records"
+            yield Conflict(("models", name, "classes"), wanted, Words(f"{size:,} bytes"))
 
 
 def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
@@ -244,19 +288,32 @@ def _defect_conflicts(settings: Settings) -> Iterator[Conflict]:
         yield Conflict(("on_defect",), "'stop' where checkpoint is null", settings.on_defect)
 
 
-def _property_conflicts(settings: Settings) -> Iterator[Conflict]:
-    """Yield the properties of the Kafka client that are not the user's to set."""
+def _property_conflicts(settings: Settings, *, thorough: bool) -> Iterator[Conflict]:
+    """Yield the properties of the Kafka client that are not the user's to set, or that it does not take."""
     if settings.log.kafka is None:
         return
     given = settings.log.kafka.properties
-    for name, reason in refused_properties(given).items():
-        yield Conflict(("log", "kafka", "properties", name), f"no property '{name}' ({reason})", given[name])
+    refused = {name: f"no property '{name}' ({why})" for name, why in refused_properties(given).items()}
     if "bootstrap.servers" in given:
-        name = "bootstrap.servers"
-        yield Conflict(("log", "kafka", "properties", name), "it as log.kafka.bootstrap", given[name])
+        refused["bootstrap.servers"] = "it as log.kafka.bootstrap"
+    for name, wanted in refused.items():
+        yield Conflict((*TEXTS, name), wanted, Words("it here"))
+    values: dict[str, str | None] = {}
+    for name, value in given.items():
+        if isinstance(value, str):
+            values[name] = value
+            continue
+        wrong = value.wrong() if thorough else None
+        if wrong is not None:
+            yield Conflict((*TEXTS, name, "file"), f"a file with the value, got {value.file}", Words(wrong))
+        values[name] = value.read(name) if thorough and wrong is None else None
+    for name, fault in faults({name: value for name, value in values.items() if name not in refused}).items():
+        choices = (fault.meant,) if fault.meant else ()
+        got: str = name if fault.about_name else Words("another (it is not shown)")
+        yield Conflict((*TEXTS, name), fault.expected, got, fault.about_name, choices)
 
 
-def load(path: Path, environ: Mapping[str, str]) -> Settings:
+def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> Settings:
     """Read, override and check the settings.
 
     Parameters
@@ -265,6 +322,8 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
         The YAML file.
     environ : Mapping[str, str]
         The environment; variables without the prefix `ANABRANCH_` are not looked at.
+    thorough : bool, optional
+        Whether the files of secrets are looked for, too.
 
     Returns
     -------
@@ -280,7 +339,8 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
     try:
         # As JSON, because that is what YAML holds: lists become tuples and mappings become sections,
         # while strict typing still keeps "5", 5.0 and true from passing as 5.
-        settings = Settings.model_validate_json(json.dumps(document.data), context={"folder": path.parent})
+        context = {"folder": path.parent, "thorough": thorough}
+        settings = Settings.model_validate_json(json.dumps(document.data), context=context)
     except ValidationError as error:
         problems += explain(error, document, Settings)
     if problems:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from worker.safe_text import printable
+
 Location: TypeAlias = tuple[str | int, ...]  # the way to a value: ("models", "spam", "classes", 0)
 
 MAX_FILE_BYTES = 1 << 20
@@ -21,6 +23,12 @@ MAX_VALUES = 100_000  # with every alias expanded: a few hundred bytes of aliase
 MAX_DEPTH = 32
 
 PREFIX = "ANABRANCH_"
+
+# Values below are texts as they are written, whatever they look like: a password may be 0123, or begin with @.
+# None of them is ever part of a message.
+TEXTS: Location = ("log", "kafka", "properties")
+
+_OTHERS = ("ANABRANCH_CPU", "ANABRANCH_KERNELS")  # are about compiled kernels: algorithms/target.py, cache.py
 
 # What Kubernetes puts into every container of a namespace with a Service whose name starts with
 # "anabranch". Refusing these as unknown settings would keep the worker from starting there.
@@ -63,7 +71,8 @@ class Problem:
         return ".".join(f"'{part}'" if "." in str(part) else str(part) for part in self.location)
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (str(self.place), self.path, self.message) if part)
+        told = ": ".join(part for part in (str(self.place), self.path, self.message) if part)
+        return printable(told, len(told))
 
 
 class SettingsError(Exception):
@@ -155,14 +164,21 @@ def read_file(path: Path) -> Document:
     return read_text(text, str(path))
 
 
-def read_text(text: str, source: str) -> Document:
-    """Read YAML text; `source` is how messages call it. Raises `SettingsError`."""
+def is_text(location: Location) -> bool:
+    """Return whether the value at a location is a text as it is written."""
+    return len(location) > len(TEXTS) and location[: len(TEXTS)] == TEXTS
+
+
+def read_text(text: str, source: str, at: Location = ()) -> Document:
+    """Read YAML text; `source` is how messages call it, `at` where it will stand. Raises `SettingsError`."""
     try:
         node = _Loader(text, source).get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
-        raise SettingsError([Problem(place, (), f"expected YAML, got: {error.problem}")]) from error
+        # A name that YAML gives a meaning to may be a password that begins with * or !.
+        problem = re.sub(r"(alias|anchor|handle) '.*'", r"\1", error.problem or "")
+        raise SettingsError([Problem(place, (), f"expected YAML, got: {problem}")]) from error
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = Place(source, before.count("\n") + 1, error.position - before.rfind("\n"))
@@ -171,7 +187,7 @@ def read_text(text: str, source: str) -> Document:
 
     document = Document(values={(): Place(source)})
     if node is not None:
-        builder = _Builder(document, source)
+        builder = _Builder(document, source, at)
         document.data = builder.value(node, ())
         if builder.problems:
             raise SettingsError(builder.problems)
@@ -185,13 +201,20 @@ def override(document: Document, environ: Mapping[str, str]) -> list[Problem]:
     stands for the name in the file that has the same letters and digits, whatever its case and with an
     underscore for any other character: `SPAM_FILTER` for `spam-filter`.
     """
-    names = [name for name in environ if name.startswith(PREFIX) and not _SERVICE_LINK.fullmatch(name)]
-    problems = []
+    names = [
+        name
+        for name in environ
+        if name.startswith(PREFIX) and name not in _OTHERS and not _SERVICE_LINK.fullmatch(name)
+    ]
+    problems: list[Problem] = []
     # Short ones first, so that a whole section and then one of its settings can both be given.
     for name in sorted(names, key=lambda name: (name.count("__"), name)):
         location = _locate(document.data, name.removeprefix(PREFIX).split("__"))
+        if is_text(location):
+            _put_text(document, location, name, environ[name], problems)
+            continue
         try:
-            value = read_text(environ[name], name)
+            value = read_text(environ[name], name, location)
         except SettingsError as error:
             problems += [Problem(Place(name), location, problem.message) for problem in error.problems]
             continue
@@ -206,6 +229,19 @@ def override(document: Document, environ: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
+def _put_text(document: Document, location: Location, name: str, text: str, problems: list[Problem]) -> None:
+    """Lay a variable over a document whose value is a text, taken literally."""
+    whole = Place(name)
+    if not text:
+        problems.append(Problem(whole, location, "expected a value, got an empty variable; set it, or unset it"))
+        return
+    try:
+        document.put(location, Document(text, values={(): whole}))
+    except TypeError:
+        message = "expected the name of a setting, got one inside of something that is not a mapping"
+        problems.append(Problem(whole, location, message))
+
+
 def _locate(data: Any, parts: list[str]) -> Location:
     """Return the location that the parts of a variable's name stand for."""
     location: list[str] = []
@@ -213,7 +249,9 @@ def _locate(data: Any, parts: list[str]) -> Location:
         known = data if isinstance(data, dict) else {}
         name = part.lower()
         if name not in known:
-            name = next((other for other in known if _plain(other) == name), name)
+            # Properties of the client have dots where a variable can only have underscores.
+            new = name.replace("_", ".") if tuple(location) == TEXTS else name
+            name = next((other for other in known if _plain(other) == name), new)
         location.append(name)
         data = known.get(name)
     return tuple(location)
@@ -257,9 +295,10 @@ for _name, _pattern in _CORE_SCHEMA.items():
 class _Builder:
     """Builds plain values from nodes, notes their places and gathers what is wrong with them."""
 
-    def __init__(self, document: Document, source: str) -> None:
+    def __init__(self, document: Document, source: str, at: Location) -> None:
         self.document = document
         self.source = source
+        self._at = at
         self.problems: list[Problem] = []
         self._count = 0
 
@@ -294,8 +333,11 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode, location: Location) -> Any:
         text: str = node.value
+        kind = node.tag.removeprefix(_TAG)
+        if is_text(self._at + location) and kind in _CORE_SCHEMA and kind != "null":
+            return text
         try:
-            match node.tag.removeprefix(_TAG):
+            match kind:
                 case "str":
                     return text
                 case "null":
@@ -307,11 +349,13 @@ class _Builder:
                 case "float":
                     return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
         except (ValueError, KeyError):
-            kind = node.tag.removeprefix(_TAG)
             return self._wrong(node, location, f"expected something to be read as {kind}, got {text[:40]!r}")
         return self._wrong(node, location, f"expected plain YAML, got the tag {node.tag!r}")
 
     def _wrong(self, node: yaml.Node, location: Location, message: str) -> None:
+        if is_text(self._at + location):
+            location = location[: len(TEXTS) + 1 - len(self._at)]  # what is inside of a value is not told
+            message = "expected a text, or {file: PATH}, got YAML of another kind; put a text into quotes"
         self.problems.append(Problem(self._place(node), location, message))
 
     def _place(self, node: yaml.Node) -> Place:

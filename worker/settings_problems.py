@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from worker.settings_file import Document, Location, Problem
+from worker.settings_file import TEXTS, Document, Location, Problem
 
 # Pydantic's kinds of error, and what each says was expected.
 _EXPECTED = {
@@ -36,9 +36,11 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} character",
     "string_too_long": "at most {max_length} characters",
     "too_short": "at least {min_length} entry",
+    "too_long": "at most {max_length} entries",
 }
 _UNKNOWN_NAME = ("extra_forbidden", "unexpected_keyword_argument")
 _NO_TAG = ("union_tag_invalid", "union_tag_not_found")  # a section whose kind is not told, or unknown
+_ADDRESS: Location = ("log", "kafka", "bootstrap")  # which may hold a password by mistake
 _KEY = "[key]"  # how pydantic marks an error in a mapping's key
 
 
@@ -59,7 +61,7 @@ def expected(what: str, choices: tuple[str, ...] = ()) -> PydanticCustomError:
 
 def conflicting(conflicts: list[Conflict]) -> PydanticCustomError:
     """Return the error for a validator of the whole to raise."""
-    text = "; ".join(f"expected {conflict.expected}, got {show(conflict.got)}" for conflict in conflicts)
+    text = "; ".join(f"expected {conflict.expected}, got {_got(conflict)}" for conflict in conflicts)
     return PydanticCustomError("conflicts", "{text}", {"text": text, "conflicts": conflicts})
 
 
@@ -98,7 +100,7 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
     elif detail["type"] in _NO_TAG:
         name = context["discriminator"].strip("'")
         tags = tuple(_tags(section))
-        got = context.get("tag", _Nothing())
+        got = context.get("tag", Words("nothing"))
         *most, last = map(repr, tags)
         yield Conflict((*location, name), f"{', '.join(most)} or {last}", got, choices=tags)
     elif detail["type"] == "expected":
@@ -107,22 +109,41 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
     else:
         known = _EXPECTED.get(detail["type"])
         wanted = known.format(**context) if known else detail["msg"]
-        got = _Nothing() if detail["type"] == "missing" else detail["input"]
+        got = Words("nothing") if detail["type"] == "missing" else detail["input"]
         choices = re.findall(r"'([^']+)'", wanted) if detail["type"] == "literal_error" else ()
         yield Conflict(location, wanted, got, choices=tuple(choices))
 
 
 def _problem(document: Document, conflict: Conflict) -> Problem:
     places = document.key_place if conflict.about_name else document.value_place
-    message = f"expected {conflict.expected}, got {show(conflict.got)}"
+    message = f"expected {conflict.expected}, got {_got(conflict)}"
     close = difflib.get_close_matches(str(conflict.got), conflict.choices, n=1)
     hint = f" (did you mean '{close[0]}'?)" if close else ""
     return Problem(places(conflict.location), conflict.location, message + hint)
 
 
-class _Nothing:
+class Words(str):
+    """What is said to have come, in words."""
+
+    __slots__ = ()
+
     def __repr__(self) -> str:
-        return "nothing"
+        return str(self)
+
+
+def _got(conflict: Conflict) -> str:
+    """Return what came; nothing of it where a property of the Kafka client may be in it, which may be secret."""
+    got, location = conflict.got, conflict.location[: len(TEXTS)]
+    inside = location == TEXTS or conflict.location == _ADDRESS
+    holds = location == TEXTS[: len(location)] and (len(location) > 1 or (isinstance(got, list) and bool(got)))
+    if conflict.about_name or isinstance(got, Words) or not (inside or holds):
+        return show(got)
+    match got:
+        case list():
+            return "a list"
+        case dict() | None:
+            return show(got)
+    return "something else (it is not shown)"
 
 
 def _followed(location: Location, kind: Any) -> tuple[Location, Any]:

@@ -15,7 +15,7 @@ import msgpack
 
 from worker.codec.bounds import Bounds
 from worker.codec.reasons import Reason
-from worker.log.port import Headers, OutRecord
+from worker.log.port import LARGEST_RECORD, Headers, OutRecord
 
 Feature: TypeAlias = int | str
 Kind: TypeAlias = str  # of a feature: binary, nominal or numeric
@@ -77,6 +77,8 @@ class Split(NamedTuple):
         The class labels.
     source
         The event that changed the split.
+    left_out
+        How many branches the record has no room for, those of least weight; the field is there where it is not 0.
     """
 
     model: str
@@ -94,6 +96,7 @@ class Split(NamedTuple):
     counts: Sequence[Sequence[float]]
     classes: Sequence[Class]
     source: Source
+    left_out: int = 0
 
 
 class Tree(NamedTuple):
@@ -256,7 +259,7 @@ class DeadLetter(NamedTuple):
     key
         The record's key, cut to bounds.key_bytes.
     value
-        The record's value, cut to bounds.dead_letter_bytes.
+        The record's value, cut to bounds.dead_letter_bytes, and where a record could not hold the rest.
     size
         Bytes of the whole value, None for a tombstone.
     sha256
@@ -277,7 +280,9 @@ class DeadLetter(NamedTuple):
 
 Output: TypeAlias = Split | Tree | Prediction | Evaluation | DeadLetter
 
-LISTED_ROWS = 100  # of a dead letter; with dead_letter_bytes of value it stays below the usual 1 MiB of a broker
+LISTED_ROWS = 100  # of a dead letter
+_LEFT_OUT = 16  # bytes of the field `left_out`
+_SHORT = 200  # characters of a reason's detail, where a dead letter has too little room for them all
 
 _TYPES: dict[type[Output], str] = {
     Split: "split",
@@ -314,8 +319,7 @@ def dead_letter(
     """
     row, reason, detail = rows[0]
     listed = [(row, why, text) for row, why, text in rows if row is not None]
-    cut = value is not None and len(value) > bounds.dead_letter_bytes
-    return DeadLetter(
+    letter = DeadLetter(
         reason=reason,
         detail=detail,
         model=model,
@@ -323,10 +327,31 @@ def dead_letter(
         rows=listed[:LISTED_ROWS],
         refused=len(listed),
         key=None if key is None else key[: bounds.key_bytes],
-        value=None if value is None else value[: bounds.dead_letter_bytes],
+        value=None,
         size=None if value is None else len(value),
-        sha256=hashlib.sha256(value).digest() if value is not None and cut else None,
+        sha256=None,
     )
+    wanted = 0 if value is None else min(len(value), bounds.dead_letter_bytes)
+    room = _room_beside(letter)
+    if room < wanted:
+        letter = letter._replace(
+            detail=_short(letter.detail), rows=[(at, why, _short(text)) for at, why, text in letter.rows]
+        )
+        room = _room_beside(letter)
+    if value is None:
+        return letter
+    kept = value[: min(room, wanted)]
+    return letter._replace(value=kept, sha256=hashlib.sha256(value).digest() if len(kept) < len(value) else None)
+
+
+def _room_beside(letter: DeadLetter) -> int:
+    """Return how many bytes of its value a dead letter's record has room for, one that has none yet."""
+    more = 4 + 33  # how long the value is; the digest
+    return LARGEST_RECORD - to_record(letter, "", letter.key).size - more
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
 def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> OutRecord:
@@ -344,7 +369,30 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
         Number of the result among those of the same model, offset and row.
     """
     source = output.source
-    return OutRecord(topic, source.partition, key, encode(output), headers(output, seq), max(source.time, 1))
+    if isinstance(output, Split):
+        least = len(output.branches) * branch_bytes(len(output.classes))
+        output = _with_fewer_branches(output, least - LARGEST_RECORD) if least > LARGEST_RECORD else output
+    record = OutRecord(topic, source.partition, key, encode(output), headers(output, seq), max(source.time, 1))
+    if isinstance(output, Split) and record.size > LARGEST_RECORD:
+        return to_record(_with_fewer_branches(output, record.size - LARGEST_RECORD), topic, key, seq)
+    return record
+
+
+def branch_bytes(classes: int) -> int:
+    """Return how many bytes a branch of a split and its weights take at least."""
+    return 2 + 9 * classes
+
+
+def _with_fewer_branches(split: Split, excess: int) -> Split:
+    """Return a split of so many bytes less: without the branches of least weight, the last ones of equals."""
+    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // branch_bytes(len(split.classes))))
+    heaviest = sorted(range(len(split.branches)), key=lambda at: (-sum(split.counts[at]), at))
+    kept = sorted(heaviest[:most])
+    return split._replace(
+        branches=[split.branches[at] for at in kept],
+        counts=[split.counts[at] for at in kept],
+        left_out=split.left_out + len(split.branches) - len(kept),
+    )
 
 
 def encode(output: Output) -> bytes:
@@ -357,6 +405,8 @@ def fields_of(output: Output) -> dict[str, Any]:
     """Return a result's fields by name, in order, those that have fields of their own likewise."""
     fields = output._asdict()
     fields["source"] = output.source._asdict()
+    if isinstance(output, Split) and not output.left_out:
+        del fields["left_out"]
     if isinstance(output, Evaluation):
         fields["total"] = output.total._asdict()
         fields["recent"] = output.recent._asdict()
@@ -390,7 +440,9 @@ def decode_output(value: bytes, headers: Headers) -> Output:
         raise ValueError(f"expected the header type to be one of {expected}, found {name!r}; read an output topic")
     try:
         fields: dict[str, Any] = msgpack.unpackb(value)
-        known = {field: fields[field] for field in kind._fields}
+        known = {
+            field: fields[field] for field in kind._fields if field in fields or field not in kind._field_defaults
+        }
         known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
         if kind is Evaluation:
             for field in ("total", "recent"):

@@ -152,9 +152,14 @@ def _parts(x: Features) -> tuple[list[Any], list[Any] | None]:
     """Return the features and their numbers; None where those listed are simply present."""
     if not isinstance(x, Mapping):
         return _list(x), None
-    if "i" in x and x.keys() <= {"i", "v"} and not isinstance(x["i"], int | float):
+    if is_packed(x):
         return _list(x["i"]), _list(x["v"]) if "v" in x else None
     return list(x), list(x.values())
+
+
+def is_packed(x: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping holds columns. A feature may be called "i" too, but then its value is a number."""
+    return "i" in x and x.keys() <= {"i", "v"} and not isinstance(x["i"], int | float)
 
 
 def _list(column: Any) -> list[Any]:

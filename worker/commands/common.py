@@ -25,6 +25,7 @@ from worker.log.port import Log, LogError
 from worker.loop import Worker
 from worker.metrics import Metrics
 from worker.reporter import Reporter
+from worker.safe_text import printable_lines
 from worker.settings import Settings, load
 from worker.settings_file import SettingsError
 from worker.status import Status, StatusBoard
@@ -39,13 +40,13 @@ settings_argument = click.argument(
 
 def fail(message: str) -> NoReturn:
     """End the command with a message for a person and exit code 1."""
-    raise click.ClickException(message)
+    raise click.ClickException(printable_lines(message))
 
 
-def read_settings(path: Path) -> Settings:
-    """Return the settings of a file, or end the command with every problem, one a line."""
+def read_settings(path: Path, *, thorough: bool = False) -> Settings:
+    """Return the settings of a file, or end the command with every problem, one a line; see `load`."""
     try:
-        return load(path, os.environ)
+        return load(path, os.environ, thorough=thorough)
     except SettingsError as error:
         for problem in error.problems:
             click.echo(str(problem), err=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,7 @@ from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree
 from worker.commands.common import clear_errors, in_transactions_of, until_signalled, worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.transaction import Transaction
+from worker.views.fitting import fitted
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 
@@ -45,7 +47,9 @@ def demo(port: int | None, keep: Path | None, serve: bool) -> None:
         path.unlink(missing_ok=True)
         _run(console, path, _free_port() if port is None else port, serve)
     if keep:
-        console.print(f"\nThe log stays in [bold]{path}[/]. Look inside: anabranch show {path}")
+        console.print(
+            f"\nThe log stays in [bold]{escape(str(path))}[/]. Look inside: anabranch show {escape(str(path))}"
+        )
 
 
 def _free_port() -> int:
@@ -70,11 +74,11 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 for split in new:
                     if isinstance(split, Split):
                         line = Text(f"{split.model}  ", "cyan").append_text(split_line(split))
-                        bar.console.print(line, no_wrap=True, overflow="ellipsis")
+                        bar.console.print(fitted(line, bar.console.width))
                 bar.advance(task, transaction.records)
 
             with worker_on(log, settings, committed) as (worker, url):
-                bar.console.print(f"{total} events in [bold]{path}[/]; metrics on [bold]{url}[/]")
+                bar.console.print(f"{total} events in [bold]{escape(str(path))}[/]; metrics on [bold]{url}[/]")
                 bar.console.print(
                     "The split after each event that changes it; tree: a node that splits, for good (kernels not "
                     "compiled yet take a minute):"
@@ -108,7 +112,9 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
                 f"{label} {weight / max(sum(answer.weights), 1e-9):.0%}"
                 for label, weight in zip(events.CLASSES, answer.weights, strict=True)
             )
-            console.print(f"asked {answer.id!r}: [bold]{answer.model}[/] says [bold]{answer.label}[/] ({shares})")
+            console.print(
+                f"asked {escape(repr(answer.id))}: [bold]{answer.model}[/] says [bold]{answer.label}[/] ({shares})"
+            )
     console.print("\nrefused, and kept in the dead-letter topic:")
     letters = Table("where", "refused by", "why", box=box.SIMPLE)
     for letter in outputs:
@@ -116,6 +122,6 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
             letters.add_row(
                 f"{letter.source.topic}/{letter.source.partition} offset {letter.source.offset}",
                 letter.model or "the codec",
-                letter.detail,
+                Text(letter.detail),
             )
     console.print(letters)

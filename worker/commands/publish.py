@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ from worker.commands.publish_source import Source, file_source, generated_source
 from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
 from worker.publisher import Form, chunks, finish, make_records, write
+from worker.safe_text import json_line, printable_lines
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
@@ -217,7 +217,7 @@ def publish(
                 advance(done.events)
     except (LogError, SourceError) as error:
         written = f"\n{_count(done.events, 'event')} before that went to {topic}" if done.events else ""
-        raise click.ClickException(f"{error}{written}") from error
+        raise click.ClickException(printable_lines(f"{error}{written}")) from error
     _print_end(opened, done, form, target)
 
 
@@ -319,7 +319,7 @@ def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -
             "nothing of its chunk was written; correct the line, or go on past such lines with --skip-bad"
         )
     for entry in bad[: max(0, _SHOWN_BAD - done.skipped)]:
-        click.echo(f"{source.name}:{entry.line}: {entry.why}", err=True)
+        click.echo(printable_lines(f"{source.name}:{entry.line}: {entry.why}"), err=True)
     done.skipped += len(bad)
 
 
@@ -331,7 +331,7 @@ def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *,
     for entry in entries:
         if isinstance(entry, Example) and entry.line not in skipped:
             key = form.key if entry.key is None else entry.key
-            click.echo(json.dumps({"key": key, **entry.fields}, ensure_ascii=False))
+            click.echo(json_line({"key": key, **entry.fields}))
 
 
 def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:

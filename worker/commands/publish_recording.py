@@ -18,6 +18,7 @@ from worker.log.embedded import EmbeddedLog
 from worker.log.port import LogError, OutRecord, TopicPartition, Watermarks
 from worker.playback import Playback
 from worker.publisher import write
+from worker.views.words import topic_word
 
 
 def publish_recording(
@@ -61,7 +62,7 @@ def publish_recording(
     except LogError as error:
         written = f"\n{_records(done)} before that went to {', '.join(topics)}" if done else ""
         fail(f"{error}{written}")
-    click.echo(f"{_records(done)} of {path} to {', '.join(topics)} of {target.name}")
+    click.echo(f"{_records(done)} of {path} to {', '.join(map(topic_word, topics))} of {target.name}")
     click.echo(target.next_steps(topics[0]))
 
 

@@ -29,6 +29,7 @@ from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.recorder import Beginning, Until, copy, copy_skips, partitions_of, plan
 from worker.settings import Settings
 from worker.sources.example import UnreadableError, moment
+from worker.views.words import topic_word
 
 _TELL_SECONDS = 10.0  # between two lines about the progress
 _DRY_SECONDS = 5.0  # without a record, after which a person is told why
@@ -134,7 +135,7 @@ def record(
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
             _record_skips(log, target, settings, stretches)
-    click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(names)} to {recording}")
+    click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(map(topic_word, names))} to {recording}")
     if stopped():
         click.echo("stopped before its end; the same command goes on with it")
     elif set(names) == set(settings.routes):
@@ -201,7 +202,9 @@ class _Dry:
             self._since, self._told = now, False
         elif not self._told and not self._until.follows and now - self._since >= _DRY_SECONDS:
             self._told = True
-            where = ", ".join(f"{topic}/{number} offset {offset}" for (topic, number), offset in remaining.items())
+            where = ", ".join(
+                f"{topic_word(topic)}/{number} offset {offset}" for (topic, number), offset in remaining.items()
+            )
             click.echo(
                 f"waiting at {where}: a transaction is open there, or no broker answers; Ctrl-C ends the "
                 "recording with what is there",
@@ -213,9 +216,8 @@ def _tell_plan(log: Log, topics: Mapping[str, int], held: Mapping[str, int]) -> 
     for topic, count in topics.items():
         how = "goes on where the recording ends" if topic in held else "new in the recording"
         compacted = "; it is compacted, records that others have replaced may be gone"
-        click.echo(
-            f"{topic}: {_count(count, 'partition')}, {how}{compacted if log.is_compacted(topic) else ''}", err=True
-        )
+        more = compacted if log.is_compacted(topic) else ""
+        click.echo(f"{topic_word(topic)}: {_count(count, 'partition')}, {how}{more}", err=True)
 
 
 @contextmanager

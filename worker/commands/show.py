@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,9 @@ from worker.commands.common import clear_errors, fail, open_log, read_settings
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log
+from worker.safe_text import json_line
 from worker.views import tree_dot, tree_svg
+from worker.views.fitting import fitted
 from worker.views.output_text import (
     dead_letter_text,
     evaluations_table,
@@ -34,7 +35,7 @@ from worker.views.output_text import (
 from worker.views.overview_text import PartitionRow, overview
 from worker.views.record_json import as_object, result_of, tree_object
 from worker.views.tree_text import draw
-from worker.views.words import key_word
+from worker.views.words import key_word, model_word, topic_word
 
 _LAST = 10  # of each kind
 _SETTINGS = (".yaml", ".yml")  # suffixes
@@ -105,7 +106,7 @@ def show(
         raise click.UsageError("expected --format without --follow and --json; leave one out")
     logs.configure("warning", "auto", sys.stderr)
     wanted = Filter(None if key is None else key.encode(), model)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     try:
         with clear_errors(), _opened(log, group) as shown:
             if topic is None:
@@ -157,10 +158,15 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
 def _progress(topic: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show on a terminal how far a topic has been read; yield what is to be told how many offsets were passed."""
     console = Console(stderr=True)
-    text = TextColumn(f"all of {topic} (for its end: --last N)", markup=False)
-    columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    said = f"all of {topic_word(topic)} (for its end: --last N)"
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=total)
+        task = progress.add_task(said, total=total)
         yield lambda offsets: progress.advance(task, offsets)
 
 
@@ -172,12 +178,12 @@ def _show_overview(console: Console, shown: _Shown, *, as_json: bool) -> None:
             rows.append(PartitionRow(*source, high - low, low, high, shown.log.committed(source)))
     if as_json:
         for row in rows:
-            click.echo(json.dumps(row._asdict(), ensure_ascii=False))
+            click.echo(json_line(row._asdict()))
         return
     if rows:
         console.print(overview(shown.group, rows))
     if shown.missing:
-        console.print(f"not there yet: {', '.join(shown.missing)} (anabranch topics create)")
+        console.print(f"not there yet: {', '.join(map(topic_word, shown.missing))} (anabranch topics create)")
     elif not rows:
         console.print("no topics; publish events first (anabranch publish)")
 
@@ -186,12 +192,12 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
     """Write the one tree that there is among records."""
     found = [parts for (kind, *_), parts in _summary(records, 1).latest.items() if kind == "tree"]
     if len(found) != 1:
-        which = ", ".join(f"{parts[0].model} of {key_word(parts[0].key)}" for parts in found[:_LAST])
+        which = ", ".join(f"{model_word(parts[0].model)} of {key_word(parts[0].key)}" for parts in found[:_LAST])
         more = f" and {len(found) - _LAST:,} more" if len(found) > _LAST else ""
         got = (
             f"{len(found):,}: {which}{more}; choose by --model and --key" if found else "none; set emit.snapshots"
         )
-        fail(f"expected one tree in {topic}, got {got}")
+        fail(f"expected one tree in {topic_word(topic)}, got {got}")
     (parts,) = found
     tree, key = _whole(parts), parts[0].key
     assert isinstance(tree, Tree)
@@ -201,7 +207,7 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
         case "dot":
             click.echo(tree_dot.draw(tree, key), nl=False)
         case "json":
-            click.echo(json.dumps(tree_object(key, tree), ensure_ascii=False))
+            click.echo(json_line(tree_object(key, tree)))
 
 
 def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:
@@ -229,7 +235,7 @@ def _summary(records: Iterable[Record], last: int) -> _Summary:
 def _show_summary(console: Console, topic: str, summary: _Summary, last: int) -> None:
     latest, others = summary
     if not latest and not others:
-        console.print(f"no such records in {topic}")
+        console.print(f"no such records in {topic_word(topic)}")
         return
     models = sorted({(kind, model) for kind, model, _ in latest})
     for kind, model in models:
@@ -278,7 +284,7 @@ def _show_others(console: Console, found: list[tuple[bytes | None, Output]]) -> 
 def _show_lines(console: Console, records: Iterable[Record], *, as_json: bool) -> None:
     for record in records:
         if as_json:
-            click.echo(json.dumps(as_object(record), ensure_ascii=False))
+            click.echo(json_line(as_object(record)))
         elif not record.type:
             _print_line(console, event_line(record.key, record.value, record.timestamp))
         else:
@@ -291,6 +297,6 @@ def _show_lines(console: Console, records: Iterable[Record], *, as_json: bool) -
 def _print_line(console: Console, line: Text) -> None:
     """Print a line: on a terminal cut at its width, into a file or pipe whole."""
     if console.is_terminal:
-        console.print(line, no_wrap=True, overflow="ellipsis")
+        console.print(fitted(line, console.width))
     else:
         console.print(line, soft_wrap=True)

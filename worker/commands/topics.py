@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from worker.commands.common import clear_errors, open_log, read_settings, settings_argument
 from worker.log.port import Log
 from worker.settings import Settings
 from worker.topics import Topic, create_topics, missing_topics, written_topics
+from worker.views.fitting import Column, Sheet
 
 
 @click.group()
@@ -70,9 +69,15 @@ def _create_inputs(log: Log, settings: Settings, partitions: int, yes: bool) -> 
 
 
 def _print(found: list[Topic], missing: set[str]) -> None:
-    table = Table("topic", "partitions", "cleanup", "for", "", box=box.SIMPLE)
-    for topic in found:
-        cleanup = "compact" if topic.compacted else "delete"
-        state = "missing" if topic.name in missing else ""
-        table.add_row(topic.name, str(topic.partitions), cleanup, topic.use, state)
-    Console().print(table)
+    columns = [Column("topic"), Column("partitions", is_number=True), Column("cleanup"), Column("for"), Column("")]
+    rows = [
+        [
+            topic.name,
+            str(topic.partitions),
+            "compact" if topic.compacted else "delete",
+            topic.use,
+            "missing" if topic.name in missing else "",
+        ]
+        for topic in found
+    ]
+    Console().print(Sheet(columns, rows))

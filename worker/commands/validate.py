@@ -25,7 +25,7 @@ def _words(model: SplitSettings | TreeSettings | DynamicTreeSettings) -> str:
 @settings_argument
 def validate(settings_file: Path) -> None:
     """Check a settings file; name file, line and what was expected for everything that is wrong."""
-    settings = read_settings(settings_file)
+    settings = read_settings(settings_file, thorough=True)
     click.echo(f"{settings_file}: good")
     for name, model in settings.models.items():
         route = settings.routes[model.input]

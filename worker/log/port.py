@@ -64,6 +64,11 @@ class Records(NamedTuple):
         )
 
 
+# The most that a record may have of key, value and headers: what is written is cut, or comes in parts. Unless told
+# otherwise librdkafka takes 1,000,000 bytes with its framing, and a broker 1,048,588.
+LARGEST_RECORD = 980_000
+
+
 class OutRecord(NamedTuple):
     """A record to be written."""
 
@@ -73,6 +78,12 @@ class OutRecord(NamedTuple):
     value: bytes | None
     headers: Headers
     timestamp: int  # ms since the epoch, at least 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of key, value and headers."""
+        headers = sum(len(name.encode()) + len(content or b"") for name, content in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
 
 
 class Reader(Protocol):

@@ -18,8 +18,8 @@ from algorithms.trees.pool import Events as Batch
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from worker.codec import Bounds, Events, Reason, Source, Split
-from worker.codec.encode import Feature
-from worker.log.port import Records
+from worker.codec.encode import Feature, branch_bytes
+from worker.log.port import LARGEST_RECORD, Records
 from worker.models import refusals
 from worker.models.evaluation import Evaluations
 from worker.models.intake import Intake, refusal, source_of
@@ -146,6 +146,7 @@ class TreeModel(TreeState[TreePool]):
 
     def _split(self, made: Made, source: Source) -> Split:
         n = int(made.totals.sum()) / UNIT
+        branches, counts = heaviest(made, LARGEST_RECORD // branch_bytes(len(self._settings.classes)))
         return Split(
             model=self.name,
             node=made.node,
@@ -158,11 +159,20 @@ class TreeModel(TreeState[TreePool]):
             runner_up=None,
             runner_up_gain=(made.impurity - made.second) / n,
             n=n,
-            branches=made.branches.tolist(),
-            counts=(made.counts / UNIT).tolist(),
+            branches=branches.tolist(),
+            counts=(counts / UNIT).tolist(),
             classes=self._settings.classes,
             source=source,
+            left_out=len(made.branches) - len(branches),
         )
+
+
+def heaviest(made: Made, most: int) -> tuple[Int64s, Int64s]:
+    """Return the heaviest branches and their weights, as many as a record might hold, before lists are made."""
+    if len(made.branches) <= most:
+        return made.branches, made.counts
+    kept = np.sort(np.argsort(-made.counts.sum(axis=1), kind="stable")[:most])
+    return made.branches[kept], made.counts[kept]
 
 
 def _feature(feature: int | bytes) -> Feature:

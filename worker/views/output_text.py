@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from worker.codec import DeadLetter, Evaluation, Measures, Output, Prediction, Split, Tree
@@ -13,72 +11,85 @@ from worker.codec.bounds import Bounds
 from worker.codec.encode import Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
+from worker.safe_text import printable
+from worker.views.fitting import Column, Sheet
 from worker.views.split_text import split_line
-from worker.views.words import class_word, feature_word, gain_word, key_word, printable, share_word, weight_word
+from worker.views.words import (
+    class_word,
+    feature_word,
+    gain_word,
+    key_word,
+    model_word,
+    share_word,
+    topic_word,
+    weight_word,
+)
 
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
 _FEATURES = 12  # of an event in a line
+_SHORT = 15  # characters of a topic that stay on a line with a number
 
 
-def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Table:
+def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sheet:
     """Return the splits of a model's keys; weights of classes are in the order that the header names."""
     rows = list(splits)
     classes = "/".join(class_word(name) for name in rows[0][1].classes) if rows else ""
-    table = _table(f"{model}: the latest split of each key")
-    table.add_column("key", overflow="fold")
-    table.add_column("feature", style="bold", overflow="fold")
-    table.add_column("gain", justify="right", style="green", no_wrap=True)
-    table.add_column("runner-up", overflow="fold")
-    table.add_column("n", justify="right", no_wrap=True)
-    table.add_column(f"absent\n{classes}", justify="right", overflow="fold")
-    table.add_column(f"present\n{classes}", justify="right", overflow="fold")
+    columns = [
+        Column("key"),
+        Column("feature", style="bold"),
+        Column("gain", is_number=True, style="green"),
+        Column("runner-up"),
+        Column("n", is_number=True),
+        Column(f"absent\n{classes}", is_number=True),
+        Column(f"present\n{classes}", is_number=True),
+    ]
+    lines: list[list[str | Text]] = []
     for key, split in rows:
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
         sides = [_weights(branch) for branch in split.counts]
-        table.add_row(
-            Text(key_word(key)),
-            Text(feature_word(split.feature)),
-            gain_word(split.gain),
-            runner_up,
-            weight_word(split.n),
-            *(sides if len(sides) == 2 else ["", f"{len(sides)} branches"]),
+        lines.append(
+            [
+                key_word(key),
+                feature_word(split.feature),
+                gain_word(split.gain),
+                runner_up,
+                weight_word(split.n),
+                *(sides if len(sides) == 2 else ["", f"{len(sides) + split.left_out} branches"]),
+            ]
         )
-    return table
+    return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key")
 
 
-def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) -> Table:
+def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) -> Sheet:
     """Return the predictions, each with the weight of every class at its leaf."""
-    table = _table("predictions")
-    for heading in ("key", "model", "id"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("label", style="bold", overflow="fold")
-    table.add_column("weights", overflow="fold")
-    table.add_column("leaf", justify="right")
-    table.add_column("offset", justify="right", no_wrap=True)
-    for key, prediction in predictions:
-        table.add_row(
-            Text(key_word(key)),
-            prediction.model,
-            Text(_id_word(prediction.id)),
-            Text(_label_word(prediction)),
+    columns = [
+        *(Column("key"), Column("model"), Column("id"), Column("label", style="bold")),
+        Column("weights", is_number=True, left=True),
+        *(Column("leaf", is_number=True), Column("offset", is_number=True)),
+    ]
+    lines = [
+        [
+            key_word(key),
+            model_word(prediction.model),
+            _id_word(prediction.id),
+            _label_word(prediction),
             _weights(prediction.weights),
             str(prediction.leaf),
             f"{prediction.source.partition}/{prediction.source.offset}",
-        )
-    return table
+        ]
+        for key, prediction in predictions
+    ]
+    return Sheet(columns, lines, "predictions")
 
 
-def evaluations_table(evaluations: Iterable[Evaluation]) -> Table:
+def evaluations_table(evaluations: Iterable[Evaluation]) -> Sheet:
     """Return how good models were: each over its last examples, and over all."""
-    table = _table("evaluation: every example was predicted, then learned")
-    table.add_column("model", overflow="fold")
-    table.add_column("over", justify="right", no_wrap=True)
-    for heading in ("accuracy", "kappa", "macro F1", "log-loss"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("offset", justify="right", no_wrap=True)
+    headings = ("over", "accuracy", "kappa", "macro F1", "log-loss", "offset")
+    columns = [Column("model"), *(Column(heading, is_number=True) for heading in headings)]
+    lines = []
     for each in evaluations:
         place = f"{each.source.partition}/{each.source.offset}"
         for over, measures in (
@@ -86,24 +97,26 @@ def evaluations_table(evaluations: Iterable[Evaluation]) -> Table:
             (f"all {each.examples:,}", each.total),
         ):
             shares = (measures.accuracy, measures.kappa, measures.macro_f1, measures.log_loss)
-            table.add_row(each.model, over, *map(share_word, shares), place)
-    return table
+            lines.append([model_word(each.model), over, *map(share_word, shares), place])
+    return Sheet(columns, lines, "evaluation: every example was predicted, then learned")
 
 
 def tree_heading(key: bytes | None, tree: Tree) -> Text:
     """Return what to write above the drawing of a tree."""
-    line = Text(f"{tree.model}: tree of {key_word(key)}", "bold")
+    line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
     return line.append(_size_words(tree), "not bold dim")
 
 
 def dead_letter_text(letter: DeadLetter) -> Text:
     """Return a dead letter in a few lines: reason, place, detail and the first bytes as hex and as text."""
     source = letter.source
-    where = f"{source.topic}/{source.partition} offset {source.offset}"
+    # A long name may be folded, and a number that hangs on it would be too.
+    between = "/" if len(source.topic) <= _SHORT else " partition "
+    where = f"{topic_word(source.topic)}{between}{source.partition} offset {source.offset}"
     text = Text(f"{letter.reason}", "bold red").append(f"  {where}", "default not bold")
     text.append(f"  key {key_word(letter.key)}", "default not bold")
     if letter.model is not None:
-        text.append(f"  refused by {letter.model}", "default not bold")
+        text.append(f"  refused by {model_word(letter.model)}", "default not bold")
     for row, reason, detail in letter.rows[:3] if len(letter.rows) > 1 else ():
         text.append(f"\n  row {row}: {reason}: {printable(detail, 400)}", "default not bold")
     if letter.refused > 3:
@@ -124,15 +137,19 @@ def output_line(key: bytes | None, output: Output) -> Text:
     line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
     match output:
         case Split():
-            return line.append(f"{output.model}  ", "default").append_text(split_line(output))
+            return line.append(f"{model_word(output.model)}  ", "default").append_text(split_line(output))
         case Tree():
-            return line.append(f"{output.model}  tree", "default").append(_size_words(output), "dim default")
+            return line.append(f"{model_word(output.model)}  tree", "default").append(
+                _size_words(output), "dim default"
+            )
         case Prediction():
-            what = f"{output.model}  {_id_word(output.id)} is "
+            what = f"{model_word(output.model)}  {_id_word(output.id)} is "
             line.append(what, "default").append(_label_word(output), "bold default")
             return line.append(f"  {_weights(output.weights)}", "dim default")
         case Evaluation():
-            line.append(f"{output.model}  ", "default").append(_measures_words(output.recent), "bold default")
+            line.append(f"{model_word(output.model)}  ", "default").append(
+                _measures_words(output.recent), "bold default"
+            )
             return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")
         case DeadLetter():
             line.append(f"{output.reason}", "bold red")
@@ -149,7 +166,7 @@ def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
         return line.append("no events", "dim default")
     first = rows[0]
     if not isinstance(first, Event):
-        return line.append(f"{first.reason}", "bold red").append(f"  {first.detail}", "default")
+        return line.append(f"{first.reason}", "bold red").append(f"  {printable(first.detail, 400)}", "default")
     line.append(_OPS[first.op], "bold default")
     if first.id is not None:
         line.append(f" {_id_word(first.id)}", "default")
@@ -164,10 +181,6 @@ def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
     ]
     more = len(first.features) - len(shown)
     return line.append("  " + " ".join(shown) + (f" and {more:,} more" if more else ""), "default")
-
-
-def _table(title: str) -> Table:
-    return Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _size_words(tree: Tree) -> str:

@@ -37,7 +37,8 @@ def _branches(split: Split) -> str:
     shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
     if split.threshold is not None:
         return ", ".join(reversed(shown))
-    more = f" and {len(shown) - _CATEGORIES} more" if len(shown) > _CATEGORIES else ""
+    left = max(0, len(shown) - _CATEGORIES) + split.left_out
+    more = f" and {left} more" if left else ""
     return ", ".join(shown[:_CATEGORIES]) + more
 
 

@@ -7,10 +7,11 @@ from html import escape
 from urllib.parse import quote
 
 from worker.codec import Tree
+from worker.safe_text import printable
 from worker.snapshots import MOST_TREES, Snapshot
 from worker.status import ModelStatus, Status
 from worker.views import tree_svg
-from worker.views.words import key_word
+from worker.views.words import key_word, model_word, topic_word
 
 TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
 
@@ -53,8 +54,8 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
 def tree_page(key: bytes, tree: Tree) -> str:
     """Return the page of a tree, with its drawing."""
     source = tree.source
-    after = escape(f"{source.topic}/{source.partition} offset {source.offset}")
-    name = escape(f"{tree.model}: tree of {key_word(key)}")
+    after = escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset}")
+    name = escape(f"{model_word(tree.model)}: tree of {key_word(key)}")
     return _page(
         name,
         f"""<p>As it was written after {after}: version {tree.version:,}, {len(tree.node):,} nodes.
@@ -89,7 +90,10 @@ def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot]) -> str:
     if not snapshots:
         return "<p>No tree was written yet: <code>emit.snapshots</code> of a model says when one is.</p>"
     rows = [
-        (f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{escape(key_word(key))}</a>', escape(model))
+        (
+            f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{escape(key_word(key))}</a>',
+            escape(model_word(model)),
+        )
         for (model, key), _ in reversed(list(snapshots.items()))
     ]
     caption = f"Trees, the last {MOST_TREES} that were written" if len(rows) == MOST_TREES else "Trees"
@@ -97,7 +101,7 @@ def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot]) -> str:
 
 
 def _escaped(cells: Iterable[object]) -> list[str]:
-    return [escape(str(cell)) for cell in cells]
+    return [escape(printable(str(cell), 249)) for cell in cells]
 
 
 def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from worker.codec.encode import Tree
 from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
-from worker.views.words import class_word, key_word, weight_word
+from worker.views.words import class_word, key_word, model_word, weight_word
 
 
 def draw(tree: Tree, key: bytes | None) -> str:
     """Return a directed graph: a box for each node, an arrow with the branch's word for each child."""
     children = children_of(tree)
-    lines = [f"digraph {_quoted(f'{tree.model}: tree of {key_word(key)}')} {{", "  node [shape=box];"]
+    lines = [f"digraph {_quoted(f'{model_word(tree.model)}: tree of {key_word(key)}')} {{", "  node [shape=box];"]
     for node, number in enumerate(tree.node):
         lines.append(f"  n{number} [label={_quoted(_label(tree, node, is_leaf=not children[node]))}];")
     for node, below in enumerate(children):

@@ -20,7 +20,7 @@ from worker.views.tree_nodes import (
     sizes,
     tested_word,
 )
-from worker.views.words import class_word, key_word, weight_word
+from worker.views.words import class_word, key_word, model_word, weight_word
 
 MOST_NODES = 300  # what is drawn; the rest is counted
 MOST_DEPTH = 8  # columns after the root's, which bounds the width
@@ -111,7 +111,7 @@ class _Drawing:
             'aria-labelledby="tree-title tree-desc" '
             f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         )
-        yield f'<title id="tree-title">{_text(f"{tree.model}: tree of {key_word(self._key)}")}</title>'
+        yield f'<title id="tree-title">{_text(f"{model_word(tree.model)}: tree of {key_word(self._key)}")}</title>'
         yield f'<desc id="tree-desc">{_text(self._described())}</desc>'
         yield f"<style>{_STYLE}</style>"
         yield from legend

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from worker.codec.encode import Tree
+from worker.views.fitting import cut_name
 from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
 from worker.views.words import class_word, weight_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
 _BAR = 12  # cells of a bar
+_NAME = 8  # cells that a class's name has at least, where it is as long
 _BAR_FROM = 60  # columns of the terminal
 _COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 _LAST, _MIDDLE, _THROUGH, _GAP = "└─", "├─", "│ ", "  "
@@ -55,30 +57,32 @@ class _Drawing:
         self._most = most
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        tree = self._tree
+        tree, width = self._tree, options.max_width
         if not tree.node:
             yield Text("nothing", "dim")
             return
-        room = max(8, options.max_width // 4)  # for stems
-        lines: list[tuple[Text, ...]] = []
-        for node in islice(_walk(tree), self._most):
-            weights = tree.counts[node.at]
-            line = (_label(tree, node, room), _bar(weights), _classes(tree, weights))
-            lines.append(tuple(map(_in_ascii, line)) if options.ascii_only else line)
-        grid = Table.grid(padding=(0, 1))
-        # Where space is short, what a node tests matters most, and the bar least.
-        longest = max(cells[0].cell_len for cells in lines)
-        grid.add_column(no_wrap=True, overflow="ellipsis", min_width=min(longest, options.max_width * 2 // 3))
-        if options.max_width >= _BAR_FROM:
-            grid.add_column(no_wrap=True, min_width=_BAR)
-        else:
-            lines = [(label, classes) for label, _, classes in lines]
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        for cells in lines:
-            grid.add_row(*cells)
-        yield grid
-        if len(lines) < len(tree.feature):
-            yield Text(f"... and {len(tree.feature) - len(lines):,} more nodes", "dim")
+        nodes = list(islice(_walk(tree), self._most))
+        stems = max(8, width // 4)  # cells for them
+        labels = [_label(tree, node, width, stems) for node in nodes]
+        told = [_classes(tree, tree.counts[node.at], width) for node in nodes]
+        bar = _BAR + 1 if width >= _BAR_FROM else 0
+        room = width - bar - 1  # for labels and weights
+        longest = max(label.cell_len for label in labels)
+        if longest + max(each.cell_len for each in told) > room:
+            # What a node tests matters most, but for one weight with a piece of its class's name.
+            longest = min(longest, max(room - _least(tree, nodes), width // 2))
+            labels = [_label(tree, node, longest, stems) for node in nodes]
+            told = [_classes(tree, tree.counts[node.at], room - longest) for node in nodes]
+        for node, label, classes in zip(nodes, labels, told, strict=True):
+            label.pad_right(longest + 1 - label.cell_len)
+            if bar:
+                shares = _bar(tree.counts[node.at])
+                shares.pad_right(bar - shares.cell_len)
+                label.append_text(shares)
+            line = label.append_text(classes)
+            yield _in_ascii(line) if options.ascii_only else line
+        if len(nodes) < len(tree.feature):
+            yield Text(f"... and {len(tree.feature) - len(nodes):,} more nodes", "dim")
 
 
 def _walk(tree: Tree) -> Iterator[_Node]:
@@ -95,23 +99,45 @@ def _walk(tree: Tree) -> Iterator[_Node]:
             last = _MIDDLE
 
 
-def _label(tree: Tree, node: _Node, room: int) -> Text:
-    stems = node.stems
-    if len(stems) > room:
-        depth = f"…{node.depth} "
-        stems = depth + stems[-(room - len(depth)) & ~1 :]
-    text = Text(stems, "dim")
-    if node.branch:
-        text.append(f" {node.branch}")
-    if tree.feature[node.at] is not None:
-        word = tested_word(tree, node.at)
-        return text.append(f" {word} ?" if node.branch else f"{word} ?", "bold")
-    if node.branch:
-        text.append(" → ", "dim")
+def _label(tree: Tree, node: _Node, most: int, room: int) -> Text:
+    """Return the first column of a line, of at most so many cells: a name is cut, a number left out."""
+    branch = f" {node.branch}" if node.branch else ""
+    stems = _stems(node, min(room, most - cell_len(branch) - 2))
+    if cell_len(stems + branch) + 2 > most:
+        stems, branch = "", ""
+    text = Text(stems, "dim").append(branch)
+    left = most - text.cell_len
+    feature = tree.feature[node.at]
+    if feature is not None:
+        is_name = tree.names is not None
+        return text.append(
+            _cut(f"{' ' if text else ''}", tested_word(tree, node.at), " ?", left, is_name=is_name), "bold"
+        )
     best = heaviest(tree, node.at)
-    if best is None:
-        return text.append("nothing", "dim")
-    return text.append(class_word(tree.classes[best]), f"bold {_COLORS[best % len(_COLORS)]}")
+    arrow = " → " if text else ""
+    name = "nothing" if best is None else class_word(tree.classes[best])
+    is_name = best is None or isinstance(tree.classes[best], str)
+    cut = _cut(arrow, name, "", left, is_name=is_name)
+    style = "dim" if best is None else f"bold {_COLORS[best % len(_COLORS)]}"
+    return text.append(cut[: len(arrow)], "dim").append(cut[len(arrow) :], style)
+
+
+def _stems(node: _Node, room: int) -> str:
+    """Return what leads to a node from its ancestors, of which only the depth and the last may have room."""
+    if len(node.stems) <= room:
+        return node.stems
+    depth = f"…{node.depth} "
+    return "" if room < len(depth) + 2 else depth + node.stems[-(room - len(depth)) & ~1 :]
+
+
+def _cut(before: str, word: str, after: str, most: int, *, is_name: bool) -> str:
+    """Return a word with what stands around it, cut to so many cells; a number is left out rather than cut."""
+    if cell_len(before + word + after) <= most:
+        return before + word + after
+    room = most - cell_len(before + after)
+    if is_name and room >= 2:
+        return before + cut_name(word, room) + after
+    return (before[:1] + "…")[:most]
 
 
 def _bar(weights: Sequence[float]) -> Text:
@@ -128,12 +154,27 @@ def _bar(weights: Sequence[float]) -> Text:
     return bar
 
 
-def _classes(tree: Tree, weights: Sequence[float]) -> Text:
+def _classes(tree: Tree, weights: Sequence[float], most: int) -> Text:
+    """Return the weights of the classes, those that fit; the name of the first may be cut."""
     text = Text()
     for index, (name, weight) in enumerate(zip(tree.classes, weights, strict=True)):
-        color = _COLORS[index % len(_COLORS)] if weight else "dim"
-        text.append(f"{'  ' if index else ''}{class_word(name)} {weight_word(weight)}", color)
+        word, number = class_word(name), weight_word(weight)
+        last = index == len(weights) - 1
+        if not index and cell_len(f"{word} {number}") > most - (0 if last else 2):
+            word = _cut("", word, f" {number}", most - (0 if last else 2), is_name=isinstance(name, str))
+            piece = word if word.endswith(f" {number}") else "…"
+        else:
+            piece = f"{'  ' if index else ''}{word} {number}"
+        if text.cell_len + cell_len(piece) > most - (0 if last else 2):
+            return text.append(" …" if text else "…", "dim")
+        text.append(piece, _COLORS[index % len(_COLORS)] if weight else "dim")
     return text
+
+
+def _least(tree: Tree, nodes: Sequence[_Node]) -> int:
+    """Return how many cells the weights need at least: for one, a piece of its name and a mark for the others."""
+    name = min(_NAME, cell_len(class_word(tree.classes[0])))
+    return max(name + 1 + len(weight_word(tree.counts[node.at][0])) + 2 for node in nodes)
 
 
 def _in_ascii(text: Text) -> Text:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 
 from worker.codec.encode import Class, Feature
+from worker.safe_text import printable
 
-_ASCII, _BYTE = 0x7F, 16
 _PLAIN = re.compile(r"[^\s'\"]+")
-
-
-def printable(text: str, most: int = 60) -> str:
-    """Return a text without characters that could steer a terminal, cut to `most` characters."""
-    cut = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in cut)
 
 
 def feature_word(feature: Feature | None) -> str:
@@ -24,6 +18,16 @@ def feature_word(feature: Feature | None) -> str:
         return f"#{feature}"
     text = printable(feature)
     return text if _PLAIN.fullmatch(text) and not text.startswith("#") else repr(text)
+
+
+def model_word(model: str) -> str:
+    """Return a model's name."""
+    return printable(model, 64)
+
+
+def topic_word(topic: str) -> str:
+    """Return a topic's name."""
+    return printable(topic, 249)
 
 
 def class_word(name: Class) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 
+from worker.log.kafka.secrets import hidden
+
+_PROPERTY = re.compile(r"(\[thrd:app\]:\s+[a-z0-9_.]+ = ).*")
 _QUIET_SECONDS = 30.0
 _REPEATED = {"FAIL", "ERROR"}  # said at each attempt to connect, ten times a second in an outage
 
@@ -28,5 +32,15 @@ class Sparing(logging.Filter):
         return True
 
 
+class Hiding(logging.Filter):
+    """Leaves the values of properties out, which the client tells at debug level."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change a line that tells a value; each may pass."""
+        record.msg, record.args = _PROPERTY.sub(r"\1...", hidden(record.getMessage())), ()
+        return True
+
+
 client_log = logging.getLogger("kafka")
 client_log.addFilter(Sparing())
+client_log.addFilter(Hiding())

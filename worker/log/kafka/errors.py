@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from worker.log.kafka.secrets import hidden
 from worker.log.port import LogError
 
 
@@ -139,9 +140,9 @@ def verdict(error: Any) -> Verdict:
 
 
 def explain(error: Any) -> str:
-    """Return what an error says, and what to do about it."""
+    """Return what an error says, without secrets, and what to do about it."""
     advice = _ADVICE.get(error.code())
-    told = f"{error.str()} ({error.name()})"
+    told = f"{hidden(error.str())} ({error.name()})"
     return f"{told}; {advice}" if advice else told
 
 

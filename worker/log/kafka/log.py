@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from worker.log.kafka.at_least_once import AtLeastOnce
 from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.errors import as_log_errors, explain
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.properties import (
@@ -27,6 +27,7 @@ from worker.log.kafka.properties import (
     transaction_properties,
 )
 from worker.log.kafka.reader import KafkaReader
+from worker.log.kafka.secrets import hide_values_of, without
 from worker.log.kafka.sender import Sender
 from worker.log.kafka.topics import Topics
 from worker.log.kafka.transactions import Transactions
@@ -234,8 +235,12 @@ class KafkaLog:
     def _new(self, kind: Callable[[dict[str, Any]], T], properties: Mapping[str, Any]) -> T:
         if self._closed:
             raise LogError("the log is closed; open it again")
-        with as_log_errors("the properties of the Kafka client"):
+        hide_values_of(self._properties)
+        try:
             return kind({**properties, "logger": client_log, "error_cb": self._outage.on_error})
+        except KafkaException as failure:
+            told = without(explain(failure.args[0]), self._properties.values())
+            raise LogError(f"the properties of the Kafka client: {told}") from None
 
 
 def _release(clients: list[Any]) -> None:

@@ -3,6 +3,9 @@
 Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
 Python that they are, which is how the tests read them with a debugger and check them a second time.
 
+The compiler is imported when a kernel is first called: commands that only look at settings or results do without
+its half second.
+
 ::
 
     jit.py      the decorators
@@ -12,34 +15,65 @@ Python that they are, which is how the tests read them with a debugger and check
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, TypeVar, cast
-
-import numba
-from numba.extending import overload
-
-from algorithms import target
-from algorithms.cache import Kept
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _compiled(function: F, **options: bool) -> F:
-    if numba.config.DISABLE_JIT:
-        return function
-    kernel: Any = numba.jit(nopython=True, _target=target.NAME, **options, **_OPTIONS)(function)
-    kernel._cache = Kept(function)
-    return cast(F, kernel)
-
+IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 # No fast-math: results must not depend on the CPU. `_nrt` off: kernels work in place and allocate nothing, so
 # the counting of array references, which would cost more than the work itself, is left out.
 _OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
 
+_lock = threading.RLock()
+_choices: list[Callable[[], None]] = []  # what `dispatch` has to tell the compiler
+
+
+class Kernel:
+    """A function that numba compiles once it is called, or a kernel that calls it is; else it is as numba's."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's dispatcher."""
+        if self._compiled is None:
+            with _lock:
+                self._compiled = self._compiled or self._made()
+        return self._compiled
+
+    def _made(self) -> Any:
+        import numba
+
+        from algorithms import target
+        from algorithms.cache import Kept
+
+        while _choices:
+            _choices.pop()()
+        made: Any = numba.jit(nopython=True, _target=target.NAME, **self._options, **_OPTIONS)(self.py_func)
+        made._cache = Kept(self.py_func)
+        return made
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel; it is compiled or loaded for these types first."""
+        return self.compiled(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
 
 def jit(function: F) -> F:
     """Compile a kernel: cached on disk, GIL released. A kernel must not allocate or slice arrays."""
-    return _compiled(function)
+    return function if IS_OFF else cast(F, Kernel(function, {}))
 
 
 def inlined(function: F) -> F:
@@ -47,7 +81,7 @@ def inlined(function: F) -> F:
 
     A state of a dozen arrays is a hundred machine words, which a call would push and pop.
     """
-    return _compiled(function, forceinline=True)
+    return function if IS_OFF else cast(F, Kernel(function, {"forceinline": True}))
 
 
 def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
@@ -63,10 +97,14 @@ def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Calla
 
     choose.__doc__ = doc
 
-    # Numba compares signatures, annotations included, so these two functions carry none.
-    @overload(choose, jit_options={"forceinline": True, **_OPTIONS})
-    def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        chosen = implementations[state.instance_class]
-        return lambda state, *rest: chosen(state, *rest)
+    def tell() -> None:
+        from numba.extending import overload
 
+        # Numba compares signatures, annotations included, so these two functions carry none.
+        @overload(choose, jit_options={"forceinline": True, **_OPTIONS})
+        def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+            chosen = implementations[state.instance_class]
+            return lambda state, *rest: chosen(state, *rest)
+
+    _choices.append(tell)
     return choose

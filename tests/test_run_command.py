@@ -25,7 +25,7 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from worker import demo
-from worker.commands import main
+from worker.commands import COMMANDS, main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord, TopicPartition
 
@@ -321,19 +321,41 @@ def test_help_lists_the_commands() -> None:
     ended = _run("--help")
     assert ended.returncode == 0
     listed = ended.stdout.split("Commands:\n")[1].splitlines()
-    assert [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "] == sorted(
-        main.commands
-    )
-    assert {"run", "demo", "publish", "show", "replay", "validate", "bench", "compile"} <= set(main.commands)
+    assert [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "] == list(COMMANDS)
+    assert {"run", "demo", "publish", "show", "replay", "validate", "bench", "compile"} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help(name: str) -> None:
     """Each command says what it is for and what each of its options is."""
     result = CliRunner().invoke(main, [name, "--help"])
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: main {name}")
     assert len(result.output.splitlines()) > 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (["--help"], {"numba", "numpy", "pydantic", "rich"}),
+        (["--version"], {"numba", "numpy", "pydantic", "rich"}),
+        (["validate", "deploy/worker.yaml"], {"numba", "confluent_kafka", "prometheus_client"}),
+        (["show", "tests/golden/mixed.out.db"], {"numba", "confluent_kafka", "prometheus_client"}),
+        (["publish", "--help"], {"numba", "confluent_kafka", "prometheus_client"}),
+        (["topics", "list", "tests/golden/mixed.yaml"], {"numba", "confluent_kafka", "prometheus_client"}),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str]) -> None:
+    """Commands that compute nothing start at once: without the compiler, the client, or the server's metrics."""
+    code = (
+        "import sys\nfrom worker.commands import main\n"
+        "try:\n    main(sys.argv[1:])\nfinally:\n    print('imported', *sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], check=False, capture_output=True, text=True)
+    imported = done.stderr.split("imported ")[-1].split()
+    assert "click" in imported
+    assert not without & set(imported)
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from confluent_kafka import KafkaError
 
 from worker import logs
-from worker.commands.common import worker_on
 from worker.commands.run import run
+from worker.commands.running import worker_on
 from worker.commands.show import show
 from worker.commands.validate import validate
 from worker.log.embedded import EmbeddedLog

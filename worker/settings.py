@@ -16,8 +16,6 @@ from annotated_types import Ge, Le
 from pydantic import Field, PlainValidator, ValidationError, ValidationInfo, field_validator, model_validator
 
 from worker.codec.bounds import Bounds
-from worker.log.kafka.checking import faults
-from worker.log.kafka.properties import refused_properties
 from worker.log.port import LogError
 from worker.settings_file import TEXTS, Location, SettingsError, override, read_file
 from worker.settings_models import ModelSettings
@@ -292,6 +290,9 @@ def _property_conflicts(settings: Settings, *, thorough: bool) -> Iterator[Confl
     """Yield the properties of the Kafka client that are not the user's to set, or that it does not take."""
     if settings.log.kafka is None:
         return
+    from worker.log.kafka.checking import faults  # loads the client
+    from worker.log.kafka.properties import refused_properties
+
     given = settings.log.kafka.properties
     refused = {name: f"no property '{name}' ({why})" for name, why in refused_properties(given).items()}
     if "bootstrap.servers" in given:

@@ -37,7 +37,7 @@ ONES = 1  # how many of them are 1
 CLOCK = 2  # inputs since the window was begun, modulo EVERY
 COLUMNS = 3
 
-_LN_2 = math.log(2.0)
+_LN_2 = 0.6931471805599453  # written out: the logarithms of machines differ
 
 
 class Windows(NamedTuple):

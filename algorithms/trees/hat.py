@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.arrays import Int64s, extended, int64
-from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
 from algorithms.trees import adwin, by_scan, periodic, rows
 from algorithms.trees.adwin import WIDTH, Windows
@@ -27,7 +26,7 @@ STARTED, PROMOTED = 0, 1
 
 _LEAST = 300  # examples in both windows before errors are compared
 _DELTA = 0.05  # how likely the comparison is wrong
-_LN = 2.0 * float(log2(2.0 / _DELTA)) * math.log(2.0)
+_LN = 7.3777589082278725  # 2 ln(2 / _DELTA)
 
 
 class Hat(NamedTuple):

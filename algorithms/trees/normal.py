@@ -11,9 +11,9 @@ import math
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
 
-_LN2 = math.log(2.0)
+_LN2 = 0.6931471805599453  # written out: the logarithms of machines differ
 _LOG2_E = 1.0 / _LN2
-_HALF_LOG2_TAU = 0.5 * math.log2(2.0 * math.pi)
+_HALF_LOG2_TAU = 1.3257480647361595  # of 2 pi
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 # 1 / k!, the coefficients of exp
 _E2, _E3, _E4, _E5, _E6, _E7, _E8 = (1.0 / math.factorial(k) for k in range(2, 9))

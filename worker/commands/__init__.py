@@ -1,27 +1,48 @@
-"""The command line: one file a command, put together here."""
+"""The command line: one file a command, imported when the command is used, so that each starts at once."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from worker.commands.bench import bench
-from worker.commands.compile import compile_kernels
-from worker.commands.demo import demo
-from worker.commands.dev_kafka import dev_kafka
-from worker.commands.publish import publish
-from worker.commands.record import record
-from worker.commands.replay import replay
-from worker.commands.run import run
-from worker.commands.show import show
-from worker.commands.topics import topics
-from worker.commands.validate import validate
+COMMANDS = {  # what `anabranch --help` says of each, in the order of use
+    "demo": "Learn from 5,574 text messages, forget some, and show what came of it.",
+    "validate": "Check a settings file; name what is wrong in it, and where.",
+    "publish": "Turn a file, a generated stream or a recording into events of a topic.",
+    "run": "Consume the input topics and write results until SIGTERM or SIGINT.",
+    "show": "Show what a log holds: splits, trees, predictions, evaluations, dead letters.",
+    "topics": "Look at the topics that a worker reads and writes, and create them.",
+    "record": "Copy topics of a log into a recording.",
+    "replay": "Run models over a recording, and compare the results with others.",
+    "dev-kafka": "Run real Apache Kafka for this machine alone until Ctrl-C.",
+    "compile": "Compile kernels ahead, so that a first worker starts at once.",
+    "bench": "Measure; every command prints JSON lines, with both sides of a comparison.",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Commands(click.Group):
+    """The commands; a name `dev-kafka` is the function `dev_kafka` of the file `dev_kafka.py`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"worker.commands.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write what there is, without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="anabranch")
 def main() -> None:
     """Decision-tree splits that learn from, and forget, sparse event streams."""
-
-
-for command in (demo, run, publish, topics, show, record, replay, validate, dev_kafka, bench, compile_kernels):
-    main.add_command(command)

@@ -5,31 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import click
 import structlog
-from prometheus_client import CollectorRegistry
 
 from worker import logs
-from worker.http import Pages, Server, ServerError
 from worker.log.embedded import EmbeddedLog
-from worker.log.kafka import KafkaLog
 from worker.log.port import Log, LogError
-from worker.loop import Worker
-from worker.metrics import Metrics
-from worker.reporter import Reporter
 from worker.safe_text import printable_lines
 from worker.settings import Settings, load
 from worker.settings_file import SettingsError
-from worker.status import Status, StatusBoard
-from worker.transaction import Transaction
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -65,7 +55,7 @@ def clear_errors() -> Iterator[None]:
     """Turn the errors that a person can do something about into messages."""
     try:
         yield
-    except (LogError, ServerError) as error:
+    except LogError as error:
         fail(str(error))
 
 
@@ -97,6 +87,8 @@ def open_log(
             assert settings.log.embedded is not None
             yield stack.enter_context(EmbeddedLog(settings.log.embedded, group=settings.group, create=create))
         else:
+            from worker.log.kafka import KafkaLog  # loads the client
+
             kafka = settings.log.kafka
             yield stack.enter_context(
                 KafkaLog(
@@ -108,25 +100,6 @@ def open_log(
                     pulse=pulse,
                 )
             )
-
-
-@contextmanager
-def worker_on(
-    log: Log,
-    settings: Settings,
-    committed: Callable[[Transaction], None] = lambda transaction: None,
-    board: StatusBoard | None = None,
-) -> Iterator[tuple[Worker, str | None]]:
-    """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
-    registry = CollectorRegistry()
-    board = board or StatusBoard(Status(time.monotonic()))
-    worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
-    with ExitStack() as stack:
-        url = None
-        if settings.metrics.port is not None:
-            pages = Pages(registry, board, settings.metrics.stall_seconds, time.monotonic)
-            url = stack.enter_context(Server(settings.metrics.host, settings.metrics.port, pages)).url
-        yield worker, url
 
 
 @contextmanager

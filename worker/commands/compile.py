@@ -19,7 +19,7 @@ _REGRESSION = "regression-"
 
 @click.command("compile")
 @click.argument("kernels", nargs=-1)
-def compile_kernels(kernels: tuple[str, ...]) -> None:
+def compile(kernels: tuple[str, ...]) -> None:
     """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion

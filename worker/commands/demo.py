@@ -19,7 +19,8 @@ from rich.text import Text
 from worker import demo as events
 from worker import logs
 from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, decode_output
-from worker.commands.common import clear_errors, in_transactions_of, until_signalled, worker_on
+from worker.commands.common import clear_errors, in_transactions_of, until_signalled
+from worker.commands.running import worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.transaction import Transaction
 from worker.views.fitting import fitted

@@ -17,8 +17,8 @@ from worker.commands.common import (
     read_settings,
     settings_argument,
     until_signalled,
-    worker_on,
 )
+from worker.commands.running import worker_on
 from worker.compare import first_difference
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition

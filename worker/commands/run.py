@@ -15,8 +15,8 @@ from worker.commands.common import (
     read_settings,
     settings_argument,
     until_signalled,
-    worker_on,
 )
+from worker.commands.running import worker_on
 from worker.log.port import LogError
 from worker.status import Status, StatusBoard
 

@@ -1,0 +1,42 @@
+"""A worker with its page, for the commands that run one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry
+
+from worker.commands.common import fail
+from worker.http import Pages, Server, ServerError
+from worker.log.port import Log
+from worker.loop import Worker
+from worker.metrics import Metrics
+from worker.reporter import Reporter
+from worker.settings import Settings
+from worker.status import Status, StatusBoard
+from worker.transaction import Transaction
+
+
+@contextmanager
+def worker_on(
+    log: Log,
+    settings: Settings,
+    committed: Callable[[Transaction], None] = lambda transaction: None,
+    board: StatusBoard | None = None,
+) -> Iterator[tuple[Worker, str | None]]:
+    """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
+    registry = CollectorRegistry()
+    board = board or StatusBoard(Status(time.monotonic()))
+    worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
+    with ExitStack() as stack:
+        url = None
+        if settings.metrics.port is not None:
+            pages = Pages(registry, board, settings.metrics.stall_seconds, time.monotonic)
+            try:
+                url = stack.enter_context(Server(settings.metrics.host, settings.metrics.port, pages)).url
+            except ServerError as error:
+                fail(str(error))
+        yield worker, url

@@ -43,6 +43,14 @@ test: check kernels  ## Check and run all tests
 	$(BIN)/pytest -n auto --dist worksteal -m 'not broker'
 	$(BIN)/pytest -m broker
 
+.PHONY: wheel
+wheel: .venv/ready  ## Build a wheel for this platform and Python, with all kernels inside
+	@rm -rf algorithms/kernels
+	$(BIN)/anabranch compile --into algorithms/kernels
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@rm -rf algorithms/kernels
+	@ls -l dist
+
 .PHONY: format
 format: .venv/ready  ## Format the sources
 	$(BIN)/ruff format .

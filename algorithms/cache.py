@@ -18,9 +18,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,16 +73,36 @@ def digest(outermost: str) -> str:
 
 
 def sources_of(outermost: Path) -> list[Path]:
-    """Return the files whose functions a kernel of this file may call.
+    """Return the files whose functions a kernel of this file may call, and those that say how it is compiled.
 
     A package here builds on the modules beside it and on `trees`, so an edit in one leaves the kernels of the
-    others as they are. Files elsewhere may build on all.
+    others as they are. Files elsewhere may build on all. How kernels are kept changes none.
     """
-    here = Path(__file__).resolve().parent
+    this = Path(__file__).resolve()
+    here = this.parent
     if not outermost.is_relative_to(here):
-        return sorted({*here.rglob("*.py"), outermost})
+        return sorted({*here.rglob("*.py"), outermost} - {this})
     packages = {outermost.parent, here / "trees"} if outermost.parent != here else set()
-    return sorted({*here.glob("*.py"), *(source for package in packages for source in package.glob("*.py"))})
+    beside = {source for package in packages for source in package.glob("*.py")}
+    return sorted({*here.glob("*.py"), *beside} - {this})
+
+
+class NotKeptError(Exception):
+    """A kernel is not kept anywhere, and `kept_only` forbids to compile it."""
+
+
+_forbidden = 0  # how many `kept_only` are open
+
+
+@contextmanager
+def kept_only() -> Iterator[None]:
+    """Raise `NotKeptError` where a kernel would be compiled inside; for the whole process."""
+    global _forbidden
+    _forbidden += 1
+    try:
+        yield
+    finally:
+        _forbidden -= 1
 
 
 class _Locator(_CacheLocator):
@@ -115,6 +137,23 @@ class _Index(IndexDataCacheFile):
         super().__init__(str(folder), name, stamp)
         self._version = _NUMBA
 
+    def file_of(self, key: Any) -> Path:
+        """Return the file of a kernel that is there."""
+        return Path(self._data_path(self._load_index()[key]))
+
+
+used: list[Path] = []  # files of kernels that this process loaded or wrote
+
+
+def copy(files: Iterable[Path], into: Path) -> None:
+    """Copy kept kernels, with what finds them, to a folder like those of `folders`."""
+    for file in set(files):
+        folder = into / file.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        index = file.with_name(file.name.rsplit(".", 2)[0] + ".nbi")
+        for each in (index, file):
+            shutil.copyfile(each, folder / each.name)
+
 
 class Kept(FunctionCache):
     """The kept kernels of one function."""
@@ -137,7 +176,10 @@ class Kept(FunctionCache):
             except OSError:  # a folder that may not be read is none
                 continue
             if data is not None:
+                used.append(index.file_of(key))
                 return self._impl.rebuild(target_context, data)
+        if _forbidden:
+            raise NotKeptError(f"{self._impl.filename_base} for {sig}")
         return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
@@ -151,6 +193,7 @@ class Kept(FunctionCache):
             with (folder / "lock").open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
                 super()._save_overload(sig, data)
+            used.append(self._cache_file.file_of(self._index_key(sig, data.codegen)))
         except OSError as error:
             _warn(f"{written_folder()}, which cannot be written ({error.strerror})")
 

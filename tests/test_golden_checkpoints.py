@@ -96,7 +96,7 @@ def numbers(events: int = EVENTS, seed: int = 3) -> Iterator[OutRecord]:
         yield OutRecord(NUMBERS, 0, key, msgpack.packb(event), (), START + 500 * at)
 
 
-def _stream() -> list[OutRecord]:
+def stream() -> list[OutRecord]:
     """Return all records in one order, so that the middle is a middle of every topic."""
     words_and_clicks, figures = list(mixed(EVENTS, seed=11)), list(numbers())
     return [record for pair in zip(words_and_clicks, figures, strict=True) for record in pair]
@@ -106,7 +106,7 @@ def _worker(log: EmbeddedLog, settings: Settings) -> Worker:
     return Worker(log, settings, Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0))))
 
 
-def _run(log: Path, settings: Settings, records: list[OutRecord]) -> dict[TopicPartition, dict[str, Any]]:
+def run_models(log: Path, settings: Settings, records: list[OutRecord]) -> dict[TopicPartition, dict[str, Any]]:
     """Publish records, let a worker read them to the end and leave a checkpoint; return its arrays."""
     with EmbeddedLog(log, group=settings.group) as opened:
         for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
@@ -155,7 +155,7 @@ def test_checkpoints_restore_and_go_on(tmp_path: Path, settings: Settings) -> No
                 committed = opened.committed(source)
                 assert committed
                 opened.truncate(source, committed)
-    _run(log, settings, _stream()[EVENTS:])
+    run_models(log, settings, stream()[EVENTS:])
     topics = [topic for route in settings.routes.values() for topic in route.results]
     with EmbeddedLog(golden, create=False) as wanted, EmbeddedLog(log) as found:
         assert first_difference(wanted, found, topics) is None
@@ -164,7 +164,7 @@ def test_checkpoints_restore_and_go_on(tmp_path: Path, settings: Settings) -> No
 def test_the_names_of_arrays_stay(tmp_path: Path, settings: Settings) -> None:
     """Checkpoints of today have arrays of the same names, types and row sizes as the kept ones."""
     kept = np.load(GOLDEN / "arrays.npz")
-    arrays = _run(tmp_path / "log.db", settings, _stream()[:60])
+    arrays = run_models(tmp_path / "log.db", settings, stream()[:60])
     assert _layouts(arrays) == dict(zip(kept["names"].tolist(), kept["layouts"].tolist(), strict=True))
 
 
@@ -208,14 +208,14 @@ def _write() -> None:
     settings_file.write_text(SETTINGS)
     settings = load(settings_file, {})
     log = folder / "checkpoints.db"
-    arrays = _run(log, settings, _stream()[:EVENTS])
+    arrays = run_models(log, settings, stream()[:EVENTS])
     layouts = _layouts(arrays)
     np.savez_compressed(
         GOLDEN / "arrays.npz", names=np.array(list(layouts)), layouts=np.array(list(layouts.values()))
     )
     whole = folder / "checkpoints.out.db"
     shutil.copyfile(log, whole)
-    _run(whole, settings, _stream()[EVENTS:])
+    run_models(whole, settings, stream()[EVENTS:])
     with EmbeddedLog(whole) as opened, EmbeddedLog(folder / "results.db") as results:
         for topic in (topic for route in settings.routes.values() for topic in route.results):
             partitions = opened.partitions(topic) or 0

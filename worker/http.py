@@ -97,8 +97,8 @@ class Pages:
 
     def _livez(self, _accept: str) -> Reply:
         silent = self._clock() - self._board.status.tick
-        if self._board.status.state == "starting":
-            return _probe(True, "the worker is starting; kernels that are not compiled yet take a minute")
+        if self._board.status.state in ("starting", "compiling"):
+            return _probe(True, f"the worker is {self._board.status.state}; it has no partitions yet")
         if silent <= self._stall_seconds:
             return _probe(True, f"the loop ticked {silent:.1f} s ago")
         limit = f"more than the {self._stall_seconds:g} s of metrics.stall_seconds"

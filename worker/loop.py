@@ -27,6 +27,7 @@ from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
+from worker.warming import are_kept, compile_apart
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
 _BUSY_POLL = 0.02  # while a checkpoint is written: the next share is soon due
@@ -83,7 +84,7 @@ class Worker:
 
         What was polled is committed before it returns.
         """
-        self.join()
+        self.join(stop)
         ends: dict[TopicPartition, int] = {}
         while not stop():
             if until_end and self.is_ready:
@@ -94,8 +95,8 @@ class Worker:
         self._reporter.entered("stopping")
         self.finish()
 
-    def join(self) -> None:
-        """Look at the topics, load the kernels and join the group.
+    def join(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.
 
         Raises
         ------
@@ -105,8 +106,11 @@ class Worker:
         self._reporter.entered("starting")
         prepare_topics(self._log, self._settings)
         self._inputs = input_partitions(self._log, self._settings)
-        for topic in self._inputs:  # compiling can take longer than a group waits for its member
-            self._pipeline(TopicPartition(topic, 0)).warm_up()
+        if not are_kept(self._settings):
+            self._reporter.entered("compiling")
+            compile_apart(self._settings, stop)
+        if stop():
+            return
         self._log.join(list(self._inputs), self._leave)
         self._reporter.entered("restoring")
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from algorithms.trees.evaluation import Judged
 from worker.snapshots import Snapshots
 
-State: TypeAlias = Literal["starting", "restoring", "running", "stopping"]
+State: TypeAlias = Literal["starting", "compiling", "restoring", "running", "stopping"]
 
 
 class PartitionStatus(NamedTuple):

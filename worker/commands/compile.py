@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from worker.views.fitting import Column, Sheet
 
 _CODEC = "codec"
 _TREE = "tree-"
@@ -17,31 +22,85 @@ _DYNAMIC = "dynamic-"
 _REGRESSION = "regression-"
 
 
+class Cost(NamedTuple):
+    """What it took to have a kernel."""
+
+    name: str
+    seconds: float  # of CPU
+    is_kept: bool  # it was there before
+    files: list[Path]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(file.stat().st_size for file in self.files)
+
+
 @click.command("compile")
 @click.argument("kernels", nargs=-1)
-def compile(kernels: tuple[str, ...]) -> None:
-    """Compile KERNELS, or all, into the cache (XDG_CACHE_HOME, else ~/.cache): some minutes, once for a version.
+@click.option("--list", "only_list", is_flag=True, help="Say which are kept, and how large; compile nothing.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Copy them to this folder too: for a package or an image, which finds them there by ANABRANCH_KERNELS.",
+)
+def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> None:
+    """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
     as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, or by a regression tree's
     observer as in `regression-qo`. Without this command it is compiled when it is first used; images and test
-    machines do it ahead.
+    machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in
+    ~/.cache.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
         raise click.BadParameter(f"expected some of {', '.join(known)}, got {', '.join(unknown)}")
-    jobs = list(kernels or known)
+    costs = _costs(list(kernels or known), only_list)
+    columns = [Column("kernel"), Column("CPU s", is_number=True), Column("kB", is_number=True), Column("")]
+    rows = []
+    for cost in sorted(costs, key=lambda cost: -cost.seconds):
+        said = "kept" if cost.is_kept else "not kept" if only_list else "compiled"
+        rows.append([cost.name, f"{cost.seconds:.1f}", f"{cost.size / 1000:,.0f}" if cost.files else "", said])
+    Console().print(Sheet(columns, rows))
+    if into is not None:
+        from algorithms.cache import copy
+
+        copy([file for cost in costs for file in cost.files], into)
+
+
+def _costs(jobs: list[str], only_list: bool) -> list[Cost]:
     columns = (TextColumn("compiling kernels"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with (
-        Progress(*columns, console=console, disable=not console.is_terminal) as bar,
-        ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool,
+        Progress(*columns, console=console, disable=only_list or not console.is_terminal) as bar,
+        # One process for each: what compiling takes of memory is given back, and no kernel profits from another.
+        ProcessPoolExecutor(
+            min(len(jobs), os.cpu_count() or 1), mp_context=get_context("spawn"), max_tasks_per_child=1
+        ) as pool,
     ):
         task = bar.add_task("compiling", total=len(jobs))
-        for done in as_completed([pool.submit(_compile, job) for job in jobs]):
-            done.result()
+        costs = []
+        for done in as_completed([pool.submit(_cost, job, only_list) for job in jobs]):
+            costs.append(done.result())
             bar.advance(task)
-    click.echo(f"{len(jobs)} kernels are compiled")
+        return costs
+
+
+def _cost(kernel: str, only_look: bool) -> Cost:
+    """Use a kernel once and return what that took."""
+    from algorithms import cache
+
+    started = time.process_time()
+    is_kept = True
+    try:
+        with cache.kept_only():
+            _use(kernel)
+    except cache.NotKeptError:
+        is_kept = False
+        if not only_look:
+            _use(kernel)
+    return Cost(kernel, time.process_time() - started, is_kept, cache.used)
 
 
 def _kernels() -> list[str]:
@@ -57,7 +116,7 @@ def _kernels() -> list[str]:
     return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", *sorted(regression.values())]
 
 
-def _compile(kernel: str) -> None:
+def _use(kernel: str) -> None:
     """Use a kernel once."""
     if kernel == _CODEC:
         from worker.codec import Bounds, decode_batch

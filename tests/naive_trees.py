@@ -18,7 +18,7 @@ import numpy as np
 
 from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT, log2
-from algorithms.splits import Op
+from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees.answers import Split
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
@@ -183,6 +183,7 @@ class Tree:
 
     root: Node
     events: int = 0
+    learned: int = 0  # weight
     attempts: int = 0
     splits: int = 0
     nodes: int = 1  # ever made
@@ -248,6 +249,8 @@ class NaiveTrees:
             return Outcome(Status.WRONG_LABEL)
         if event.weight == 0:
             return Outcome(Status.IGNORED)
+        if event.weight + (tree.learned if tree is not None else 0) >= MAX_TOTAL:
+            return Outcome(Status.COUNT_OVERFLOW)
         if tree is None and len(self.trees) >= self.settings.max_trees:
             return Outcome(Status.TOO_MANY_TREES)
         guess, loss = -1, ""
@@ -288,6 +291,7 @@ class NaiveTrees:
         """Learn an example; return the split that it led to, and whether an alternate took a node's place."""
         leaf = self._reached(tree, tree.root, x, event)
         tree.events += 1
+        tree.learned += event.weight
         learners = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
         for node in learners:
             self._count(node, x, event)

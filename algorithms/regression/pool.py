@@ -14,17 +14,18 @@ from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Examples, Out, Rules
-from algorithms.splits import Op
+from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import nodes, rows
 from algorithms.trees.declared import Declared
 from algorithms.trees.entries import entries_of, in_order, units_of
+from algorithms.trees.earlier import with_learned
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
 from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.rows import COUNT, NONE
-from algorithms.trees.state import ALIVE, ATTEMPTS, EVENTS, LEAVES, SPLITS, Batch
+from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, Batch
 from algorithms.units import UNIT
 
 Feature = int | bytes
@@ -303,19 +304,20 @@ class RegressionPool:
             part: rebuilt(getattr(forest, part), part, arrays)
             for part in ("nodes", "targets", "features", "elements")
         }
-        self._forest = forest._replace(trees=arrays["trees"], alive=arrays["alive"], **parts)
+        trees = with_learned(arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], False)
+        self._forest = forest._replace(trees=trees, alive=arrays["alive"], **parts)
         return self
 
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. O(everything)."""
         forest, links = self._forest, self._forest.nodes.links
-        assert forest.alive[0] == np.count_nonzero(forest.trees[:, ALIVE])
+        assert forest.alive[0] == np.count_nonzero(forest.trees[:, LEARNED])
         reached: list[int] = []
         for tree in range(len(forest.trees)):
             own = nodes.preorder(forest.nodes, int(nodes.root_of(forest.nodes, tree)))
             reached += own
             assert sum(links[node, FEATURE] == NONE for node in own) == forest.trees[tree, LEAVES]
-            assert forest.trees[tree, ALIVE] == (len(own) > 0)
+            assert links[own, WEIGHT].sum() == forest.trees[tree, LEARNED] < MAX_TOTAL
             assert len(own) > 0 or not forest.trees[tree].any()
             assert all(links[node, TREE] == tree for node in own)
         rows.check(forest.nodes.rows, reached)

@@ -411,7 +411,8 @@ class NaiveTrees:
         if kind == Kind.NUMERIC:
             moments = seen.moments[event.label]
             before = value - moments[0]
-            moments[0] += before * (event.weight / seen.counts[event.label])
+            mean = moments[0] + before * (event.weight / seen.counts[event.label])
+            moments[0] = min(max(mean, min(moments[0], value)), max(moments[0], value))
             moments[1] += event.weight / UNIT * (before * (value - moments[0]))
             moments[2:] = [min(moments[2], value), max(moments[3], value)]
         if kind == Kind.QUANTISED:
@@ -720,7 +721,7 @@ class NaiveTrees:
         return majority(node)
 
     def _bayes(self, leaf: Node, x: dict[Feature, float]) -> list[float]:
-        smooth = max(leaf.weight // leaf.seen, 1)
+        smooth = max(min(leaf.weight // leaf.seen, 1 << 61), 1)
         logs = [fixed(float(log2(n / UNIT))) if n else -math.inf for n in leaf.counts]
         for feature, seen in leaf.features.items():
             if seen.poor:
@@ -791,7 +792,7 @@ def likelihood(seen: Seen, k: int, value: float) -> float:
     if not seen.counts[k]:
         return -float(log2(spread))
     deviation = math.sqrt(seen.moments[k][1] / (seen.counts[k] / UNIT))
-    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024)))
+    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024, 2.0**-1022)))
 
 
 def majority(node: Node) -> list[float]:

@@ -14,6 +14,7 @@ from algorithms.jit import inlined, jit
 _LN2 = math.log(2.0)
 _LOG2_E = 1.0 / _LN2
 _HALF_LOG2_TAU = 0.5 * math.log2(2.0 * math.pi)
+_FARTHEST = 2.0**100
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 # 1 / k!, the coefficients of exp
 _E2, _E3, _E4, _E5, _E6, _E7, _E8 = (1.0 / math.factorial(k) for k in range(2, 9))
@@ -60,6 +61,9 @@ def cumulative(z: float) -> float:
 
 @inlined
 def log2_density(x: float, mean: float, deviation: float) -> float:
-    """Return log2 of the density of a normal distribution with a deviation > 0."""
-    z = (x - mean) / deviation
+    """Return log2 of the density of a normal distribution with a deviation of at least 2^-1022.
+
+    Beyond 2^100 deviations it stays as it is, so that no quotient and no square overflows.
+    """
+    z = min(abs(x - mean), deviation * _FARTHEST) / deviation
     return -(0.5 * _LOG2_E * (z * z) + log2(deviation) + _HALF_LOG2_TAU)

@@ -123,10 +123,11 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
         else:
             low = middle
     wait = max(high, rules.period)
-    if rules.tau > 0.0:
+    enough = rules.tau * rules.tau
+    now = examples(forest.nodes, leaf, rules.inherit)
+    if rules.bound < enough * (now + (wait + 1)):  # else the wait is the shorter one, and the quotient has no bound
         # After so many more examples the bound is below tau, and a tie is split.
-        until_tie = rules.bound / (rules.tau * rules.tau) - examples(forest.nodes, leaf, rules.inherit)
-        wait = min(wait, max(1, math.floor(until_tie) + 1))
+        wait = min(wait, max(1, math.floor(rules.bound / enough - now) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 
 

@@ -336,7 +336,7 @@ def test_what_is_refused_changes_nothing(observer: str) -> None:
 
 
 def test_the_weight_of_a_tree_has_a_bound_whatever_its_leaves_hold(observer: str) -> None:
-    """What all leaves have learned stays below 2^62 units; a checkpoint of earlier, without that sum, has it too."""
+    """What all leaves have learned stays below 2^62 units, also from a checkpoint that did not note that sum."""
     pair = Pair(of(observer, period=50))
     events = [insert(at & 1, 3, label=float(at & 1), weight=1 << 51) for at in range(2_060)]
     got = pair.feed(events)

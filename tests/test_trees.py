@@ -261,12 +261,13 @@ def test_what_is_refused_changes_nothing(kind: TreeKind) -> None:
 def heavy_events(count: int) -> list[Event]:
     """Return examples of the largest weight that a worker takes, whose features tell both bits of the class."""
     return [
-        Event(Op.INSERT, {1: float(at & 1), 2: float(at >> 1 & 1), 3: 1.0}, at & 3, weight=1 << 51) for at in range(count)
+        Event(Op.INSERT, {1: float(at & 1), 2: float(at >> 1 & 1), 3: 1.0}, at & 3, weight=1 << 51)
+        for at in range(count)
     ]
 
 
 def test_the_weight_of_a_tree_has_a_bound_whatever_its_nodes_hold(kind: TreeKind) -> None:
-    """2,047 examples of 2^51 units are less than 2^62, the next is refused: also where inner nodes count them all."""
+    """2,047 examples of 2^51 units weigh less than 2^62, one more is refused: also where inner nodes count all."""
     two = kind in EXACT
     settings = of(kind, classes=2 if two else 4, period=50, predict=Predict.ADAPTIVE, evaluate=True)
     pair = Pair(settings)

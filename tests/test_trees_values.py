@@ -73,7 +73,9 @@ def test_values_too_near_each_other_for_a_deviation_have_a_likelihood(kind: Tree
     pool = of(kind, kinds={7: Kind.NUMERIC}, predict=predict).pool()
     for value, label in ((5e-324, 0), (1e-323, 0), (1.5e-323, 1)):
         pool.learn({7: value}, label)
-    assert pool.predict({7: 1e-323}).tolist() == pool.predict({7: 5e-324}).tolist() == pytest.approx([2.0, 1.0], 0.3)
+    assert (
+        pool.predict({7: 1e-323}).tolist() == pool.predict({7: 5e-324}).tolist() == pytest.approx([2.0, 1.0], 0.3)
+    )
     assert np.isfinite(pool.predict({7: 1e140})).all()
     pool.check()
 
@@ -87,16 +89,18 @@ EXTREMES = [
 
 @pytest.mark.parametrize("kind", VALUED, ids="-".join)
 def test_extreme_values_and_weights_agree_with_the_oracle(kind: TreeKind) -> None:
-    """No difference, square, quotient, slot or sum of theirs overflows: every guess, loss and split is the oracle's."""
+    """No difference, square, quotient or sum of theirs overflows: guesses, losses and splits are the oracle's."""
     rng = random.Random("-".join(kind))
-    kinds = {each: (Kind.NUMERIC, Kind.QUANTISED)[each % 2] for each in range(4)}
+    kinds: dict[Feature, Kind] = {each: (Kind.NUMERIC, Kind.QUANTISED)[each % 2] for each in range(4)}
     for seed in range(budget(20)):
         values = rng.sample(EXTREMES, 2 + seed % 5)
         weights = rng.sample([1, ODD, UNIT, 1 << 51, 1 << 40], 2)
-        pair = Pair(of(kind, kinds=kinds, predict=list(Predict)[seed % 4], period=8, check_every=5, evaluate=True, tau=0.9))
+        pair = Pair(
+            of(kind, kinds=kinds, predict=list(Predict)[seed % 4], period=8, check_every=5, evaluate=True, tau=0.9)
+        )
         events = []
         for _ in range(60):
-            x = {feature: rng.choice(values) for feature in kinds if rng.random() < 0.8}
+            x: dict[Feature, float] = {each: rng.choice(values) for each in range(4) if rng.random() < 0.8}
             label = int(x.get(seed % 4, 0.0) > values[0]) if rng.random() < 0.9 else rng.randrange(2)
             op = Op.PREDICT if rng.random() < 0.2 else Op.INSERT
             events.append(Event(op, x, label, rng.choice(weights)))

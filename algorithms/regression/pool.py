@@ -17,8 +17,8 @@ from algorithms.regression.state import Examples, Out, Rules
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import nodes, rows
 from algorithms.trees.declared import Declared
-from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.earlier import with_learned
+from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status

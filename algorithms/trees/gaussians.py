@@ -16,6 +16,7 @@ import numpy as np
 from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
+from algorithms.means import moved
 from algorithms.trees import normal
 from algorithms.trees.rows import COUNT, FREE, HIGH, NONE, USED, Rows
 from algorithms.units import PER_UNIT
@@ -26,7 +27,9 @@ MEAN, SQUARES, LEAST, MOST = 0, 1, 2, 3  # mean; weighted sum of squared deviati
 CANDIDATES = 10  # thresholds tried between the extremes
 LARGEST_VALUE = 1e140  # squares times weights stay finite
 _NARROWEST = 2.0**-10  # of the range: the least deviation that naive Bayes assumes
-_LEAST = 2.0**-1022  # the least deviation of all: smaller numbers have fewer digits, and no quotient by them is safe
+_LEAST = (
+    2.0**-1022
+)  # the least deviation of all: smaller numbers have fewer digits, and no quotient by them is safe
 
 
 class Gaussians(NamedTuple):
@@ -88,13 +91,12 @@ def remove(gaussians: Gaussians, row: int) -> None:
 def observe(gaussians: Gaussians, row: int, k: int, weight: int, total: int, value: float) -> None:
     """Add a value of class k; `total` is the weight of the class's values with this one, in units.
 
-    The mean stays between what it was and the value whatever is rounded, so the squares never fall. They are at
-    most 4e280 times a weight below 2^42.
+    The squares are at most 4e280 times a weight below 2^42.
     """
     moments = gaussians.moments
     mean = moments[row, k, MEAN]
     before = value - mean
-    moments[row, k, MEAN] = min(max(mean + before * (weight / total), min(mean, value)), max(mean, value))
+    moments[row, k, MEAN] = moved(mean, value, weight / total)
     moments[row, k, SQUARES] += (weight * PER_UNIT) * (before * (value - moments[row, k, MEAN]))
     moments[row, k, LEAST] = min(moments[row, k, LEAST], value)
     moments[row, k, MOST] = max(moments[row, k, MOST], value)

@@ -102,7 +102,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     root = nodes.root_of(forest.nodes, tree)
     leaf = root
     lacking = int64(NONE)
-    # What a tree has learned bounds all its sums: a node saw some of its examples, and PRIOR is what others weighed.
+    # What a tree has learned bounds all its sums: a node saw some of its examples, PRIOR is what others weighed.
     if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
         return _COUNT_OVERFLOW
     if root == NONE:

@@ -125,7 +125,9 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
     wait = max(high, rules.period)
     enough = rules.tau * rules.tau
     now = examples(forest.nodes, leaf, rules.inherit)
-    if rules.bound < enough * (now + (wait + 1)):  # else the wait is the shorter one, and the quotient has no bound
+    if rules.bound < enough * (
+        now + (wait + 1)
+    ):  # else the wait is the shorter one, and the quotient has no bound
         # After so many more examples the bound is below tau, and a tie is split.
         wait = min(wait, max(1, math.floor(rules.bound / enough - now) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait

@@ -17,8 +17,8 @@ from algorithms.trees import grow, memory, nodes, observers, rows
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
 from algorithms.trees.declared import Declared
-from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.earlier import with_learned
+from algorithms.trees.entries import entries_of, in_order, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
@@ -522,7 +522,9 @@ class TreePool:
             self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
             self._declared.find(self.names)
         self._forest = forest._replace(
-            trees=with_learned(arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], self.rules.keeps),
+            trees=with_learned(
+                arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], self.rules.keeps
+            ),
             alive=arrays["alive"],
             nodes=rebuilt(forest.nodes, "nodes", arrays),
             features=rebuilt(forest.features, "features", arrays),

@@ -1,0 +1,72 @@
+"""Sums that no stream can overflow: whole numbers of two words each, 62 bits in the low one.
+
+An array of them has twice as many rows as numbers: first all low words, then all high ones. So it has the type and
+the width of an array of plain sums, which checkpoints of earlier versions have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.arrays import Int64s
+from algorithms.jit import inlined
+
+_BITS = 62
+_LOW = (1 << _BITS) - 1
+_HALF = (1 << _BITS // 2) - 1
+BASE = 2.0**_BITS
+
+Ints = npt.NDArray[Any]  # of Python's integers
+
+
+def zeros(*shape: int) -> Int64s:
+    """Return so many numbers, all 0."""
+    return np.zeros((2 * shape[0], *shape[1:]), np.int64)
+
+
+@inlined
+def low_of(word: int) -> int:
+    """Return what stays in a low word, to which less than 2^62 in size was added."""
+    return word & _LOW
+
+
+@inlined
+def carry_of(word: int) -> int:
+    """Return what goes to the high word."""
+    return word >> _BITS
+
+
+def restored(words: Int64s, rows: int) -> Int64s:
+    """Return so many rows of numbers as they were saved; where that was as plain sums, the numbers below 2^64."""
+    if len(words) != rows:
+        return words
+    return np.concatenate([words & _LOW, (words.view(np.uint64) >> np.uint64(_BITS)).view(np.int64)])
+
+
+def plus(words: Int64s, others: Int64s) -> Int64s:
+    """Return the sums of numbers."""
+    both = words + others
+    rows = len(both) // 2
+    both[rows:] += both[:rows] >> _BITS
+    both[:rows] &= _LOW
+    return both
+
+
+def total(words: Int64s, axis: int | None = None) -> Any:
+    """Return the sum of rows of numbers along an axis (by default, of all): exact, in Python's integers.
+
+    O(numbers), and in numpy but for the last step: so many as there are sums.
+    """
+    rows = len(words) // 2
+    low, high = words[:rows], words[rows:]
+    parts = ((low & _HALF, 0), (low >> _BITS // 2, _BITS // 2), (high, _BITS))
+    return sum(np.asarray(part.sum(axis)).astype(object) << shift for part, shift in parts)
+
+
+def each(words: Int64s) -> Ints:
+    """Return the numbers of one dimension."""
+    rows = len(words) // 2
+    return words[:rows].astype(object) + (words[rows:].astype(object) << _BITS)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.given import check_batch, entries_of, index_of, number, units_of
 from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
@@ -18,7 +19,7 @@ from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import nodes, rows
 from algorithms.trees.declared import Declared
 from algorithms.trees.earlier import with_learned
-from algorithms.trees.entries import entries_of, in_order, units_of
+from algorithms.trees.entries import in_order
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
@@ -119,11 +120,11 @@ class RegressionPool:
         Raises
         ------
         ValueError
-            Where an index is negative. Whatever else is wrong with an event is told by its status.
+            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
+            an event is told by its status.
         """
+        check_batch(events, np.float64, self.names)
         n = len(events.index)
-        if n and int(events.index.min()) < 0:
-            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
         if n:
             self._reserve(int(events.index.max()) + 1)
         examples, refused = self._prepared(events)
@@ -201,7 +202,7 @@ class RegressionPool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        return self._one(Op.INSERT, x, label, units_of(weight), index)[0]
+        return self._one(Op.INSERT, x, number("a label", label, LARGEST_VALUE), units_of(weight), index)[0]
 
     def predict(self, x: Mapping[Any, float] | Iterable[Any], *, index: int = 0) -> float:
         """Return the label predicted for an example, nan where nothing is known. No state is changed.
@@ -220,6 +221,7 @@ class RegressionPool:
     def _one(
         self, op: Op, x: Mapping[Any, float] | Iterable[Any], label: float, units: int, index: int
     ) -> tuple[Status, Answers]:
+        index = index_of(index)
         numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
@@ -236,10 +238,6 @@ class RegressionPool:
         status = Status(int(answers.status[0]))
         if status == Status.WRONG_VALUE:
             raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {x!r}")
-        if status == Status.WRONG_LABEL:
-            raise ValueError(f"expected a finite label up to {LARGEST_VALUE:g} in size, got {label!r}")
-        if status == Status.REPEATED_FEATURE:
-            raise ValueError("expected each feature once, an example lists one twice")
         return status, answers
 
     # --- looking

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
 from algorithms.cadence import Emit
 from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
+from algorithms.given import check_batch, entries_of, index_of, label_of, units_of
 from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import grow, memory, nodes, observers, rows
@@ -18,7 +19,7 @@ from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
 from algorithms.trees.declared import Declared
 from algorithms.trees.earlier import with_learned
-from algorithms.trees.entries import entries_of, in_order, units_of
+from algorithms.trees.entries import in_order
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
@@ -247,11 +248,11 @@ class TreePool:
         Raises
         ------
         ValueError
-            Where an index is negative. Whatever else is wrong with an event is told by its status.
+            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
+            an event is told by its status.
         """
+        check_batch(events, np.int32, self.names)
         n = len(events.index)
-        if n and int(events.index.min()) < 0:
-            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
         if n:
             self._reserve(int(events.index.max()) + 1)
         self._provide_memo(n)
@@ -391,10 +392,7 @@ class TreePool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        units = units_of(weight)
-        if not 0 <= label < self.rules.classes:
-            raise ValueError(f"expected a label from 0 to {self.rules.classes - 1}, got {label!r}")
-        return self._one(Op.INSERT, x, label, units, index)[0]
+        return self._one(Op.INSERT, x, label_of(label, self.rules.classes), units_of(weight), index)[0]
 
     def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
         """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
@@ -413,6 +411,7 @@ class TreePool:
     def _one(
         self, op: Op, x: Mapping[Any, Value] | Iterable[Any], label: int, units: int, index: int
     ) -> tuple[Status, Answers]:
+        index = index_of(index)
         numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
@@ -433,8 +432,6 @@ class TreePool:
                 f"expected finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of "
                 f"nominal features, got {x!r}"
             )
-        if status == Status.REPEATED_FEATURE:
-            raise ValueError("an example lists a feature twice")
         return status, answers
 
     # --- looking

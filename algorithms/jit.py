@@ -1,7 +1,8 @@
 """The one place that says how kernels are compiled, and how one kernel serves many kinds of state.
 
 Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
-Python that they are, which is how the tests read them with a debugger and check them a second time.
+Python that they are, which is how the tests read them with a debugger and check them a second time. With
+``NUMBA_BOUNDSCHECK=1`` an index out of bounds is an IndexError, for tests/extremes.py.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def _kernel_cache(function: Callable[..., Any]) -> str:
     stale, so an edit in a callee's file would go unnoticed. A folder named after the sources cannot be stale.
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(base) / "anabranch" / "kernels" / _digest(function.__code__.co_filename))
+    digest = _digest(function.__code__.co_filename)
+    # With NUMBA_BOUNDSCHECK=1 every index is checked, which numba's key of a cached kernel does not know.
+    checked = "-checked" if numba.config.BOUNDSCHECK else ""
+    return str(Path(base) / "anabranch" / "kernels" / f"{digest}{checked}")
 
 
 @cache

@@ -382,7 +382,8 @@ class NaiveTrees:
         if self.settings.policy == "efdt":
             best, second = self._better(leaf, best)
         if best is not None and self._is_sure(leaf, best[0], second):
-            floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
+            whole = self.impurity(leaf.counts)
+            floats = tuple(each.hex() for each in (best[2], best[0], min(second, whole), whole))
             kind = Kind.NUMERIC if is_number(leaf.features[best[1]].kind) else leaf.features[best[1]].kind
             self._split(tree, leaf, best[1], best[2])
             branches = {branch: tuple(child.prior) for branch, child in leaf.children.items()}

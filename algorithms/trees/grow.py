@@ -229,10 +229,11 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
 @jit
 def _write(forest: Forest, leaf: int, choice: Choice, out: Out) -> None:
     """Note what the tree will not tell any more of a split that is about to be made."""
+    whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     out.told[0] |= SPLIT_MADE
     out.scores[0] = choice.score
-    out.scores[1] = choice.second
-    out.scores[2] = impurity(forest.criterion, forest.nodes.rows, leaf)
+    out.scores[1] = min(choice.second, whole)  # EFDT's own split may divide nothing any more: its score is inf
+    out.scores[2] = whole
 
 
 @inlined

@@ -20,7 +20,10 @@ _M32 = (1 << 32) - 1
 
 @inlined
 def mix(x: int, y: int) -> int:
-    """Return a 32-bit hash of two numbers below 2^32; sequential inputs scatter."""
+    """Return a 32-bit hash of two numbers below 2^32; sequential inputs scatter.
+
+    The factors are below 2^31, so no product reaches 2^63.
+    """
     h = ((x * 0x2545F491) ^ (y * 0x5851F42D)) & _M32
     h ^= h >> 16
     h = (h * 0x2C1B3C6D) & _M32

@@ -114,7 +114,10 @@ def room(ledger: Ledger, ones: int) -> tuple[bool, bool]:
 
 @jit
 def content_key(features: UInt32s, start: int, stop: int, label: int, weight: int) -> tuple[int, int]:
-    """Return the digest of an example's content, whatever the order of its features."""
+    """Return the digest of an example's content, whatever the order of its features.
+
+    Summands are below 2^61 + 2^61 + 2^32, so that sums fit.
+    """
     high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
     low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):

@@ -61,6 +61,7 @@ IDS = (0, 1, 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 7, 65_535, 65_536)
 NAMES = ("a", "b" * 256, "ü" * 128, "\0", " ", "naïve", "b" * 255, "\U0010ffff" * 64, "0", "n\n")
 INTS = (0, 1, -1, 2**63 - 1, -(2**63), 255, 256, 1_000)
 TEXTS = ("", "a", "z" * 256, "ß" * 128, "0", "\0", "True", "null")
+TIMES = (-1, 0, 1, 2**53, 2**53 + 1, 2**62, 2**63 - 1)  # of records, which are the sender's
 EXAMPLES = (0, -(2**63), 2**63 - 1, "", "0", "e" * 256, 7, "7")
 KEYS = (b"\0", b"k" * 1_024, b"\xff\xfe", b"key")
 
@@ -80,7 +81,7 @@ def split_settings(draw: random.Random, finder: str, criterion: str) -> dict[str
         "on_duplicate": draw.choice(("reject", "ignore", "replace")),
         "emit": {
             "splits": draw.choice(("change", {"every": 3})),
-            "snapshots": draw.choice(("never", {"every": 5})),
+            "snapshots": draw.choice(("never", {"every": 5}, {"every_ms": 1})),
         },
         **({"alpha": draw.choice((0.001, 0.1, 100.0))} if FINDERS[finder].approximate is not None else {}),
     }
@@ -96,15 +97,17 @@ def tree_settings(draw: random.Random, policy: str, criterion: str) -> dict[str,
         "predict": draw.choice(list(Predict)).name.lower(),
         "period": draw.choice((1, 3, 20)),
         "check_every": draw.choice((1, 4, 20)),
-        "delta": draw.choice((1e-300, 1e-7, 0.5, 0.999)),
+        "delta": draw.choice((5e-324, 1e-300, 1e-7, 0.5, 0.999)),
         "tau": draw.choice((0.0, 5e-324, 1e-170, 0.05, 1.0)),
         "max_depth": draw.choice((1, 4, 1 << 20)),
         "inherit": draw.random() < 0.3,
         "drop_poor": rules.drops and draw.random() < 0.3,
         "memory_limit": 1 << 20 if rules.limits and draw.random() < 0.2 else None,
         "on_delete": draw.choice(("reject", "ignore")),
-        "evaluate": draw.choice((None, {"window": draw.choice((1, 7, 1_000)), "emit": {"every": 9}})),
-        "emit": {"snapshots": draw.choice(("never", "change", {"every": 11}))},
+        "evaluate": draw.choice(
+            (None, {"window": draw.choice((1, 7, 1_000)), "emit": draw.choice(({"every": 9}, {"every_ms": 1}))})
+        ),
+        "emit": {"snapshots": draw.choice(("never", "change", {"every": 11}, {"every_ms": 1}))},
     }
 
 
@@ -119,8 +122,10 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
         "alpha": draw.choice((0.0, 0.3)),
         "window": draw.choice((None, None, 1, 2, 30)),
         "on_duplicate": draw.choice(("reject", "ignore", "replace")),
-        "evaluate": draw.choice((None, {"window": draw.choice((1, 7, 1_000)), "emit": {"every": 9}})),
-        "emit": {"snapshots": draw.choice(("never", "change", {"every": 11}))},
+        "evaluate": draw.choice(
+            (None, {"window": draw.choice((1, 7, 1_000)), "emit": draw.choice(({"every": 9}, {"every_ms": 1}))})
+        ),
+        "emit": {"snapshots": draw.choice(("never", "change", {"every": 11}, {"every_ms": 1}))},
     }
 
 
@@ -161,10 +166,11 @@ class Stream:
 
     def heavy(self, rows: int) -> Record:
         """Return a record of rows that weigh as much as rows can."""
-        xs = [self._x() if at % 97 == 0 else [] for at in range(rows)]
-        xs = [x if self._plain(x) else [] for x in xs]
-        ys = [self.classes[at % len(self.classes)] for at in range(rows)]
-        return KEYS[0], encode_batch(xs or [[]], ys, ws=[2.0**31] * rows)
+        half, first = rows // 2, self._features[0]
+        xs = [self._x() if at % 4 == 0 else [] for at in range(rows)]
+        # From the half on the first feature tells another class than before.
+        ys = [self.classes[int((first in x) == (at < half))] for at, x in enumerate(xs)]
+        return KEYS[0], encode_batch(xs, ys, ws=[2.0**31] * rows)
 
     def _plain(self, x: Any) -> bool:
         return not isinstance(x, dict)
@@ -300,11 +306,14 @@ def check_model(pipeline: Pipeline) -> None:
 # --- rounds
 
 
-def records_of(records: Sequence[Record], start: int) -> Records:
-    """Return records, a second apart."""
+def records_of(records: Sequence[Record], start: int, times: Sequence[int]) -> Records:
+    """Return records, a second apart or, where there are some, at these times in turn."""
     offsets = np.arange(start, start + len(records))
     keys, values = [key for key, _ in records], [value for _, value in records]
-    return Records(SOURCE, offsets, 1_000 * offsets + 1, keys, values, [()] * len(records), start + len(records))
+    at = 1_000 * offsets + 1
+    if times:
+        at = np.array([times[offset % len(times)] for offset in offsets.tolist()], np.int64)
+    return Records(SOURCE, offsets, at, keys, values, [()] * len(records), start + len(records))
 
 
 def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
@@ -312,14 +321,15 @@ def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
     stream = Stream(draw, settings)
     bounds = {"keys": draw.choice((2, 100)), "live_ids": draw.choice((3, 100))}
     pipeline = one_model(settings, bounds)
+    times = draw.sample(TIMES, draw.randrange(1, 5)) if draw.random() < 0.3 else []
     applied = 0
     sent: list[Record] = []
     outputs: list[OutRecord] = []
     batches = [stream.batch(draw.choice((1, 3, 40, 100))) for _ in range(draw.randrange(2, 9))]
-    if draw.random() < 0.2:
+    if draw.random() < 0.2 and settings.get("epsilon") != 0.0:  # to rebuild a tree after each would take minutes
         batches.insert(draw.randrange(len(batches)), [stream.heavy(draw.choice((2_040, 2_047, 2_050)))])
     for batch in batches:
-        processed = pipeline.process(records_of(batch, len(sent)))
+        processed = pipeline.process(records_of(batch, len(sent), times))
         sent += batch
         check_outputs(processed.outputs)
         check_model(pipeline)
@@ -328,11 +338,11 @@ def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
     if draw.random() < 0.3:
         again = one_model(settings, bounds)
         half = len(sent) // 2
-        twice = [*again.process(records_of(sent[:half], 0)).outputs]
+        twice = [*again.process(records_of(sent[:half], 0, times)).outputs]
         again.restore(
             {name: {each: array.copy() for each, array in of.items()} for name, of in again.arrays().items()}
         )
-        twice += again.process(records_of(sent[half:], half)).outputs
+        twice += again.process(records_of(sent[half:], half, times)).outputs
         assert sorted_by_source(twice) == sorted_by_source(outputs), "another batch size, or a restart, tells"
         assert model_contents(again.models[0]) == model_contents(pipeline.models[0])
     return applied
@@ -358,7 +368,7 @@ def regression_round(draw: random.Random, observer: str) -> int:
     labels = draw.sample(VALUES, draw.randrange(1, 6))
     weights = [round(weight * UNIT) for weight in draw.sample(WEIGHTS, 3)] + [0, -1, (MAX_TOTAL >> 2) - 5]
     kept, count = Prequential(7), 0
-    for _ in range(draw.randrange(2, 7)):
+    for _ in range(draw.randrange(4, 20)):
         events = []
         for _ in range(draw.choice((1, 20, 60))):
             op = draw.choices((Op.INSERT, Op.PREDICT, Op.DELETE, Op.DROP), (85, 10, 3, 1))[0]

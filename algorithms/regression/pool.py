@@ -106,7 +106,7 @@ class RegressionPool:
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(period, math.log(1.0 / delta) / 2.0, tau, max_trees, max_depth)
+        self.rules = Rules(period, math.log(min(1.0 / delta, 2.0**1023)) / 2.0, tau, max_trees, max_depth)
         self.names = Interner() if names else None
         self._declared = Declared(default, kinds or {})
         self._forest = state.make(observers.made(observer, options or {}))

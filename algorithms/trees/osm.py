@@ -25,7 +25,7 @@ from algorithms.trees.theorems import step
 from algorithms.units import PER_UNIT
 
 _LONGEST = 100_000  # examples to wait at most
-_HEAVIEST = (1 << 61) // _LONGEST  # units that so many of them may weigh each
+_HEAVIEST = (1 << 61) // _LONGEST  # units that so many of them may weigh each: with a leaf's 2^62 below 2^63
 
 
 class Osm(NamedTuple):

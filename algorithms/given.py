@@ -1,7 +1,7 @@
 """What callers give, checked in one place for all pools: errors say what was expected, and what came.
 
-A number may be Python's or numpy's; True, False, None and text are no numbers. Where an error is raised nothing
-has been changed, and no name interned.
+A number may be Python's or numpy's; True, False (but as labels), None and text are no numbers. Where an error is
+raised nothing has been changed, and no name interned.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def index_of(given: Any) -> int:
 
 
 def label_of(given: Any, classes: int) -> int:
-    """Return the number of a class; raise ValueError where it is none."""
-    return whole("a label", given, 0, classes - 1)
+    """Return the number of a class; raise ValueError where it is none. True is 1: comparisons tell two classes."""
+    found = _plain(given)
+    return int(found) if isinstance(found, bool) else whole("a label", given, 0, classes - 1)
 
 
 def units_of(given: Any, least: int = 0) -> int:

@@ -168,7 +168,7 @@ def add(windows: Windows, at: int, one: int) -> bool:
     while windows.sums[at, WIDTH] > LEAST and _differs(windows, at):
         _forget_oldest(windows, at)
         changed = True
-    # Means are compared as fractions, by whole numbers; of windows of at most 5 (2^20 - 1) products stay below 2^46.
+    # Means are compared as fractions, by whole numbers: a window holds at most 5 (2^20 - 1), its square fits.
     return changed and windows.sums[at, ONES] * width > ones * windows.sums[at, WIDTH]
 
 

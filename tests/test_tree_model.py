@@ -235,7 +235,7 @@ def test_results_do_not_depend_on_batches_or_restarts(variant: str) -> None:
 
 @pytest.mark.parametrize("policy", ["exact", "efdt", "imac"])
 def test_states_of_earlier_versions_are_taken_up(policy: str) -> None:
-    """One without what trees have learned, and with sums of one word, has today's layout; the same bytes follow."""
+    """Without what trees have learned, with sums of one word, the layout is today's; the same bytes follow."""
     events = labelled(400, keys=3)
     make = partial(pipeline_of, policy=policy, evaluate={"window": 30, "emit": {"every": 7}})
     pipeline, again = make(), make()

@@ -177,10 +177,9 @@ def check_batch(batch: Any, label: type, names: Interner | None) -> None:
             raise ValueError(f"expected {length} rows in the column {name}, got {len(column)}")
     if pointer[0] != 0 or pointer[-1] != entries or (pointer[1:] < pointer[:-1]).any():
         raise ValueError(f"expected a pointer that ascends from 0 to {entries}, got {pointer.tolist()[:9]}")
-    for name, column, least, most in (
-        ("indexes", batch.index, 0, _LAST_INDEX),
-        ("ops", batch.op, -128, _LAST_OP),
-        ("features", batch.feature, 0, len(names.arrays.size) - 1 if names is not None else 1 << 32),
-    ):
+    bounds = [("indexes", batch.index, 0, _LAST_INDEX), ("ops", batch.op, -128, _LAST_OP)]
+    if names is not None:
+        bounds.append(("features", batch.feature, 0, len(names.arrays.size) - 1))
+    for name, column, least, most in bounds:
         if column.size and not least <= int(column.min()) <= int(column.max()) <= most:
             raise ValueError(f"expected {name} from {least} to {most}, got {column.min()} to {column.max()}")

@@ -16,9 +16,9 @@ _ALIVE = 1  # what earlier versions had in the column of every tree that has lea
 def with_learned(trees: Int64s, cells: Int64s, links: Int64s, keeps: bool) -> Int64s:
     """Return the heads of trees with what each has learned, which earlier versions did not note.
 
-    It is what the nodes saw, alternates among them; where all on an example's way see it (`keeps`), what the
-    root saw. Where an alternate took a node's place or a leaf slept, more is not known than what nodes hold. A tree
-    that has learned one unit looks like one of earlier, and its one node says the same.
+    It is what the nodes saw, alternates among them; where all on an example's way see it (`keeps`), what the root
+    saw. Where an alternate took a node's place or a leaf slept, more is not known than what nodes hold. A tree that
+    has learned one unit looks like one of earlier, and its one node says the same.
     """
     marked = trees[:, LEARNED] == _ALIVE
     if not marked.any():

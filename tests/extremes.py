@@ -50,11 +50,11 @@ from worker.pipeline import Pipeline
 Record = tuple[bytes | None, bytes | None]  # key and value
 
 WEIGHTS = (2.0**-20, 2.0**31, 2.0**31 - 2.0**-20, 1.0, 0.1, 3.0, 1e-3, 2.0**20, 1e9 + 0.5)
-VALUES = (
-    *(0.0, -0.0, 5e-324, 1e-323, -5e-324, 2.2250738585072014e-308, -2.225073858507201e-308, 1e-300, 1e-162),
-    *(1.0, math.nextafter(1.0, 2.0), -1.0, 0.1, 2.0**53, 2.0**53 + 2.0, 1e-9, -1e9, 7.5),
-    *(1e140, math.nextafter(1e140, 0.0), -1e140, 1e70, -1e70),
-)
+TINY = (0.0, -0.0, 5e-324, 1e-323, -5e-324, 1.5e-323)
+SMALL = (2.2250738585072014e-308, -2.225073858507201e-308, 1e-300, 1e-162, 1e-9)
+NEAR = (1.0, math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0), -1.0, 0.1, 7.5, -1e9, 2.0**53, 2.0**53 + 2.0)
+HUGE = (1e140, math.nextafter(1e140, 0.0), -1e140, 1e70, -1e70)
+VALUES = TINY + SMALL + NEAR + HUGE
 WRONG_VALUES = (1.7976931348623157e308, -1.7976931348623157e308, 1.0000000000000002e140, math.inf, math.nan)
 CATEGORIES = (0.0, 1.0, 2.0, 255.0, 2.0**31, 2.0**32 - 1)
 IDS = (0, 1, 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 7, 65_535, 65_536)
@@ -129,6 +129,12 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
+def some_values(draw: random.Random) -> list[float]:
+    """Return the values of a feature: of all sizes, or all of one."""
+    of = draw.choice((VALUES, VALUES, TINY, SMALL, NEAR, HUGE))
+    return draw.sample(of, draw.randrange(1, 6))
+
+
 class Stream:
     """Records for a model, drawn anew for each round."""
 
@@ -149,7 +155,7 @@ class Stream:
             kinds += ["nominal", "quantised"]
         self._kinds = {feature: draw.choice(kinds) for feature in self._features}
         self._weights: list[float | None] = [None, *draw.sample(WEIGHTS, draw.randrange(1, 4))]
-        self._values = {each: draw.sample(VALUES, draw.randrange(1, 7)) for each in self._features}
+        self._values = {each: some_values(draw) for each in self._features}
         self._live: list[dict[str, Any]] = []
         settings |= {"classes": self.classes, "features": "names" if self.names else "ids", "input": SOURCE.topic}
         if not only_binary:
@@ -364,8 +370,8 @@ def regression_round(draw: random.Random, observer: str) -> int:
         "max_depth": draw.choice((2, 1 << 30)),
     }
     pool = RegressionPool(observer=observer, options=options, kinds=kinds, **rest)
-    values = {feature: draw.sample(VALUES, draw.randrange(1, 6)) for feature in kinds}
-    labels = draw.sample(VALUES, draw.randrange(1, 6))
+    values = {feature: some_values(draw) for feature in kinds}
+    labels = some_values(draw)
     weights = [round(weight * UNIT) for weight in draw.sample(WEIGHTS, 3)] + [0, -1, (MAX_TOTAL >> 2) - 5]
     kept, count = Prequential(7), 0
     for _ in range(draw.randrange(4, 20)):

@@ -17,8 +17,8 @@ def with_learned(trees: Int64s, cells: Int64s, links: Int64s, keeps: bool) -> In
     """Return the heads of trees with what each has learned, which earlier versions did not note.
 
     It is what the nodes saw, alternates among them; where all on an example's way see it (`keeps`), what the root
-    saw. Where an alternate took a node's place or a leaf slept, more is not known than what nodes hold. A tree that
-    has learned one unit looks like one of earlier, and its one node says the same.
+    saw. Where an alternate took a node's place or a leaf slept, more is not known than what nodes hold. A tree
+    that has learned one unit looks like one of earlier, and its one node says the same.
     """
     marked = trees[:, LEARNED] == _ALIVE
     if not marked.any():

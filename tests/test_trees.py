@@ -279,6 +279,8 @@ def test_the_weight_of_a_tree_has_a_bound_whatever_its_nodes_hold(kind: TreeKind
     pair.restored()
     pair.feed([replace(events[0], weight=1 << 50), replace(events[0], weight=(1 << 51) - 1), events[0]])
     pair.feed([insert(1, index=1, weight=MAX_TOTAL - 1), insert(2, index=1, weight=1), insert(2, index=2)])
+    (answer,) = pair.feed([Event(Op.PREDICT, {1: 1.0, 9: 1.0}, index=1)])
+    assert [float.fromhex(weight) for weight in answer.weights[:2]] == [2.0**42, 0.0]
     pair.check()
 
 

@@ -16,10 +16,9 @@ from algorithms.jit import inlined
 
 _BITS = 62
 _LOW = (1 << _BITS) - 1
-_HALF = (1 << _BITS // 2) - 1
 BASE = 2.0**_BITS
 
-Ints = npt.NDArray[Any]  # of Python's integers
+Numbers = npt.NDArray[Any]
 
 
 def zeros(*shape: int) -> Int64s:
@@ -55,18 +54,10 @@ def plus(words: Int64s, others: Int64s) -> Int64s:
     return both
 
 
-def total(words: Int64s, axis: int | None = None) -> Any:
-    """Return the sum of rows of numbers along an axis (by default, of all): exact, in Python's integers.
-
-    O(numbers), and in numpy but for the last step: so many as there are sums.
-    """
+def numbers(words: Int64s) -> Numbers:
+    """Return the numbers: int64 where all of them together fit, which is nearly always, else Python's integers."""
     rows = len(words) // 2
     low, high = words[:rows], words[rows:]
-    parts = ((low & _HALF, 0), (low >> _BITS // 2, _BITS // 2), (high, _BITS))
-    return sum(np.asarray(part.sum(axis)).astype(object) << shift for part, shift in parts)
-
-
-def each(words: Int64s) -> Ints:
-    """Return the numbers of one dimension."""
-    rows = len(words) // 2
-    return words[:rows].astype(object) + (words[rows:].astype(object) << _BITS)
+    if not high.any() and low.sum(dtype=np.float64) < BASE:
+        return low
+    return low.astype(object) + (high.astype(object) << _BITS)

@@ -50,10 +50,10 @@ class Judged(NamedTuple):
 
     def plus(self, other: Judged) -> Judged:
         """Return both together."""
-        first = self.sums[_FIRST] if wide.each(self.weight)[_JUDGED] else other.sums[_FIRST]
+        first = self.sums[_FIRST] if wide.numbers(self.weight)[_JUDGED] else other.sums[_FIRST]
         mine, others = (
             Moments(
-                float(wide.each(each.weight)[_JUDGED]),  # type: ignore[arg-type]  # as a quotient it is one anyhow
+                float(wide.numbers(each.weight)[_JUDGED]),  # type: ignore[arg-type]  # as a quotient it is one anyhow
                 float(each.sums[_FIRST] - first + each.sums[_MEAN]),
                 float(each.sums[_SQUARES]),
             )
@@ -67,7 +67,7 @@ class Judged(NamedTuple):
 
     def measures(self) -> Measures:
         """Return how good they were."""
-        n, silent = (wide.each(self.weight).astype(np.float64) * PER_UNIT).tolist()
+        n, silent = (wide.numbers(self.weight).astype(np.float64) * PER_UNIT).tolist()
         if n == 0.0:
             return Measures(0.0, silent, math.nan, math.nan, math.nan)
         squares, absolute, squared = self.sums[_SQUARES:].tolist()

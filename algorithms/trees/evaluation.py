@@ -116,11 +116,11 @@ class Prequential:
 
     def total(self) -> Judged:
         """Return all examples."""
-        return Judged(self.confusion, wide.each(self.loss)[_ALL])
+        return Judged(self.confusion, int(wide.numbers(self.loss)[_ALL]))
 
     def recent(self) -> Judged:
         """Return those of the window."""
-        return Judged(self.windowed, wide.each(self.loss)[_RECENT])
+        return Judged(self.windowed, int(wide.numbers(self.loss)[_RECENT]))
 
     def arrays(self) -> dict[str, Int64s]:
         """Return the whole state as named arrays (not copied)."""
@@ -153,12 +153,11 @@ def _count(confusion: Int64s, loss: Int64s, over: int, rows: Int64s, sign: int) 
 
 
 def _measures(confusion: Int64s, loss: int) -> Measures:
-    n = int(wide.total(confusion))
-    actual = wide.total(confusion, 1).astype(np.float64)
-    predicted = wide.total(confusion, 0)[:-1].astype(np.float64)
-    classes = len(actual)
-    hits = wide.each(np.concatenate([np.diagonal(confusion[:classes]), np.diagonal(confusion[classes:])]))
-    hits = hits.astype(np.float64)
+    weights = wide.numbers(confusion)
+    n = int(weights.sum())
+    actual = weights.sum(axis=1).astype(np.float64)
+    predicted = weights[:, :-1].sum(axis=0).astype(np.float64)
+    hits = np.diagonal(weights).astype(np.float64)
     either = actual + predicted
     f1 = np.divide(2.0 * hits, either, out=np.zeros(len(hits)), where=either > 0)
     if n == 0:

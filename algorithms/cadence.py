@@ -26,6 +26,7 @@ class Emit(NamedTuple):
 
 CHANGE = int(When.CHANGE)
 _EVERY, _EVERY_MS = int(When.EVERY), int(When.EVERY_MS)
+_LAST_PERIOD = (1 << 63) - 2
 
 
 @inlined
@@ -40,5 +41,8 @@ def is_due(when: int, argument: int, events: int, time: int, period: int) -> boo
 
 @inlined
 def next_period(when: int, argument: int, time: int, period: int) -> int:
-    """Return the period that event time is in after an event; time that runs backwards changes nothing."""
-    return max(period, time // argument) if when == _EVERY_MS else period
+    """Return the period that event time is in after an event; time that runs backwards changes nothing.
+
+    It is below 2^63 - 1, so that one more is a number, too.
+    """
+    return max(period, min(time // argument, _LAST_PERIOD)) if when == _EVERY_MS else period

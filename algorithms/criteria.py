@@ -19,15 +19,14 @@ import numpy as np
 from algorithms.arrays import Float64s
 from algorithms.jit import dispatch, inlined, jit
 from algorithms.kearns_mansour import KearnsMansour, kearns_mansour, make_kearns_mansour
-from algorithms.units import PER_UNIT, UNIT_BITS
+from algorithms.units import LN2, PER_UNIT, UNIT_BITS
 from algorithms.units import UNIT as UNIT  # for all who import it from here
 
 _TABLE_LIMIT = 1 << 20  # 8 MB; a longer table would miss the cache more often than log2 costs
 
 _SQRT_HALF = math.sqrt(0.5)
 # 2 / ln 2 / (2 k + 1): log2(x) = 2 / ln 2 * atanh((x - 1) / (x + 1))
-_LN2 = 0.6931471805599453  # written out: the logarithms of machines differ
-_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = (2.0 / _LN2 / (2 * k + 1) for k in range(11))
+_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = (2.0 / LN2 / (2 * k + 1) for k in range(11))
 
 
 @jit

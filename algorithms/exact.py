@@ -124,7 +124,10 @@ def coordinate(count: int) -> int:
 
 @inlined
 def edge(at: int) -> int:
-    """Return the lowest count that has this coordinate; some count of at least 2^62 where none has."""
+    """Return the lowest count that has this coordinate; some count of at least 2^62 where none has.
+
+    Below 2^63 in any case: what is shifted has at most 19 bits, and by at most 44.
+    """
     shift = max(at >> _BITS, 1) - 1
     return (at - (shift << _BITS)) << min(shift, 62 - _BITS)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from algorithms.arrays import Int64s
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 
 _M31 = (1 << 31) - 1
 _M32 = (1 << 32) - 1
@@ -20,7 +20,10 @@ _M32 = (1 << 32) - 1
 
 @inlined
 def mix(x: int, y: int) -> int:
-    """Return a 32-bit hash of two numbers below 2^32; sequential inputs scatter."""
+    """Return a 32-bit hash of two numbers below 2^32; sequential inputs scatter.
+
+    The factors are below 2^31, so no product reaches 2^63.
+    """
     h = ((x * 0x2545F491) ^ (y * 0x5851F42D)) & _M32
     h ^= h >> 16
     h = (h * 0x2C1B3C6D) & _M32
@@ -84,6 +87,7 @@ def swap(table: Int64s, hashed: int, row: int, other: int) -> None:
     table[at] = (hashed << 31) | (other + 1)
 
 
+@ahead(lambda: (table_for(1), table_for(1)))
 @jit
 def _refill(table: Int64s, bigger: Int64s) -> None:
     for entry in table:

@@ -1,7 +1,8 @@
 """The one place that says how kernels are compiled, and how one kernel serves many kinds of state.
 
 Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
-Python that they are, which is how the tests read them with a debugger and check them a second time.
+Python that they are, which is how the tests read them with a debugger and check them a second time. With
+``NUMBA_BOUNDSCHECK=1`` an index out of bounds is an IndexError, for tests/extremes.py.
 
 The compiler is imported when a kernel is first called: commands that only look at settings or results do without
 its half second.
@@ -31,6 +32,7 @@ _OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
 
 _lock = threading.RLock()
 _choices: list[Callable[[], None]] = []  # what `dispatch` has to tell the compiler
+_ahead: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = []
 
 
 class Kernel:
@@ -82,6 +84,25 @@ def inlined(function: F) -> F:
     A state of a dozen arrays is a hundred machine words, which a call would push and pop.
     """
     return function if IS_OFF else cast(F, Kernel(function, {"forceinline": True}))
+
+
+def ahead(arguments: Callable[[], tuple[Any, ...]]) -> Callable[[F], F]:
+    """Have a kernel loaded with the others, before the first event: one that is called when something has grown.
+
+    `arguments` returns some to call it with, of the types that it always has.
+    """
+
+    def registered(kernel: F) -> F:
+        _ahead.append((kernel, arguments))
+        return kernel
+
+    return registered
+
+
+def load_ahead() -> None:
+    """Load, or compile, the kernels that were registered by `ahead`."""
+    for kernel, arguments in _ahead:
+        kernel(*arguments())
 
 
 def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from algorithms import hashing
 from algorithms.arrays import Int64s, UInt32s, extended, int64
 from algorithms.hashing import mix
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 
 # Columns of `Ledger.rows`.
 HIGH, LOW = 0, 1  # the key, 61 bits each
@@ -91,6 +91,7 @@ def with_features(ledger: Ledger, more: int) -> Ledger:
     return ledger._replace(features=features)
 
 
+@ahead(lambda: (make(1), np.zeros(1, np.uint32)))
 @jit
 def _squeeze(ledger: Ledger, features: UInt32s) -> None:
     end = 0
@@ -114,7 +115,10 @@ def room(ledger: Ledger, ones: int) -> tuple[bool, bool]:
 
 @jit
 def content_key(features: UInt32s, start: int, stop: int, label: int, weight: int) -> tuple[int, int]:
-    """Return the digest of an example's content, whatever the order of its features."""
+    """Return the digest of an example's content, whatever the order of its features.
+
+    Summands are below 2^61 + 2^61 + 2^32, so that sums fit.
+    """
     high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
     low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):

@@ -199,23 +199,6 @@ class Interner:
         assert not seen[~in_use].any()
 
 
-def number_of(names: Interner | None, feature: int | bytes) -> int:
-    """Return the number of a feature as a caller gives it: an id is its own, a name is interned.
-
-    Raises
-    ------
-    ValueError
-        Where it is no feature of a pool with such names, or with ids.
-    """
-    if names is None:
-        if isinstance(feature, bytes) or not 0 <= feature < 1 << 32:
-            raise ValueError(f"expected a feature id from 0 to 4294967295, got {feature!r}")
-        return int(feature)
-    if not isinstance(feature, bytes):
-        raise ValueError(f"this pool takes names (bytes) as features, got {feature!r}")
-    return names.intern(feature)
-
-
 def name_or_id(names: Interner | None, number: int) -> int | bytes:
-    """Return the feature behind a number, the other way round."""
+    """Return the feature behind a number: an id is its own."""
     return number if names is None else names.name(number)

@@ -55,6 +55,7 @@ from algorithms.splits import (
     Ranked,
     Split,
     SplitPool,
+    check_events,
     within,
 )
 
@@ -108,18 +109,21 @@ class ShardedPool:
         self._last = np.full(1, NONE, np.int64)  # int64[indexes], the best feature when last looked at
         self._threads = ThreadPoolExecutor(shards)
 
-    def apply(self, batch: Batch) -> Decisions:
+    def apply(self, batch: Batch, *, checked: bool = False) -> Decisions:
         """Apply events in order and return what was due, as `SplitPool.apply` does.
 
         Raises
         ------
         ValueError
-            Where the batch holds a delete by value and nothing keeps the live examples; no event is applied.
+            Where the batch is none, or holds a delete by value and nothing keeps the live examples; no event is
+            applied.
         """
+        if not checked:
+            check_events(batch, None)
         batch = self._keyed(batch)
 
         def answer(number: int) -> Decisions:
-            return self._shards[number].apply(_part(batch, number, len(self._shards)))
+            return self._shards[number].apply(_part(batch, number, len(self._shards)), checked=True)
 
         return self._merged(batch, list(self._threads.map(answer, range(len(self._shards)))))
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from algorithms import hashing
 from algorithms.arrays import Int32s, Int64s, extended
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 
 # Columns of `Slots.rows`. (C0, C1) are c_j10 and c_j11, int64 in units of 2^-20.
 KEY, C0, C1 = 0, 1, 2
@@ -94,6 +94,7 @@ def reset(slots: Slots, index: int) -> None:
     slots.heads[index, BEST] = NONE
 
 
+@ahead(lambda: (make(1, 1),))
 @inlined
 def room(slots: Slots) -> int:
     """Return how many slots can be made before the storage must grow."""

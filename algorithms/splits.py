@@ -24,13 +24,13 @@ from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set,
 from algorithms.cadence import CHANGE, Emit, When, is_due, next_period
 from algorithms.criteria import CRITERIA, UNIT, score
 from algorithms.exact import SHORT
+from algorithms.given import check_batch, features_of, index_of, label_of, units_of, whole
 from algorithms.jit import inlined, jit
 from algorithms.ledger import Ledger, content_key
-from algorithms.names import NO_NAMES, Interner, Names, name_or_id, number_of, refer, release
+from algorithms.names import NO_NAMES, Interner, Names, name_or_id, refer, release
 from algorithms.ranking import Ranking
 from algorithms.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
-
-MAX_TOTAL = 1 << 62  # weights of one index sum to less, in units of 2^-20
+from algorithms.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 
 
 class Op(IntEnum):
@@ -76,6 +76,7 @@ ALIVE = 1  # 1 once an insert was applied, until the index is dropped
 LAST = 2  # the best feature after the event before, or NONE; watched, it has a slot between events
 SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
 _HEAD = (0, 0, NONE, -1, -1)
+_LAST_TIME = 1 << 62
 
 # Bits of `Decisions.due`.
 SPLIT_DUE, TREE_DUE = 1, 2
@@ -697,8 +698,23 @@ class SplitPool:
 
     # --- events
 
-    def apply(self, batch: Batch) -> Decisions:
-        """Apply events in order and return what was due. Amortised O(ones) for all that is built in but scans."""
+    def apply(self, batch: Batch, *, checked: bool = False) -> Decisions:
+        """Apply events in order and return what was due. Amortised O(ones) for all that is built in but scans.
+
+        Parameters
+        ----------
+        batch : Batch
+            The events.
+        checked : bool
+            Whether the caller has made sure of what `check_events` looks for, as the worker's codec has.
+
+        Raises
+        ------
+        ValueError
+            Where it is no such batch; no event is applied.
+        """
+        if not checked:
+            check_events(batch, self.names)
         n = len(batch.index)
         if n:
             self._reserve(int(batch.index.max()) + 1)
@@ -772,48 +788,50 @@ class SplitPool:
     def insert(
         self, features: Sequence[int | bytes], label: int, *, weight: float = 1.0, index: int = 0, time: int = 1
     ) -> Status:
-        """Learn one example; see `apply` for many."""
+        """Learn one example; see `apply` for many.
+
+        Raises
+        ------
+        ValueError
+            Where the example is not one: a wrong feature, label or weight.
+        """
         return self._one(Op.INSERT, features, label, weight, index, time)
 
     def delete(
         self, features: Sequence[int | bytes], label: int, *, weight: float = 1.0, index: int = 0, time: int = 1
     ) -> Status:
-        """Forget one example, given by value; see `apply` for many."""
+        """Forget one example, given by value; see `apply` for many.
+
+        Raises
+        ------
+        ValueError
+            Where the example is not one.
+        """
         return self._one(Op.DELETE, features, label, weight, index, time)
 
     def _one(
         self, op: Op, features: Sequence[int | bytes], label: int, weight: float, index: int, time: int
     ) -> Status:
-        if index < 0:
-            raise ValueError(f"expected an index of at least 0, got {index}")
-        units = round(weight * UNIT)
-        if units <= 0:
-            raise ValueError(f"expected a weight above 0, got {weight}")
-        if label not in (0, 1):
-            raise ValueError(f"expected the label 0 or 1, got {label!r}")
-        if len(set(features)) < len(features):
-            raise ValueError("an example lists a feature twice")
-        numbers = [number_of(self.names, feature) for feature in features]
         batch = Batch(
-            index=np.array([index], np.int32),
+            index=np.array([index_of(index)], np.int32),
             op=np.array([op], np.int8),
-            label=np.array([label], np.int8),
-            weight=np.array([units], np.int64),
-            time=np.array([time], np.int64),
+            label=np.array([label_of(label, 2)], np.int8),
+            weight=np.array([units_of(weight, 1)], np.int64),
+            time=np.array([whole("a time in ms", time, 0, _LAST_TIME)], np.int64),
             named=np.zeros(1, np.int8),
             id_high=np.zeros(1, np.int64),
             id_low=np.zeros(1, np.int64),
-            pointer=np.array([0, len(numbers)], np.int64),
-            feature=np.array(numbers, np.uint32),
+            pointer=np.zeros(2, np.int64),
+            feature=features_of(features, self.names),
         )
-        status = Status(int(self.apply(batch).status[0]))
+        batch.pointer[1] = len(batch.feature)
+        status = Status(int(self.apply(batch, checked=True).status[0]))
         self.sweep(batch.feature)
         return status
 
     def best(self, index: int = 0) -> Split:
         """Return the best split of an index now."""
-        if index < 0:
-            raise ValueError(f"expected an index of at least 0, got {index}")
+        index = index_of(index)
         self._reserve(index + 1)
         heads, rows = self._pool.slots.heads, self._pool.slots.rows
         if self.names is not None:
@@ -839,10 +857,8 @@ class SplitPool:
         Those that score worse than `limit` are left out. A search like that for the best, at worst a look at
         every feature; it changes no state.
         """
-        if index < 0:
-            raise ValueError(f"expected an index of at least 0, got {index}")
-        if k < 1:
-            raise ValueError(f"expected k of at least 1, got {k}")
+        index = index_of(index)
+        k = whole("k", k, 1, 1 << 32)
         self._reserve(index + 1)
         pool, rows = self._pool, self._pool.slots.rows
         if self.names is not None:
@@ -971,6 +987,26 @@ def within(pool: _Ranks, index: int, alpha: float) -> list[int | bytes]:
         for best in pool.top(index, 1)
         for row in pool.top(index, pool.features(index), (1.0 + alpha) * best.score)
     ]
+
+
+def check_events(batch: Batch, names: Interner | None) -> None:
+    """Raise ValueError unless the events of a batch can be applied: see `Batch`. O(ones), with a sort."""
+    check_batch(batch, np.int8, names)
+    learned = (batch.op == Op.INSERT) | ((batch.op == Op.DELETE) & (batch.named == 0))
+    for what, wrong, column in (
+        ("labels 0 or 1", (batch.label < 0) | (batch.label > 1), batch.label),
+        ("weights of at least 1 unit", batch.weight < 1, batch.weight),
+    ):
+        if (wrong & learned).any():
+            event = int(np.argmax(wrong & learned))
+            raise ValueError(f"expected {what}, got {column[event]} in the event {event}")
+    row = np.repeat(np.arange(len(batch.index)), np.diff(batch.pointer))
+    order = np.lexsort((batch.feature, row))
+    row, feature = row[order], batch.feature[order]
+    repeated = (row[1:] == row[:-1]) & (feature[1:] == feature[:-1])
+    if repeated.any():
+        event = int(row[int(np.argmax(repeated))])
+        raise ValueError(f"expected each feature of an example once, got one twice in the event {event}")
 
 
 def _check_choice(what: str, name: str, choices: Mapping[str, Any]) -> None:

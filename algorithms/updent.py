@@ -21,6 +21,7 @@ from algorithms import bins
 from algorithms.arrays import Float64s
 from algorithms.bins import COST0, COST1, LOWER, START, UPPER, Bins
 from algorithms.criteria import log2
+from algorithms.units import LN2
 
 _LOWEST = 64.0  # no share of weights below 2^62 is smaller than 2^-62: further bins would stay empty
 
@@ -28,7 +29,7 @@ _LOWEST = 64.0  # no share of weights below 2^62 is smaller than 2^-62: further 
 def _exp2(x: float) -> float:
     """Return 2^x from additions and multiplications: the platform's library may differ in the last bit."""
     whole = math.floor(x + 0.5)
-    y = (x - whole) * math.log(2.0)
+    y = (x - whole) * LN2
     total = 1.0
     for k in range(20, 0, -1):
         total = 1.0 + total * y / k

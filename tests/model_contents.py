@@ -14,7 +14,7 @@ from algorithms.splits import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
 from algorithms.trees.nodes import NUMBER, TREE
 from algorithms.trees.pool import Sizes
 from algorithms.trees.rows import COUNT, HIGH, KEY
-from algorithms.trees.state import ALIVE as ALIVE_TREE
+from algorithms.trees.state import LEARNED
 from tests.naive_trees import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
@@ -100,7 +100,7 @@ def _trees(model: TreeModel) -> dict[bytes, Any]:
     found: dict[bytes, Any] = {
         b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
     }
-    for index in np.flatnonzero(arrays["trees"][:, ALIVE_TREE]).tolist():
+    for index in np.flatnonzero(arrays["trees"][:, LEARNED]).tolist():
         found[keys.name(index)] = Grown(tree_columns(pool.tree(index)), pool.sizes(index), seen.get(index, {}))
     return found
 

@@ -307,6 +307,7 @@ class NaiveTree:
     root: Node
     made: int = 1
     events: int = 0
+    learned: int = 0  # weight
     attempts: int = 0
     splits: int = 0
 
@@ -349,16 +350,17 @@ class NaiveForest:
             return Outcome(Status.WRONG_LABEL)
         if event.weight <= 0:
             return Outcome(Status.IGNORED if event.weight == 0 else Status.WRONG_WEIGHT)
+        if event.weight + (self.trees[event.index].learned if event.index in self.trees else 0) >= MAX_TOTAL:
+            return Outcome(Status.COUNT_OVERFLOW)
         leaf = self._leaf(event)
         guess = self._guess(event)
         if leaf is None:
             if len(self.trees) >= self.settings.max_trees:
                 return Outcome(Status.TOO_MANY_TREES)
             leaf = Node(0, 0, Seen())
-        if event.weight >= MAX_TOTAL - leaf.prior.weight - leaf.seen.weight:
-            return Outcome(Status.COUNT_OVERFLOW)
         tree = self.trees.setdefault(event.index, NaiveTree(leaf))
         tree.events += 1
+        tree.learned += event.weight
         self._count(leaf, event)
         return Outcome(Status.APPLIED, *guess, self._maybe_split(tree, leaf))
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from algorithms.cadence import Emit, When
 from algorithms.criteria import UNIT, log2
-from algorithms.splits import Op
+from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees.answers import Split
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
@@ -183,6 +183,7 @@ class Tree:
 
     root: Node
     events: int = 0
+    learned: int = 0  # weight
     attempts: int = 0
     splits: int = 0
     nodes: int = 1  # ever made
@@ -248,6 +249,8 @@ class NaiveTrees:
             return Outcome(Status.WRONG_LABEL)
         if event.weight == 0:
             return Outcome(Status.IGNORED)
+        if event.weight + (tree.learned if tree is not None else 0) >= MAX_TOTAL:
+            return Outcome(Status.COUNT_OVERFLOW)
         if tree is None and len(self.trees) >= self.settings.max_trees:
             return Outcome(Status.TOO_MANY_TREES)
         guess, loss = -1, ""
@@ -288,6 +291,7 @@ class NaiveTrees:
         """Learn an example; return the split that it led to, and whether an alternate took a node's place."""
         leaf = self._reached(tree, tree.root, x, event)
         tree.events += 1
+        tree.learned += event.weight
         learners = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
         for node in learners:
             self._count(node, x, event)
@@ -378,7 +382,8 @@ class NaiveTrees:
         if self.settings.policy == "efdt":
             best, second = self._better(leaf, best)
         if best is not None and self._is_sure(leaf, best[0], second):
-            floats = tuple(each.hex() for each in (best[2], best[0], second, self.impurity(leaf.counts)))
+            whole = self.impurity(leaf.counts)
+            floats = tuple(each.hex() for each in (best[2], best[0], min(second, whole), whole))
             kind = Kind.NUMERIC if is_number(leaf.features[best[1]].kind) else leaf.features[best[1]].kind
             self._split(tree, leaf, best[1], best[2])
             branches = {branch: tuple(child.prior) for branch, child in leaf.children.items()}
@@ -407,7 +412,8 @@ class NaiveTrees:
         if kind == Kind.NUMERIC:
             moments = seen.moments[event.label]
             before = value - moments[0]
-            moments[0] += before * (event.weight / seen.counts[event.label])
+            mean = moments[0] + before * (event.weight / seen.counts[event.label])
+            moments[0] = min(max(mean, min(moments[0], value)), max(moments[0], value))
             moments[1] += event.weight / UNIT * (before * (value - moments[0]))
             moments[2:] = [min(moments[2], value), max(moments[3], value)]
         if kind == Kind.QUANTISED:
@@ -716,7 +722,7 @@ class NaiveTrees:
         return majority(node)
 
     def _bayes(self, leaf: Node, x: dict[Feature, float]) -> list[float]:
-        smooth = max(leaf.weight // leaf.seen, 1)
+        smooth = max(min(leaf.weight // leaf.seen, 1 << 61), 1)
         logs = [fixed(float(log2(n / UNIT))) if n else -math.inf for n in leaf.counts]
         for feature, seen in leaf.features.items():
             if seen.poor:
@@ -787,7 +793,7 @@ def likelihood(seen: Seen, k: int, value: float) -> float:
     if not seen.counts[k]:
         return -float(log2(spread))
     deviation = math.sqrt(seen.moments[k][1] / (seen.counts[k] / UNIT))
-    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024)))
+    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024, 2.0**-1022)))
 
 
 def majority(node: Node) -> list[float]:

@@ -13,6 +13,7 @@ SUITES = {
         *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_ranking"),
         *("trees_theorems", "trees_values"),
     ],
+    "extremes": ["extremes", "given"],
     "regression": [f"regression_{part}" for part in ("elements", "evaluation", "observers", "trees")],
 }
 

@@ -63,6 +63,39 @@ def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[R
     agree(parts[0].total().plus(parts[1].total()).measures(), rows)
 
 
+def test_no_stream_is_too_heavy() -> None:
+    """Weights pass 2^63, and 2^64, judged and silent, and the measures stay those of their definitions."""
+    heaviest = (1 << 62) - 1
+    rows = [
+        (float(k % 7), math.nan if k % 5 == 0 else float(k % 3), (1 << 51, heaviest, UNIT)[k % 3])
+        for k in range(60)
+    ]
+    kept, other = Prequential(9), Prequential(9)
+    for start in range(0, 40, 8):
+        add(kept, rows[start : start + 8])
+    add(other, rows[40:])
+    for got, of in (
+        (kept.total(), rows[:40]),
+        (kept.recent(), rows[31:40]),
+        (kept.total().plus(other.total()), rows),
+    ):
+        expected = Prequential(100)
+        add(expected, [(y, guess, weight >> 40) for y, guess, weight in of if weight >> 40])
+        measures, scaled = got.measures(), expected.total().measures()
+        assert measures[2:] == pytest.approx(scaled[2:], rel=1e-6)
+        assert measures.weight == sum(w for _, guess, w in of if not math.isnan(guess)) / UNIT
+        assert measures.silent == sum(w for _, guess, w in of if math.isnan(guess)) / UNIT
+
+
+def test_a_checkpoint_of_plain_sums_is_taken_over() -> None:
+    """Earlier versions had weights of one word: they are the low words."""
+    kept, again = Prequential(4), Prequential(4)
+    add(kept, [(1.0, 2.0, UNIT), (2.0, math.nan, UNIT), (3.0, 3.0, UNIT)])
+    saved = {name: array.copy() for name, array in kept.arrays().items()}
+    again.restore(saved | {"weight": saved["weight"][:2]})
+    assert again.weight.tolist() == kept.weight.tolist()
+
+
 def test_batches_of_any_size_leave_the_same_bytes() -> None:
     """Examples one by one, in sevens and all at once leave the same sums and the same window."""
     rng = np.random.default_rng(1)

@@ -16,6 +16,7 @@ from algorithms.regression.pool import RegressionPool
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
+from algorithms.trees.state import LEARNED
 from tests.naive import budget, words
 from tests.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
 
@@ -332,6 +333,21 @@ def test_what_is_refused_changes_nothing(observer: str) -> None:
     for name, array in pool.arrays().items():
         assert name == "trees" or np.array_equal(array, before[name]), name
     pool.check()
+
+
+def test_the_weight_of_a_tree_has_a_bound_whatever_its_leaves_hold(observer: str) -> None:
+    """What all leaves have learned stays below 2^62 units, also from a checkpoint that did not note that sum."""
+    pair = Pair(of(observer, period=50))
+    events = [insert(at & 1, 3, label=float(at & 1), weight=1 << 51) for at in range(2_060)]
+    got = pair.feed(events)
+    assert [each.status for each in got] == [Status.APPLIED] * 2_047 + [Status.COUNT_OVERFLOW] * 13
+    assert pair.pool.sizes().splits > 0
+    pair.pool.check()
+    arrays = {name: array.copy() for name, array in pair.pool.arrays().items()}
+    arrays["trees"][:, LEARNED] = arrays["trees"][:, LEARNED] > 0
+    pair.pool = pair.settings.pool().restore(arrays)
+    pair.feed([replace(events[0], weight=(1 << 51) - 1), events[0]])
+    pair.pool.check()
 
 
 def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:

@@ -128,7 +128,7 @@ def test_an_index_that_saw_nothing_has_no_split(kind: Kind) -> None:
     pool = of(kind).pool()
     assert (pool.best(5).feature, pool.best(5).totals) == (None, (0, 0))
     assert pool.alive == 0
-    with pytest.raises(ValueError, match="at least 0"):
+    with pytest.raises(ValueError, match="an index"):
         pool.best(-1)
 
 
@@ -610,8 +610,8 @@ def test_ranks_name_bad_arguments(kind: Kind) -> None:
     """No rank below the first, no share below nothing, no negative index."""
     pool = of(kind).pool()
     for call, message in (
-        (lambda: pool.top(0, 0), "k of at least 1"),
-        (lambda: pool.top(-1), "index of at least 0"),
+        (lambda: pool.top(0, 0), "expected k"),
+        (lambda: pool.top(-1), "an index"),
         (lambda: pool.within(0, -0.1), "alpha of at least 0"),
         (lambda: pool.within(0, float("nan")), "alpha of at least 0"),
     ):
@@ -627,9 +627,9 @@ def test_bad_arguments_are_named(kind: Kind) -> None:
     pool = of(kind).pool()
     named = of(kind, names=True).pool()
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: pool.insert([1], 2), "expected the label 0 or 1"),
-        (lambda: pool.insert([1], 0, weight=0), "expected a weight above 0"),
-        (lambda: pool.insert([1], 0, weight=-1.0), "expected a weight above 0"),
+        (lambda: pool.insert([1], 2), "expected a label"),
+        (lambda: pool.insert([1], 0, weight=0), "expected a weight, a number from 2"),
+        (lambda: pool.insert([1], 0, weight=-1.0), "expected a weight, a number from 2"),
         (lambda: pool.insert([1, 1], 0), "twice"),
         (lambda: pool.insert([-1], 0), "feature id"),
         (lambda: pool.insert([1 << 32], 0), "feature id"),

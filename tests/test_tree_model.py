@@ -13,6 +13,7 @@ from algorithms.criteria import UNIT
 from algorithms.splits import Op
 from algorithms.trees.evaluation import Prequential
 from algorithms.trees.predict import Predict
+from algorithms.trees.state import LEARNED
 from tests.model_contents import model_contents
 from tests.naive_trees import Event as NaiveEvent
 from tests.naive_trees import NaiveTrees
@@ -28,8 +29,10 @@ from worker.codec import (
     cut,
     joined,
 )
+from worker.codec.event import encode_batch
 from worker.models.tree import TreeModel
 from worker.pipeline import Pipeline
+from worker.restore import _layout
 
 EAGER = {"period": 10, "check_every": 5, "delta": 0.3, "tau": 0.2}
 
@@ -228,6 +231,45 @@ def test_results_do_not_depend_on_batches_or_restarts(variant: str) -> None:
         events.insert(at, (key, draw.choice(others + asked)))
     outputs = same_however_run(partial(pipeline_of, **VARIANTS[variant]), events)
     assert {type(output) for output in results_of(outputs)} >= {DeadLetter, Prediction, Split}
+
+
+@pytest.mark.parametrize("policy", ["exact", "efdt", "imac"])
+def test_states_of_earlier_versions_are_taken_up(policy: str) -> None:
+    """Without what trees have learned, with sums of one word, the layout is today's; the same bytes follow."""
+    events = labelled(400, keys=3)
+    make = partial(pipeline_of, policy=policy, evaluate={"window": 30, "emit": {"every": 7}})
+    pipeline, again = make(), make()
+    pipeline.process(records_of(events[:250]))
+    saved = {name: array.copy() for name, array in pipeline.arrays()["tree"].items()}
+    saved["trees"][:, LEARNED] = saved["trees"][:, LEARNED] > 0
+    for name in ("confusion", "windowed", "loss"):
+        whole = saved[f"evaluation.{name}"]
+        saved[f"evaluation.{name}"] = whole[: len(whole) // 2].copy()
+    earlier = {"tree": saved}
+    assert _layout(earlier) == _layout(again.arrays())
+    again.restore(earlier)
+    for name, array in pipeline.arrays()["tree"].items():
+        assert np.array_equal(again.arrays()["tree"][name], array), name
+    expected = pipeline.process(records_of(events[250:], 250)).outputs
+    assert again.process(records_of(events[250:], 250)).outputs == expected
+
+
+def test_an_evaluation_refuses_no_event_for_its_weight() -> None:
+    """Three keys nearly as heavy as keys can be: what is judged passes 2^63 units, and stays a share of it all."""
+    pipeline = pipeline_of(policy="exact", evaluate={"window": 5_000, "emit": {"every": 5_000}})
+    for key in range(3):
+        rows = [["told"] if at % 2 else [] for at in range(2_040)]
+        value = encode_batch(rows, ["ab"[at % 2] for at in range(2_040)], ws=[2.0**31] * 2_040)
+        records = records_of([(b"key %d" % key, {})], key)._replace(values=[value])
+        outputs = results_of(pipeline.process(records).outputs)
+    told = next(output for output in outputs if isinstance(output, Evaluation))
+    assert (told.examples, told.total.weight, told.recent.weight) == (5_000, 5_000 * 2.0**31, 5_000 * 2.0**31)
+    assert told.total == told.recent
+    assert told.total.accuracy is not None
+    assert 0.9 < told.total.accuracy < 1.0
+    quality = pipeline.models[0].status().quality
+    assert quality is not None
+    assert quality.plus(quality).total.measures().weight == 2 * 6_120 * 2.0**31
 
 
 def test_a_large_tree_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from algorithms.trees.kinds import Kind
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
+from algorithms.trees.state import LEARNED
 from tests.naive import budget, ids, words
 from tests.naive_trees import KINDS, Event, Feature, Mix, Pair, Settings, Stream, outcomes, pool_columns
 
@@ -255,6 +256,48 @@ def test_what_is_refused_changes_nothing(kind: TreeKind) -> None:
     for name, array in pool.arrays().items():
         assert name == "trees" or np.array_equal(array, before[name]), name
     pool.check()
+
+
+def heavy_events(count: int) -> list[Event]:
+    """Return examples of the largest weight that a worker takes, whose features tell both bits of the class."""
+    return [
+        Event(Op.INSERT, {1: float(at & 1), 2: float(at >> 1 & 1), 3: 1.0}, at & 3, weight=1 << 51)
+        for at in range(count)
+    ]
+
+
+def test_the_weight_of_a_tree_has_a_bound_whatever_its_nodes_hold(kind: TreeKind) -> None:
+    """2,047 examples of 2^51 units weigh less than 2^62, one more is refused: also where inner nodes count all."""
+    two = kind in EXACT
+    settings = of(kind, classes=2 if two else 4, period=50, predict=Predict.ADAPTIVE, evaluate=True)
+    pair = Pair(settings)
+    events = [replace(event, label=event.label & 1) if two else event for event in heavy_events(2_060)]
+    got = pair.feed(events)
+    assert [each.status for each in got] == [Status.APPLIED] * 2_047 + [Status.COUNT_OVERFLOW] * 13
+    assert pair.pool.sizes().splits > 0
+    pair.check()
+    pair.restored()
+    pair.feed([replace(events[0], weight=1 << 50), replace(events[0], weight=(1 << 51) - 1), events[0]])
+    pair.feed([insert(1, index=1, weight=MAX_TOTAL - 1), insert(2, index=1, weight=1), insert(2, index=2)])
+    (answer,) = pair.feed([Event(Op.PREDICT, {1: 1.0, 9: 1.0}, index=1)])
+    assert [float.fromhex(weight) for weight in answer.weights[:2]] == [2.0**42, 0.0]
+    pair.check()
+
+
+def test_a_checkpoint_that_did_not_note_what_trees_have_learned_is_taken_over(kind: TreeKind) -> None:
+    """Earlier versions noted that a tree lives, and nothing more: its weight follows from its nodes."""
+    mix = MIXES["keys"]
+    pair = Pair(of(kind, mix))
+    stream = Stream(3, mix)
+    pair.feed(stream.take(400))
+    arrays = {name: array.copy() for name, array in pair.pool.arrays().items()}
+    learned = arrays["trees"][:, LEARNED].copy()
+    assert (learned > 1).any()
+    arrays["trees"][:, LEARNED] = learned > 0
+    pair.pool = pair.settings.pool().restore(arrays)
+    assert pair.pool.arrays()["trees"][:, LEARNED].tolist() == learned.tolist()
+    pair.feed(stream.take(100))
+    pair.check()
 
 
 def test_wrong_settings_are_refused_with_a_reason(kind: TreeKind) -> None:

@@ -225,8 +225,8 @@ def test_a_replaced_node_is_nowhere_any_more(kind: TreeKind) -> None:
     assert gone or not FULL
 
 
-def test_an_alternate_without_room_for_a_weight_does_without(kind: TreeKind) -> None:
-    """What the leaves of a tree have room for is applied, though one leaf beside it could not count so much."""
+def test_what_a_tree_has_learned_bounds_its_alternates_too(kind: TreeKind) -> None:
+    """An alternate counts what the tree learns, to the last unit: it needs no bound of its own."""
     pool = of(kind, period=30, max_depth=1).pool()
     told = [Event(Op.INSERT, {1: float(at & 1)}, at & 1) for at in range(600)]
     outcomes(pool, told)
@@ -236,10 +236,15 @@ def test_an_alternate_without_room_for_a_weight_does_without(kind: TreeKind) -> 
     while not pool.alternates.open:
         outcomes(pool, flipped[at : at + 1])
         at += 1
-    heavy = [replace(flipped[each], weight=MAX_TOTAL // 4) for each in range(6)]
-    assert [out.status for out in outcomes(pool, heavy)] == [Status.APPLIED] * 6
+    learned = sum(event.weight for event in told + flipped[:at])
+    heavy = [replace(flipped[each], weight=MAX_TOTAL // 4) for each in range(3)]
+    rest = [replace(flipped[3], weight=MAX_TOTAL // 4 - learned - less) for less in (0, 1)]
+    assert [out.status for out in outcomes(pool, heavy + rest)] == [
+        *[Status.APPLIED] * 3,
+        Status.COUNT_OVERFLOW,
+        Status.APPLIED,
+    ]
     pool.check()
-    assert pool.tree().weight.sum() > MAX_TOTAL
     outcomes(pool, flipped[:50])
     pool.check()
 

@@ -62,6 +62,52 @@ def test_a_category_never_seen_is_answered_by_the_node_above(kind: TreeKind) -> 
     pool.check()
 
 
+@pytest.mark.parametrize("predict", list(Predict)[1:])
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_values_too_near_each_other_for_a_deviation_have_a_likelihood(kind: TreeKind, predict: Predict) -> None:
+    """Where all of 2^-10 of the range underflows, the least deviation is the least number with all its digits."""
+    pool = of(kind, kinds={7: Kind.NUMERIC}, predict=predict).pool()
+    for value, label in ((5e-324, 0), (1e-323, 0), (1.0, 1), (5e-324, 0)):
+        pool.learn({7: value}, label)
+    assert pool.predict({7: 5e-324})[0] > 3.9
+    pool = of(kind, kinds={7: Kind.NUMERIC}, predict=predict).pool()
+    for value, label in ((5e-324, 0), (1e-323, 0), (1.5e-323, 1)):
+        pool.learn({7: value}, label)
+    assert (
+        pool.predict({7: 1e-323}).tolist() == pool.predict({7: 5e-324}).tolist() == pytest.approx([2.0, 1.0], 0.3)
+    )
+    assert np.isfinite(pool.predict({7: 1e140})).all()
+    pool.check()
+
+
+# What is hard to count with: zeros, the least numbers, neighbours, the greatest.
+EXTREMES = [
+    *(0.0, -0.0, 5e-324, 1e-323, -5e-324, 2.2250738585072014e-308, -2.225073858507201e-308, 1e-300),
+    *(1.0, 1.0000000000000002, -1.0, 0.1, 9007199254740993.0, 1e140, 9.999999999999999e139, -1e140),
+]
+
+
+@pytest.mark.parametrize("kind", VALUED, ids="-".join)
+def test_extreme_values_and_weights_agree_with_the_oracle(kind: TreeKind) -> None:
+    """No difference, square, quotient or sum of theirs overflows: guesses, losses and splits are the oracle's."""
+    rng = random.Random("-".join(kind))
+    kinds: dict[Feature, Kind] = {each: (Kind.NUMERIC, Kind.QUANTISED)[each % 2] for each in range(4)}
+    for seed in range(budget(20)):
+        values = rng.sample(EXTREMES, 2 + seed % 5)
+        weights = rng.sample([1, ODD, UNIT, 1 << 51, 1 << 40], 2)
+        pair = Pair(
+            of(kind, kinds=kinds, predict=list(Predict)[seed % 4], period=8, check_every=5, evaluate=True, tau=0.9)
+        )
+        events = []
+        for _ in range(60):
+            x: dict[Feature, float] = {each: rng.choice(values) for each in range(4) if rng.random() < 0.8}
+            label = int(x.get(seed % 4, 0.0) > values[0]) if rng.random() < 0.9 else rng.randrange(2)
+            op = Op.PREDICT if rng.random() < 0.2 else Op.INSERT
+            events.append(Event(op, x, label, rng.choice(weights)))
+        pair.feed(events)
+        pair.check()
+
+
 @pytest.mark.parametrize("of_features", [Kind.NUMERIC, Kind.QUANTISED])
 @pytest.mark.parametrize("kind", VALUED, ids="-".join)
 def test_tiny_and_huge_values_split_alike(kind: TreeKind, of_features: Kind) -> None:

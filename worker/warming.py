@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from algorithms.cache import NotKeptError, kept_only
+from algorithms.jit import load_ahead
 from worker.log.port import TopicPartition
 from worker.pipeline import Pipeline
 from worker.settings import Settings
@@ -57,3 +58,4 @@ def compile_for(told: str) -> None:
 def _load(settings: Settings) -> None:
     for topic in settings.routes:
         Pipeline(TopicPartition(topic, 0), settings, time.monotonic).warm_up()
+    load_ahead()

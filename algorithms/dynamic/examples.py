@@ -9,7 +9,7 @@ import numpy as np
 from algorithms import ledger
 from algorithms.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
 from algorithms.hashing import mix
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 from algorithms.ledger import LABEL, LENGTH, LIVE, NONE, START, STATE, TOP, WEIGHT, Ledger
 from algorithms.trees.kinds import BINARY
 
@@ -111,6 +111,7 @@ def with_features(state: Ledger, values: Float64s, more: int) -> tuple[Ledger, F
     return larger, kept
 
 
+@ahead(lambda: (ledger.make(1), np.zeros(1), np.zeros(1)))
 @jit
 def _squeeze(state: Ledger, values: Float64s, squeezed: Float64s) -> None:
     """Write the values of live examples in the order in which the ledger puts their features."""

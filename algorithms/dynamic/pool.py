@@ -36,11 +36,11 @@ from algorithms.dynamic.state import (
     Rules,
     examples_of,
 )
+from algorithms.given import check_batch, entries_of, id_of, index_of, label_of, units_of
 from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.splits import OnDuplicate, Op
 from algorithms.trees import rows
 from algorithms.trees.declared import Declared, Feature
-from algorithms.trees.entries import entries_of, units_of
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree
@@ -195,11 +195,11 @@ class DynamicPool:
         Raises
         ------
         ValueError
-            Where an index is negative. Whatever else is wrong with an event is told by its status.
+            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
+            an event is told by its status.
         """
+        check_batch(events, np.int32, self.names)
         n = len(events.index)
-        if n and int(events.index.min()) < 0:
-            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
         if n:
             self._reserve(int(events.index.max()) + 1)
         self._provide_memo(n)
@@ -318,7 +318,7 @@ class DynamicPool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        return self._one(Op.INSERT, x, self._label(label), units_of(weight), id, index)[0]
+        return self._one(Op.INSERT, x, label_of(label, self.rules.classes), units_of(weight), id, index)[0]
 
     def delete(
         self,
@@ -336,7 +336,7 @@ class DynamicPool:
         ValueError
             Where the example is not one.
         """
-        return self._one(Op.DELETE, x, self._label(label), units_of(weight), id, index)[0]
+        return self._one(Op.DELETE, x, label_of(label, self.rules.classes), units_of(weight), id, index)[0]
 
     def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
         """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
@@ -352,11 +352,6 @@ class DynamicPool:
         """Forget a tree and its examples."""
         self._one(Op.DROP, (), 0, UNIT, None, index)
 
-    def _label(self, label: int) -> int:
-        if not 0 <= label < self.rules.classes:
-            raise ValueError(f"expected a label from 0 to {self.rules.classes - 1}, got {label!r}")
-        return label
-
     def _one(
         self,
         op: Op,
@@ -366,8 +361,9 @@ class DynamicPool:
         id: Id | None,
         index: int,
     ) -> tuple[Status, Answers]:
+        index = index_of(index)
+        high, low = (0, 0) if id is None else digest_of(id_of(id))
         numbers, values = entries_of(x, self.names)
-        high, low = (0, 0) if id is None else digest_of(id)
         answers = self.apply(
             Events(
                 index=np.array([index], np.int32),
@@ -387,8 +383,6 @@ class DynamicPool:
         status = Status(int(answers.status[0]))
         if status == Status.WRONG_VALUE:
             raise ValueError(f"expected finite values, got {x!r}")
-        if status == Status.REPEATED_FEATURE:
-            raise ValueError("an example lists a feature twice")
         return status, answers
 
     # --- looking

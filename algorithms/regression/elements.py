@@ -25,6 +25,7 @@ import numpy as np
 
 from algorithms.arrays import Float64s, Int64s, extended, int64
 from algorithms.jit import inlined, jit
+from algorithms.means import moved
 from algorithms.regression.moments import Moments, learned, merged
 
 # Columns of `Elements.links`.
@@ -252,17 +253,11 @@ def _write(elements: Elements, element: int, seen: Moments) -> None:
 
 
 @inlined
-def _prototype(before: float, x: float, share: float) -> float:
-    """Return the mean of values: among them whatever is rounded, so that prototypes ascend as keys do."""
-    return min(max(before + (x - before) * share, min(before, x)), max(before, x))
-
-
-@inlined
 def absorb(elements: Elements, element: int, x: float, y: float, weight: int) -> None:
     """Add an example to an element."""
     _write(elements, element, learned(moments_of(elements, element), y, weight))
     share = weight / elements.weight[element]
-    elements.numbers[element, X] = _prototype(elements.numbers[element, X], x, share)
+    elements.numbers[element, X] = moved(elements.numbers[element, X], x, share)
 
 
 @jit
@@ -271,7 +266,7 @@ def take_in(elements: Elements, element: int, other: int) -> None:
     both = merged(moments_of(elements, element), moments_of(elements, other))
     _write(elements, element, both)
     numbers = elements.numbers
-    numbers[element, X] = _prototype(numbers[element, X], numbers[other, X], elements.weight[other] / both.weight)
+    numbers[element, X] = moved(numbers[element, X], numbers[other, X], elements.weight[other] / both.weight)
 
 
 def chain(elements: Elements, observer: int) -> list[int]:

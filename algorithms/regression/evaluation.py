@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from algorithms import wide
 from algorithms.arrays import Float64s, Int64s
 from algorithms.jit import jit
-from algorithms.regression.moments import Moments, learned, merged
+from algorithms.means import moved
+from algorithms.regression.moments import Moments, merged
 from algorithms.units import PER_UNIT
 
 # Columns of `Prequential.window`.
@@ -26,7 +28,7 @@ _FIRST, _MEAN, _SQUARES = 0, 1, 2  # the first true label; of all of them less t
 _ABSOLUTE, _SQUARED = 3, 4  # weight times error, and times its square
 _SUMS = 5
 
-# Rows of `Prequential.weight`.
+# Rows of `Prequential.weight`, of the low words.
 _JUDGED, _SILENT = 0, 1
 
 
@@ -43,15 +45,15 @@ class Measures(NamedTuple):
 class Judged(NamedTuple):
     """Predictions that were judged, as sums: those of several pools can be added."""
 
-    weight: Int64s  # int64[2], judged and silent, in units
+    weight: Int64s  # int64[4], judged and silent, in units, wide numbers (see wide.py)
     sums: Float64s  # float64[5]
 
     def plus(self, other: Judged) -> Judged:
         """Return both together."""
-        first = self.sums[_FIRST] if self.weight[_JUDGED] else other.sums[_FIRST]
+        first = self.sums[_FIRST] if wide.numbers(self.weight)[_JUDGED] else other.sums[_FIRST]
         mine, others = (
             Moments(
-                int(each.weight[_JUDGED]),
+                float(wide.numbers(each.weight)[_JUDGED]),  # type: ignore[arg-type]  # as a quotient it is one anyhow
                 float(each.sums[_FIRST] - first + each.sums[_MEAN]),
                 float(each.sums[_SQUARES]),
             )
@@ -59,11 +61,13 @@ class Judged(NamedTuple):
         )
         labels = merged(mine, others)
         errors = self.sums[_ABSOLUTE:] + other.sums[_ABSOLUTE:]
-        return Judged(self.weight + other.weight, np.array([first, labels.mean, labels.squares, *errors]))
+        return Judged(
+            wide.plus(self.weight, other.weight), np.array([first, labels.mean, labels.squares, *errors])
+        )
 
     def measures(self) -> Measures:
         """Return how good they were."""
-        n, silent = (self.weight * PER_UNIT).tolist()
+        n, silent = (wide.numbers(self.weight).astype(np.float64) * PER_UNIT).tolist()
         if n == 0.0:
             return Measures(0.0, silent, math.nan, math.nan, math.nan)
         squares, absolute, squared = self.sums[_SQUARES:].tolist()
@@ -81,8 +85,9 @@ class Prequential:
 
     Attributes
     ----------
-    weight : int64[2]
-        Weight of the examples judged, and of those without a prediction, in units of 2^-20.
+    weight : int64[4]
+        Weight of the examples judged, and of those without a prediction, in units of 2^-20, as wide numbers: no
+        stream is too long or too heavy.
     sums : float64[5]
         First of the labels judged, mean and squared deviations of all less the first; weight times error and times
         its square.
@@ -99,7 +104,7 @@ class Prequential:
     def __init__(self, window: int) -> None:
         if window < 1:
             raise ValueError(f"expected a window of at least 1, got {window}")
-        self.weight = np.zeros(2, np.int64)
+        self.weight = wide.zeros(2)
         self.sums = np.zeros(_SUMS)
         self.window = np.zeros((window, 2))
         self.weights = np.zeros(window, np.int64)
@@ -114,7 +119,7 @@ class Prequential:
         truth, guess : float64[n]
             The true label, and the predicted one or nan.
         weight : int64[n]
-            In units of 2^-20, above 0.
+            In units of 2^-20, above 0 and below 2^62.
         """
         _add(self.weight, self.sums, truth, guess, weight)
         self.examples += len(truth)
@@ -131,7 +136,7 @@ class Prequential:
 
     def recent(self) -> Judged:
         """Return those of the window. O(window)."""
-        judged = Judged(np.zeros(2, np.int64), np.zeros(_SUMS))
+        judged = Judged(wide.zeros(2), np.zeros(_SUMS))
         last = self.window[: self.size[0]]
         _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self.weights[: self.size[0]])
         return judged
@@ -143,22 +148,26 @@ class Prequential:
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
         vars(self).update({name: arrays[name] for name in vars(self)})
+        self.weight = wide.restored(self.weight, 2)
 
 
 @jit
 def _add(total: Int64s, sums: Float64s, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
     """Add examples to sums."""
     for at in range(truth.size):
-        if np.isnan(guess[at]):
-            total[_SILENT] += weight[at]
-            continue
-        if total[_JUDGED] == 0:
+        which = _SILENT if np.isnan(guess[at]) else _JUDGED
+        if which == _JUDGED and total[_JUDGED] == 0 and total[_JUDGED + 2] == 0:
             sums[_FIRST] = truth[at]
-        known = Moments(total[_JUDGED], sums[_MEAN], sums[_SQUARES])
-        labels = learned(known, truth[at] - sums[_FIRST], weight[at])
+        word = total[which] + weight[at]
+        total[which] = wide.low_of(word)
+        total[which + 2] += wide.carry_of(word)
+        if which == _SILENT:
+            continue
+        label = truth[at] - sums[_FIRST]
+        before = label - sums[_MEAN]
+        share = weight[at] / (total[_JUDGED] + total[_JUDGED + 2] * wide.BASE)
+        sums[_MEAN] = moved(sums[_MEAN], label, share)
+        sums[_SQUARES] += weight[at] * PER_UNIT * (before * (label - sums[_MEAN]))
         error = abs(truth[at] - guess[at])
-        total[_JUDGED] = labels.weight
-        sums[_MEAN] = labels.mean
-        sums[_SQUARES] = labels.squares
         sums[_ABSOLUTE] += weight[at] * PER_UNIT * error
         sums[_SQUARED] += weight[at] * PER_UNIT * (error * error)

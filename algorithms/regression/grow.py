@@ -22,10 +22,10 @@ from algorithms.regression.state import FIRST_LABEL, SQUARES, Examples, Forest, 
 from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import nodes, rows
 from algorithms.trees.grow import Status
-from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, PRIOR, SEEN, THRESHOLD, TREE, WEIGHT
+from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, SEEN, THRESHOLD, TREE
 from algorithms.trees.routing import descend
 from algorithms.trees.rows import NONE
-from algorithms.trees.state import ALIVE, ATTEMPTS, EVENTS, LEAVES, SPLITS, TREE_COLUMNS
+from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, TREE_COLUMNS
 
 _APPLIED, _IGNORED, _SKIPPED = int(Status.APPLIED), int(Status.IGNORED), int(Status.SKIPPED)
 _CANNOT_FORGET, _TOO_MANY_TREES = int(Status.CANNOT_FORGET), int(Status.TOO_MANY_TREES)
@@ -46,24 +46,22 @@ def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: O
         return _WRONG_WEIGHT
     if weight == 0:
         return _IGNORED
+    if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
+        return _COUNT_OVERFLOW
     leaf = nodes.root_of(forest.nodes, tree)
     if leaf == NONE:
         if forest.alive[0] >= rules.max_trees:
             return _TOO_MANY_TREES
-        if weight >= MAX_TOTAL:
-            return _COUNT_OVERFLOW
         leaf = begin(forest, tree, int64(nodes.ROOTS), tree, nothing())
-        forest.trees[tree, ALIVE] = 1
         forest.alive[0] += 1
     else:
         leaf, _ = descend(forest.nodes, batch, event, leaf)
-        if weight >= MAX_TOTAL - (forest.nodes.links[leaf, PRIOR] + forest.nodes.links[leaf, WEIGHT]):
-            return _COUNT_OVERFLOW
         out.guess[event] = predict(forest, leaf)
         out.leaf[event] = forest.nodes.links[leaf, NUMBER]
     out.node[event] = leaf
     count(forest, examples, event, leaf)
     forest.trees[tree, EVENTS] += 1
+    forest.trees[tree, LEARNED] += weight
     return _APPLIED
 
 

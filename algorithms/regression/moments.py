@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from algorithms.arrays import int64
 from algorithms.jit import inlined
+from algorithms.means import moved
 from algorithms.units import PER_UNIT
 
 
@@ -33,13 +34,12 @@ def nothing() -> Moments:
 def learned(seen: Moments, y: float, weight: int) -> Moments:
     """Return the moments with one example more, of weight above 0. Equations 2 and 3, with weights.
 
-    The mean stays between what it was and the label whatever is rounded, so M_2 never falls.
+    Weights of a tree are below 2^62 units in all, labels and steps between them at most 2e140 in size: so M_2 is
+    finite, here and below.
     """
     total = seen.weight + weight
-    step = y - seen.mean
-    moved = seen.mean + step * (weight / total)
-    mean = min(max(moved, min(seen.mean, y)), max(seen.mean, y))
-    return Moments(total, mean, seen.squares + weight * PER_UNIT * (step * (y - mean)))
+    mean = moved(seen.mean, y, weight / total)
+    return Moments(total, mean, seen.squares + weight * PER_UNIT * ((y - seen.mean) * (y - mean)))
 
 
 @inlined

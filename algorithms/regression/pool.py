@@ -10,21 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.given import check_batch, entries_of, index_of, number, units_of
 from algorithms.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Examples, Out, Rules
-from algorithms.splits import Op
+from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import nodes, rows
 from algorithms.trees.declared import Declared
-from algorithms.trees.entries import entries_of, in_order, units_of
+from algorithms.trees.earlier import with_learned
+from algorithms.trees.entries import in_order
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind
 from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.rows import COUNT, NONE
-from algorithms.trees.state import ALIVE, ATTEMPTS, EVENTS, LEAVES, SPLITS, Batch
+from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, Batch
 from algorithms.units import UNIT
 
 Feature = int | bytes
@@ -104,7 +106,7 @@ class RegressionPool:
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(period, math.log(1.0 / delta) / 2.0, tau, max_trees, max_depth)
+        self.rules = Rules(period, math.log(min(1.0 / delta, 2.0**1023)) / 2.0, tau, max_trees, max_depth)
         self.names = Interner() if names else None
         self._declared = Declared(default, kinds or {})
         self._forest = state.make(observers.made(observer, options or {}))
@@ -118,11 +120,11 @@ class RegressionPool:
         Raises
         ------
         ValueError
-            Where an index is negative. Whatever else is wrong with an event is told by its status.
+            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
+            an event is told by its status.
         """
+        check_batch(events, np.float64, self.names)
         n = len(events.index)
-        if n and int(events.index.min()) < 0:
-            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
         if n:
             self._reserve(int(events.index.max()) + 1)
         examples, refused = self._prepared(events)
@@ -200,7 +202,7 @@ class RegressionPool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        return self._one(Op.INSERT, x, label, units_of(weight), index)[0]
+        return self._one(Op.INSERT, x, number("a label", label, LARGEST_VALUE), units_of(weight), index)[0]
 
     def predict(self, x: Mapping[Any, float] | Iterable[Any], *, index: int = 0) -> float:
         """Return the label predicted for an example, nan where nothing is known. No state is changed.
@@ -219,6 +221,7 @@ class RegressionPool:
     def _one(
         self, op: Op, x: Mapping[Any, float] | Iterable[Any], label: float, units: int, index: int
     ) -> tuple[Status, Answers]:
+        index = index_of(index)
         numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
@@ -235,10 +238,6 @@ class RegressionPool:
         status = Status(int(answers.status[0]))
         if status == Status.WRONG_VALUE:
             raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {x!r}")
-        if status == Status.WRONG_LABEL:
-            raise ValueError(f"expected a finite label up to {LARGEST_VALUE:g} in size, got {label!r}")
-        if status == Status.REPEATED_FEATURE:
-            raise ValueError("expected each feature once, an example lists one twice")
         return status, answers
 
     # --- looking
@@ -303,19 +302,20 @@ class RegressionPool:
             part: rebuilt(getattr(forest, part), part, arrays)
             for part in ("nodes", "targets", "features", "elements")
         }
-        self._forest = forest._replace(trees=arrays["trees"], alive=arrays["alive"], **parts)
+        trees = with_learned(arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], False)
+        self._forest = forest._replace(trees=trees, alive=arrays["alive"], **parts)
         return self
 
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. O(everything)."""
         forest, links = self._forest, self._forest.nodes.links
-        assert forest.alive[0] == np.count_nonzero(forest.trees[:, ALIVE])
+        assert forest.alive[0] == np.count_nonzero(forest.trees[:, LEARNED])
         reached: list[int] = []
         for tree in range(len(forest.trees)):
             own = nodes.preorder(forest.nodes, int(nodes.root_of(forest.nodes, tree)))
             reached += own
             assert sum(links[node, FEATURE] == NONE for node in own) == forest.trees[tree, LEAVES]
-            assert forest.trees[tree, ALIVE] == (len(own) > 0)
+            assert links[own, WEIGHT].sum() == forest.trees[tree, LEARNED] < MAX_TOTAL
             assert len(own) > 0 or not forest.trees[tree].any()
             assert all(links[node, TREE] == tree for node in own)
         rows.check(forest.nodes.rows, reached)

@@ -23,6 +23,7 @@ import numpy as np
 from algorithms.arrays import Int8s, Int32s, Int64s, extended, int64
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
+from algorithms.units import LN2
 
 M = 5  # buckets of a size at most
 LEVELS = 20  # of sizes; a window holds up to 5 (2^20 - 1) inputs, more than five million
@@ -36,8 +37,6 @@ WIDTH = 0  # inputs in the window
 ONES = 1  # how many of them are 1
 CLOCK = 2  # inputs since the window was begun, modulo EVERY
 COLUMNS = 3
-
-_LN_2 = 0.6931471805599453  # written out: the logarithms of machines differ
 
 
 class Windows(NamedTuple):
@@ -121,7 +120,7 @@ def _differs(windows: Windows, at: int) -> bool:
     ones = windows.sums[at, ONES]
     share = ones / width
     variance = share * (1.0 - share)
-    d = log2(2.0 * (log2(float(width)) * _LN_2) / DELTA) * _LN_2
+    d = log2(2.0 * (log2(float(width)) * LN2) / DELTA) * LN2
     older = int64(0)
     older_ones = int64(0)
     for down in range(LEVELS):
@@ -168,7 +167,7 @@ def add(windows: Windows, at: int, one: int) -> bool:
     while windows.sums[at, WIDTH] > LEAST and _differs(windows, at):
         _forget_oldest(windows, at)
         changed = True
-    # Means are compared as fractions, by whole numbers.
+    # Means are compared as fractions, by whole numbers: a window holds at most 5 (2^20 - 1), its square fits.
     return changed and windows.sums[at, ONES] * width > ones * windows.sums[at, WIDTH]
 
 

@@ -12,11 +12,10 @@ from typing import Any
 
 from algorithms.arrays import int64
 from algorithms.jit import dispatch, inlined, jit
-from algorithms.splits import MAX_TOTAL
 from algorithms.trees import hat, nodes, rows
 from algorithms.trees.hat import Hat
 from algorithms.trees.leaves import begin_leaf, count, free_all
-from algorithms.trees.nodes import ALTERNATES, BESIDE, FIRST, PRIOR, ROOTS, TREE, WEIGHT
+from algorithms.trees.nodes import ALTERNATES, BESIDE, FIRST, ROOTS, TREE
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import keep_score, predict
 from algorithms.trees.routing import descend, next_on_way
@@ -33,10 +32,8 @@ def _learn(policy: Hat, forest: Forest, rules: Rules, batch: Batch, event: int, 
     wrong = guess != int64(batch.label[event])
     if lacking != NONE:
         leaf = begin_leaf(forest, links[top, TREE], leaf, lacking)
-    # The tree had room for the example; an alternate, which has fewer leaves, might not, and does without.
-    if batch.weight[event] < MAX_TOTAL - (links[leaf, PRIOR] + links[leaf, WEIGHT]):
-        keep_score(forest.nodes, forest.features, rules, batch, event, leaf, True, guess, out)
-        count(forest, rules, batch, event, leaf)
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, True, guess, out)
+    count(forest, rules, batch, event, leaf)
     node = top
     while node != leaf:
         hat.notice(policy, node, wrong)

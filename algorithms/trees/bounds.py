@@ -8,7 +8,9 @@ from typing import Any
 from algorithms.criteria import Gini, log2
 from algorithms.jit import inlined
 from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
-from algorithms.units import PER_UNIT
+from algorithms.units import LN2, PER_UNIT
+
+_LARGEST = 2.0**1023
 
 
 def squared_range(criterion: Any, classes: int) -> float:
@@ -20,7 +22,8 @@ def squared_range(criterion: Any, classes: int) -> float:
 
 def bound_of(criterion: Any, classes: int, delta: float) -> float:
     """Return R^2 ln(1 / delta) / 2, from which `epsilon` follows by the number of examples."""
-    return squared_range(criterion, classes) * float(log2(1.0 / delta)) * math.log(2.0) / 2.0
+    inverse = min(1.0 / delta, _LARGEST)  # of the least deltas it is inf
+    return squared_range(criterion, classes) * float(log2(inverse)) * LN2 / 2.0
 
 
 @inlined

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from algorithms.arrays import Int8s, Int64s, UInt32s
-from algorithms.names import Interner, number_of
+from algorithms.given import number_of
+from algorithms.names import Interner
 from algorithms.trees.kinds import Kind
 
 Feature = int | bytes
@@ -31,7 +32,7 @@ class Declared:
 
     def intern(self, names: Interner | None) -> None:
         """Give the features their numbers; a name among them is never forgotten."""
-        self._note({number_of(names, feature): kind for feature, kind in self._named.items()})
+        self._note({number_of(feature, names): kind for feature, kind in self._named.items()})
         if names is not None:
             names.arrays.references[self.numbers] += 1
 

@@ -1,16 +1,13 @@
-"""Examples as callers give them, on the way to what kernels want."""
+"""The features of many examples, made what kernels want; those of one come from given.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.arrays import Float64s, Int64s, UInt32s
-from algorithms.criteria import UNIT
-from algorithms.names import Interner, number_of
 
 
 class InOrder(NamedTuple):
@@ -33,25 +30,3 @@ def in_order(pointer: Int64s, feature: UInt32s, value: Float64s) -> InOrder:
     repeated = np.zeros(n, np.bool_)
     repeated[row[1:][(np.diff(number) == 0) & (np.diff(row) == 0)]] = True
     return InOrder(row, number, value, repeated)
-
-
-def entries_of(x: Mapping[Any, float] | Iterable[Any], names: Interner | None) -> tuple[UInt32s, Float64s]:
-    """Return the features of one example, with their values, or those that are present."""
-    values = dict(x) if isinstance(x, Mapping) else None
-    present: Sequence[Any] = list(values) if values is not None else list(x)
-    numbers = np.array([number_of(names, feature) for feature in present], np.uint32)
-    return numbers, np.ones(len(numbers)) if values is None else np.array(list(values.values()), np.float64)
-
-
-def units_of(weight: float) -> int:
-    """Return a weight in units of 2^-20.
-
-    Raises
-    ------
-    ValueError
-        Where it is none.
-    """
-    units = round(weight * UNIT) if np.isfinite(weight) else -1
-    if units < 0:
-        raise ValueError(f"expected a finite weight of at least 0, got {weight}")
-    return units

@@ -1,7 +1,7 @@
 """Prequential evaluation: every example is predicted first and learned afterwards.
 
 All is counted in integers, so that the measures of a window are those of its examples alone, to the bit, however
-long the stream was before it.
+long the stream was before it. The integers have two words (wide.py), so that no stream is too long or too heavy.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int32s, Int64s
-from algorithms.units import PER_UNIT
+from algorithms import wide
+from algorithms.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.jit import jit
+from algorithms.units import LN2, PER_UNIT
 
 # Columns of `Prequential.window`.
 _TRUTH, _GUESS, _WEIGHT, _LOSS = range(4)
+_ABOVE = 32  # in the column of the guess, from this bit on: what of the loss is above 62 bits
 
-_LN2 = float(np.log(2.0))
+# Rows of `Prequential.loss`.
+_ALL, _RECENT = 0, 1
 
 
 class Measures(NamedTuple):
@@ -34,12 +38,13 @@ class Measures(NamedTuple):
 class Judged(NamedTuple):
     """Predictions that were judged, as sums: those of several pools can be added."""
 
-    confusion: Int64s  # int64[c, c + 1], weight by true and predicted class, in units; last column: no prediction
+    # int64[2 c, c + 1], wide numbers: weight by true and predicted class, in units; last column: no prediction
+    confusion: Int64s
     loss: int  # weight times log2 loss, in units
 
     def plus(self, other: Judged) -> Judged:
         """Return both together."""
-        return Judged(self.confusion + other.confusion, self.loss + other.loss)
+        return Judged(wide.plus(self.confusion, other.confusion), self.loss + other.loss)
 
     def measures(self) -> Measures:
         """Return how good they were."""
@@ -58,10 +63,10 @@ class Prequential:
 
     Attributes
     ----------
-    confusion, windowed : int64[c, c + 1]
-        Weight by true and predicted class, in units of 2^-20; the last column is "no prediction".
-    loss : int64[2]
-        Weight times log2 loss, in all and in the window, in units of 2^-20.
+    confusion, windowed : int64[2 c, c + 1]
+        Weight by true and predicted class, in units of 2^-20, wide numbers; the last column is "no prediction".
+    loss : int64[4]
+        Weight times log2 loss, in all and in the window, in units of 2^-20, wide numbers.
     window : int64[w, 4]
         True class, predicted class, weight and loss of the last examples, the oldest first.
     size : int64[1]
@@ -73,9 +78,9 @@ class Prequential:
     def __init__(self, classes: int, window: int) -> None:
         if classes < 2 or window < 1:
             raise ValueError(f"expected at least 2 classes and a window of at least 1, got {classes} and {window}")
-        self.confusion = np.zeros((classes, classes + 1), np.int64)
-        self.windowed = np.zeros((classes, classes + 1), np.int64)
-        self.loss = np.zeros(2, np.int64)
+        self.confusion = wide.zeros(classes, classes + 1)
+        self.windowed = wide.zeros(classes, classes + 1)
+        self.loss = wide.zeros(2)
         self.window = np.zeros((window, 4), np.int64)
         self.size = np.zeros(1, np.int64)
         self.examples = np.zeros(1, np.int64)
@@ -88,33 +93,32 @@ class Prequential:
         truth, guess : int32[n]
             The true class, and the predicted one or -1.
         weight : int64[n]
-            In units of 2^-20.
+            In units of 2^-20, below 2^62.
         loss : float64[n]
             -log2 of the share given to the true class.
         """
+        scaled = np.rint(loss * weight)
+        above = np.floor(scaled / wide.BASE)
         new = np.empty((len(truth), 4), np.int64)
-        new[:, _TRUTH], new[:, _GUESS], new[:, _WEIGHT] = truth, guess, weight
-        new[:, _LOSS] = np.rint(loss * weight)
-        # -1, no prediction, is the last column.
-        np.add.at(self.confusion, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
-        self.loss += new[:, _LOSS].sum()
+        new[:, _TRUTH], new[:, _WEIGHT], new[:, _LOSS] = truth, weight, scaled - above * wide.BASE
+        new[:, _GUESS] = guess + (above.astype(np.int64) << _ABOVE)
         self.examples += len(new)
         both = np.concatenate([self.window[: self.size[0]], new])
         gone = both[: max(0, len(both) - len(self.window))]
-        np.add.at(self.windowed, (new[:, _TRUTH], new[:, _GUESS]), new[:, _WEIGHT])
-        np.subtract.at(self.windowed, (gone[:, _TRUTH], gone[:, _GUESS]), gone[:, _WEIGHT])
-        self.loss[1] -= gone[:, _LOSS].sum()
+        _count(self.confusion, self.loss, _ALL, new, 1)
+        _count(self.windowed, self.loss, _RECENT, new, 1)
+        _count(self.windowed, self.loss, _RECENT, gone, -1)
         kept = both[len(gone) :]
         self.window[: len(kept)] = kept
         self.size[0] = len(kept)
 
     def total(self) -> Judged:
         """Return all examples."""
-        return Judged(self.confusion, int(self.loss[0]))
+        return Judged(self.confusion, int(wide.numbers(self.loss)[_ALL]))
 
     def recent(self) -> Judged:
         """Return those of the window."""
-        return Judged(self.windowed, int(self.loss[1]))
+        return Judged(self.windowed, int(wide.numbers(self.loss)[_RECENT]))
 
     def arrays(self) -> dict[str, Int64s]:
         """Return the whole state as named arrays (not copied)."""
@@ -122,14 +126,36 @@ class Prequential:
 
     def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
+        classes = self.confusion.shape[1] - 1
         vars(self).update({name: arrays[name] for name in vars(self)})
+        self.confusion = wide.restored(self.confusion, classes)
+        self.windowed = wide.restored(self.windowed, classes)
+        self.loss = wide.restored(self.loss, 2)
+
+
+@jit
+def _count(confusion: Int64s, loss: Int64s, over: int, rows: Int64s, sign: int) -> None:
+    """Add examples to sums, or take them away."""
+    classes = confusion.shape[0] >> 1
+    for at in range(rows.shape[0]):
+        told = rows[at, _GUESS] + 1
+        guess = (told & ((1 << _ABOVE) - 1)) - 1
+        truth = rows[at, _TRUTH]
+        column = guess if guess >= 0 else int64(classes)  # no prediction
+        word = confusion[truth, column] + sign * rows[at, _WEIGHT]
+        confusion[truth, column] = wide.low_of(word)
+        confusion[truth + classes, column] += wide.carry_of(word)
+        word = loss[over] + sign * rows[at, _LOSS]
+        loss[over] = wide.low_of(word)
+        loss[over + 2] += wide.carry_of(word) + sign * (told >> _ABOVE)
 
 
 def _measures(confusion: Int64s, loss: int) -> Measures:
-    n = int(confusion.sum())
-    actual = confusion.sum(axis=1).astype(np.float64)
-    predicted = confusion[:, :-1].sum(axis=0).astype(np.float64)
-    hits = np.diagonal(confusion).astype(np.float64)
+    weights = wide.numbers(confusion)
+    n = int(weights.sum())
+    actual = weights.sum(axis=1).astype(np.float64)
+    predicted = weights[:, :-1].sum(axis=0).astype(np.float64)
+    hits = np.diagonal(weights).astype(np.float64)
     either = actual + predicted
     f1 = np.divide(2.0 * hits, either, out=np.zeros(len(hits)), where=either > 0)
     if n == 0:
@@ -142,5 +168,5 @@ def _measures(confusion: Int64s, loss: int) -> Measures:
         kappa=(accuracy - chance) / (1.0 - chance) if chance < 1.0 else np.nan,
         f1=f1,
         macro_f1=float(f1[either > 0].mean()),
-        log_loss=_LN2 * loss / n,
+        log_loss=LN2 * loss / n,
     )

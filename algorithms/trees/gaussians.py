@@ -16,6 +16,7 @@ import numpy as np
 from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
+from algorithms.means import moved
 from algorithms.trees import normal
 from algorithms.trees.rows import COUNT, FREE, HIGH, NONE, USED, Rows
 from algorithms.units import PER_UNIT
@@ -26,6 +27,9 @@ MEAN, SQUARES, LEAST, MOST = 0, 1, 2, 3  # mean; weighted sum of squared deviati
 CANDIDATES = 10  # thresholds tried between the extremes
 LARGEST_VALUE = 1e140  # squares times weights stay finite
 _NARROWEST = 2.0**-10  # of the range: the least deviation that naive Bayes assumes
+_LEAST = (
+    2.0**-1022
+)  # the least deviation of all: smaller numbers have fewer digits, and no quotient by them is safe
 
 
 class Gaussians(NamedTuple):
@@ -85,10 +89,14 @@ def remove(gaussians: Gaussians, row: int) -> None:
 
 @jit
 def observe(gaussians: Gaussians, row: int, k: int, weight: int, total: int, value: float) -> None:
-    """Add a value of class k; `total` is the weight of the class's values with this one, in units."""
+    """Add a value of class k; `total` is the weight of the class's values with this one, in units.
+
+    The squares are at most 4e280 times a weight below 2^42.
+    """
     moments = gaussians.moments
-    before = value - moments[row, k, MEAN]
-    moments[row, k, MEAN] += before * (weight / total)
+    mean = moments[row, k, MEAN]
+    before = value - mean
+    moments[row, k, MEAN] = moved(mean, value, weight / total)
     moments[row, k, SQUARES] += (weight * PER_UNIT) * (before * (value - moments[row, k, MEAN]))
     moments[row, k, LEAST] = min(moments[row, k, LEAST], value)
     moments[row, k, MOST] = max(moments[row, k, MOST], value)
@@ -130,7 +138,8 @@ def extremes(gaussians: Gaussians, row: int) -> tuple[float, float]:
 def log2_likelihood(gaussians: Gaussians, row: int, k: int, total: int, value: float) -> float:
     """Return log2 of the density of a value in class k, for naive Bayes; 0 where all values seen are equal.
 
-    A class without values is uniform over the range of the others; no class is narrower than a 1024th of it.
+    A class without values is uniform over the range of the others; no class is narrower than a 1024th of it, nor
+    than the least number with all its digits.
     """
     least, most = extremes(gaussians, row)
     spread = most - least
@@ -138,7 +147,7 @@ def log2_likelihood(gaussians: Gaussians, row: int, k: int, total: int, value: f
         return 0.0
     if total == 0:
         return -log2(spread)
-    narrow = max(deviation(gaussians, row, k, total), spread * _NARROWEST)
+    narrow = max(deviation(gaussians, row, k, total), spread * _NARROWEST, _LEAST)
     return normal.log2_density(value, gaussians.moments[row, k, MEAN], narrow)
 
 

@@ -44,10 +44,10 @@ from algorithms.trees.ranking import is_sure, rank
 from algorithms.trees.routing import descend, next_on_way
 from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import (
-    ALIVE,
     ATTEMPTS,
     EVENTS,
     LATER,
+    LEARNED,
     LEAVES,
     PERIOD,
     SHORT,
@@ -102,19 +102,19 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     root = nodes.root_of(forest.nodes, tree)
     leaf = root
     lacking = int64(NONE)
+    # What a tree has learned bounds all its sums: a node saw some of its examples, PRIOR is what others weighed.
+    if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
+        return _COUNT_OVERFLOW
     if root == NONE:
         if forest.alive[0] >= rules.max_trees:
             return _TOO_MANY_TREES
     else:
         leaf, lacking = descend(forest.nodes, batch, event, root)
-        if weight >= MAX_TOTAL - (forest.nodes.links[leaf, PRIOR] + forest.nodes.links[leaf, WEIGHT]):
-            return _COUNT_OVERFLOW
     if rules.evaluated:
         out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
         out.loss[event] = loss_of(out.weights, label)
     if root == NONE:
         leaf = begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
-        forest.trees[tree, ALIVE] = 1
         forest.alive[0] += 1
     elif lacking != NONE:
         leaf = begin_leaf(forest, tree, leaf, lacking)
@@ -128,6 +128,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
             root = next_on_way(forest.nodes, batch, event, root)
     count(forest, rules, batch, event, leaf)
     forest.trees[tree, EVENTS] += 1
+    forest.trees[tree, LEARNED] += weight
     alternates.adapt(forest.policy, forest, rules, batch, event, out)
     return _APPLIED
 
@@ -156,7 +157,7 @@ def _drop(forest: Forest, tree: int) -> None:
     if top != NONE:
         free_all(forest, top)
     free_all(forest, root)
-    forest.alive[0] -= forest.trees[tree, ALIVE]
+    forest.alive[0] -= 1
     for column in range(TREE_COLUMNS):
         forest.trees[tree, column] = 0
 
@@ -228,10 +229,11 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
 @jit
 def _write(forest: Forest, leaf: int, choice: Choice, out: Out) -> None:
     """Note what the tree will not tell any more of a split that is about to be made."""
+    whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     out.told[0] |= SPLIT_MADE
     out.scores[0] = choice.score
-    out.scores[1] = choice.second
-    out.scores[2] = impurity(forest.criterion, forest.nodes.rows, leaf)
+    out.scores[1] = min(choice.second, whole)  # EFDT's own split may divide nothing any more: its score is inf
+    out.scores[2] = whole
 
 
 @inlined

@@ -50,7 +50,9 @@ class Imac(NamedTuple):
     row: Int64s  # int64[sets, MOST], the candidate's row in `Features`
     score: Float64s  # float64[sets, MOST], now
     threshold: Float64s  # float64[sets, MOST], of a numeric candidate
-    branches: Int64s  # int64[sets, MOST, 2, c], its class weights up to the threshold, and above
+    branches: (
+        Int64s  # int64[sets, MOST, 2, c], its class weights up to the threshold, and above; together the leaf's
+    )
     used: Int64s  # int64[3]
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.arrays import Float64s, Int64s, extended, int64
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 from algorithms.trees import rows
 from algorithms.trees.rows import COUNT, NONE, Rows
 
@@ -108,6 +108,7 @@ def is_leaf(nodes: Nodes, node: int) -> bool:
     return nodes.links[node, FEATURE] == NONE
 
 
+@ahead(lambda: (make(1, 2), 0))
 @inlined
 def root_of(nodes: Nodes, tree: int) -> int:
     """Return the root of a tree, NONE where the tree is empty."""

@@ -10,10 +10,11 @@ import math
 
 from algorithms.criteria import log2
 from algorithms.jit import inlined, jit
+from algorithms.units import LN2
 
-_LN2 = 0.6931471805599453  # written out: the logarithms of machines differ
-_LOG2_E = 1.0 / _LN2
+_LOG2_E = 1.0 / LN2
 _HALF_LOG2_TAU = 1.3257480647361595  # of 2 pi
+_FARTHEST = 2.0**100
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 # 1 / k!, the coefficients of exp
 _E2, _E3, _E4, _E5, _E6, _E7, _E8 = (1.0 / math.factorial(k) for k in range(2, 9))
@@ -26,7 +27,7 @@ def exp2(x: float) -> float:
     if x < -1000.0:
         return 0.0
     whole = math.floor(x + 0.5)
-    t = (x - whole) * _LN2
+    t = (x - whole) * LN2
     tail = _E8 + t * (_E9 + t * (_E10 + t * (_E11 + t * (_E12 + t * _E13))))
     fraction = 1.0 + t * (1.0 + t * (_E2 + t * (_E3 + t * (_E4 + t * (_E5 + t * (_E6 + t * (_E7 + t * tail)))))))
     return math.ldexp(fraction, int(whole))
@@ -60,6 +61,9 @@ def cumulative(z: float) -> float:
 
 @inlined
 def log2_density(x: float, mean: float, deviation: float) -> float:
-    """Return log2 of the density of a normal distribution with a deviation > 0."""
-    z = (x - mean) / deviation
+    """Return log2 of the density of a normal distribution with a deviation of at least 2^-1022.
+
+    Beyond 2^100 deviations it stays as it is, so that no quotient and no square overflows.
+    """
+    z = min(abs(x - mean), deviation * _FARTHEST) / deviation
     return -(0.5 * _LOG2_E * (z * z) + log2(deviation) + _HALF_LOG2_TAU)

@@ -25,7 +25,7 @@ from algorithms.trees.theorems import step
 from algorithms.units import PER_UNIT
 
 _LONGEST = 100_000  # examples to wait at most
-_HEAVIEST = (1 << 61) // _LONGEST  # units that so many of them may weigh each
+_HEAVIEST = (1 << 61) // _LONGEST  # units that so many of them may weigh each: with a leaf's 2^62 below 2^63
 
 
 class Osm(NamedTuple):
@@ -123,10 +123,13 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
         else:
             low = middle
     wait = max(high, rules.period)
-    if rules.tau > 0.0:
+    enough = rules.tau * rules.tau
+    now = examples(forest.nodes, leaf, rules.inherit)
+    if rules.bound < enough * (
+        now + (wait + 1)
+    ):  # else the wait is the shorter one, and the quotient has no bound
         # After so many more examples the bound is below tau, and a tie is split.
-        until_tie = rules.bound / (rules.tau * rules.tau) - examples(forest.nodes, leaf, rules.inherit)
-        wait = min(wait, max(1, math.floor(until_tie) + 1))
+        wait = min(wait, max(1, math.floor(rules.bound / enough - now) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 
 

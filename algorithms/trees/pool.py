@@ -11,27 +11,29 @@ import numpy.typing as npt
 from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
 from algorithms.cadence import Emit
 from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
+from algorithms.given import check_batch, entries_of, index_of, label_of, units_of
 from algorithms.names import NO_NAMES, Interner, Names, name_or_id
-from algorithms.splits import Op
+from algorithms.splits import MAX_TOTAL, Op
 from algorithms.trees import grow, memory, nodes, observers, rows
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
 from algorithms.trees.declared import Declared
-from algorithms.trees.entries import entries_of, in_order, units_of
+from algorithms.trees.earlier import with_learned
+from algorithms.trees.entries import in_order
 from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
 from algorithms.trees.kinds import Kind, is_category
-from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, TREE, WEIGHT
+from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from algorithms.trees.quantised import Quantiser
 from algorithms.trees.rows import COUNT, NONE
 from algorithms.trees.snapshot import Tree, snapshot
 from algorithms.trees.state import (
-    ALIVE,
     ATTEMPTS,
     EVENTS,
+    LEARNED,
     LEAVES,
     SNAPSHOT_DUE,
     SPLIT_MADE,
@@ -246,11 +248,11 @@ class TreePool:
         Raises
         ------
         ValueError
-            Where an index is negative. Whatever else is wrong with an event is told by its status.
+            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
+            an event is told by its status.
         """
+        check_batch(events, np.int32, self.names)
         n = len(events.index)
-        if n and int(events.index.min()) < 0:
-            raise ValueError(f"expected indexes of at least 0, got {int(events.index.min())}")
         if n:
             self._reserve(int(events.index.max()) + 1)
         self._provide_memo(n)
@@ -390,10 +392,7 @@ class TreePool:
         ValueError
             Where the example is not one: a wrong feature, value, label or weight.
         """
-        units = units_of(weight)
-        if not 0 <= label < self.rules.classes:
-            raise ValueError(f"expected a label from 0 to {self.rules.classes - 1}, got {label!r}")
-        return self._one(Op.INSERT, x, label, units, index)[0]
+        return self._one(Op.INSERT, x, label_of(label, self.rules.classes), units_of(weight), index)[0]
 
     def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
         """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
@@ -412,6 +411,7 @@ class TreePool:
     def _one(
         self, op: Op, x: Mapping[Any, Value] | Iterable[Any], label: int, units: int, index: int
     ) -> tuple[Status, Answers]:
+        index = index_of(index)
         numbers, values = entries_of(x, self.names)
         answers = self.apply(
             Events(
@@ -432,8 +432,6 @@ class TreePool:
                 f"expected finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of "
                 f"nominal features, got {x!r}"
             )
-        if status == Status.REPEATED_FEATURE:
-            raise ValueError("an example lists a feature twice")
         return status, answers
 
     # --- looking
@@ -458,7 +456,7 @@ class TreePool:
 
     def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
         """Return which of these trees have learned something since they were last dropped."""
-        return are_set(self._forest.trees[:, ALIVE], indexes)
+        return are_set(self._forest.trees[:, LEARNED], indexes)
 
     @property
     def node_count(self) -> int:
@@ -521,7 +519,9 @@ class TreePool:
             self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
             self._declared.find(self.names)
         self._forest = forest._replace(
-            trees=arrays["trees"],
+            trees=with_learned(
+                arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], self.rules.keeps
+            ),
             alive=arrays["alive"],
             nodes=rebuilt(forest.nodes, "nodes", arrays),
             features=rebuilt(forest.features, "features", arrays),
@@ -533,7 +533,7 @@ class TreePool:
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. O(everything)."""
         forest, links = self._forest, self._forest.nodes.links
-        assert forest.alive[0] == np.count_nonzero(forest.trees[:, ALIVE])
+        assert forest.alive[0] == np.count_nonzero(forest.trees[:, LEARNED])
         reached: list[int] = []
         leaves: list[int] = []
         for tree in range(len(forest.trees)):
@@ -542,8 +542,8 @@ class TreePool:
             own_leaves = [node for node in own if links[node, FEATURE] == NONE]
             leaves += own if self.rules.keeps else own_leaves
             assert len(own_leaves) == forest.trees[tree, LEAVES]
-            assert len(own) == 0 or forest.trees[tree, ALIVE] == 1
             assert len(own) > 0 or not forest.trees[tree].any()
+            self._check_weights(tree, own)
             assert all(links[node, [TREE, BESIDE]].tolist() == [tree, 0] for node in own)
         within = set(reached)
         for top in nodes.alternates(forest.nodes):
@@ -558,7 +558,7 @@ class TreePool:
             assert all(links[node, [TREE, BESIDE]].tolist() == [links[beside, TREE], 1] for node in own)
         for node in reached:
             assert forest.nodes.rows.cells[node, COUNT:].sum() == links[node, WEIGHT]
-            assert forest.nodes.prior[node].sum() == links[node, nodes.PRIOR]
+            assert forest.nodes.prior[node].sum() == links[node, PRIOR]
             assert links[node, OBSERVED] == NONE or self.rules.keeps or links[node, FEATURE] == NONE
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
@@ -568,6 +568,17 @@ class TreePool:
                 [*self._features_seen(), self._declared.numbers, np.array(split_on, np.int64)]
             )
         self._module.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
+
+    def _check_weights(self, tree: int, own: list[int]) -> None:
+        """Raise AssertionError unless what a tree has learned bounds what its nodes hold."""
+        links, learned = self._forest.nodes.links, int(self._forest.trees[tree, LEARNED])
+        assert (len(own) > 0) == (learned > 0)
+        assert learned < MAX_TOTAL
+        assert all(int(links[node, WEIGHT]) + int(links[node, PRIOR]) <= learned for node in own)
+        if self.rules.keeps:
+            assert not own or links[own[0], WEIGHT] == learned, "the root did not see all"
+        else:
+            assert sum(links[own, WEIGHT].tolist()) <= learned
 
     def _features_seen(self) -> tuple[Int64s, Int64s]:
         """Return the feature of each row of the observers, and of the policy's own."""

@@ -23,8 +23,11 @@ from algorithms.units import PER_UNIT
 # Logarithms of likelihoods are summed in integers: a leaf's features have an order that tells how names came to be
 # interned, and what is predicted must not depend on it.
 _PER_BIT = float(1 << 28)
-_LARGEST_LOG = 4096.0  # bits; a sum of two million of them fits, and 2^-4096 is 0
+# Bits, and 2^-4096 is 0. A sum of two million of them fits: of the values of an example. What absence says is at
+# most 63 bits (all counts are below 2^63), and 2^27 of these fit: more features than a leaf can have in memory.
+_LARGEST_LOG = 4096.0
 _IMPOSSIBLE = -(1 << 62)  # the sum of a class that the leaf never saw
+_HEAVIEST = 1 << 61  # units that an example counts for at most in `_smooth`, so that twice that and a total fit
 _LEAST_SHARE = 2.0**-50  # what the true class is taken to have been given at least, so that a loss is finite
 
 
@@ -54,8 +57,12 @@ def _fixed(log: float) -> int:
 
 @inlined
 def _smooth(nodes: Nodes, leaf: int) -> int:
-    """Return what counts are smoothed by: one example of the leaf's mean weight, so that scale does not matter."""
-    return max(nodes.links[leaf, WEIGHT] // nodes.links[leaf, SEEN], 1)
+    """Return what counts are smoothed by: one example of the leaf's mean weight, so that scale does not matter.
+
+    n + 2 of it is below 2^63, as n < 2^62. So is n + c of it for c categories: they are at most as many as the
+    examples seen, so that c of it weigh no more than the leaf.
+    """
+    return max(min(nodes.links[leaf, WEIGHT] // nodes.links[leaf, SEEN], _HEAVIEST), 1)
 
 
 @inlined

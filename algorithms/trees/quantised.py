@@ -27,6 +27,7 @@ import numpy as np
 
 from algorithms.arrays import Float64s, Int64s, extended, int64
 from algorithms.jit import inlined, jit
+from algorithms.means import moved
 from algorithms.trees import rows
 from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
 
@@ -248,17 +249,15 @@ def observe(
 ) -> None:
     """Count a value of class k; there must be room for a slot. O(1), or O(`EXACT`) before there is a radius.
 
-    A running mean rather than a sum: that of equal values is their value, and bounds keep it among the values of
-    its slot whatever is rounded, so that prototypes ascend strictly.
+    A running mean rather than a sum: that of equal values is their value, and it is among the values of its slot
+    whatever is rounded, so that prototypes ascend strictly.
     """
     slot = find(values, quantised, row, value)
     if slot == NONE:
         slot = _make(values, quantised, quantiser, row, value)
     values.cells[slot, COUNT + k] += weight
     quantised.weight[slot] += weight
-    before = quantised.mean[slot]
-    mean = before + (value - before) * (weight / quantised.weight[slot])
-    quantised.mean[slot] = min(max(mean, min(before, value)), max(before, value))
+    quantised.mean[slot] = moved(quantised.mean[slot], value, weight / quantised.weight[slot])
 
 
 @jit

@@ -20,7 +20,7 @@ import numpy as np
 
 from algorithms import hashing
 from algorithms.arrays import Int64s, extended
-from algorithms.jit import inlined, jit
+from algorithms.jit import ahead, inlined, jit
 
 # Columns of `Rows.cells`.
 KEY = 0  # owner << 32 | item; owner < 2^31, item < 2^32
@@ -66,12 +66,14 @@ def room(rows: Rows) -> int:
     return rows.cells.shape[0] - rows.used[USED]
 
 
+@ahead(lambda: (make(1, 2), 0))
 @inlined
 def item_of(rows: Rows, row: int) -> int:
     """Return the item in a row's key."""
     return rows.cells[row, KEY] & 0xFFFFFFFF
 
 
+@ahead(lambda: (make(1, 2), 0))
 @inlined
 def owner_of(rows: Rows, row: int) -> int:
     """Return the owner in a row's key."""

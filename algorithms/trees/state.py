@@ -11,7 +11,7 @@ from algorithms.trees.observers import Features
 from algorithms.trees.quantised import Quantiser
 
 # Columns of `Forest.trees`.
-ALIVE = 0  # 1 once the tree has learned something, until it is dropped
+LEARNED = 0  # weight of all examples learned since the tree was begun, in units; 0: it has learned nothing
 EVENTS = 1  # examples learned
 ATTEMPTS = 2  # how often all features of a leaf were ranked
 SPLITS = 3  # in alternates (alternates.py) they are not counted, nor are their leaves

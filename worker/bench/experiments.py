@@ -97,7 +97,7 @@ def by_trees(scope: Scope) -> Iterator[Row]:
             for alpha in scope.sizes.alphas:
                 pool = SplitPool(finder=finder, criterion=criterion, alpha=alpha)
                 for batch in work.batches:
-                    pool.apply(batch)
+                    pool.apply(batch, checked=True)
                 yield {
                     "data": work.data,
                     "finder": finder,

@@ -98,7 +98,7 @@ def finding(work: Workload, finder: str, criterion: str, **options: Any) -> Case
         pool = SplitPool(finder=finder, criterion=criterion, splits=Emit(When.CHANGE), **options)
         started = time.perf_counter()
         for batch in work.batches:
-            pool.apply(batch)
+            pool.apply(batch, checked=True)
         return time.perf_counter() - started
 
     return Case(finder, criterion, work, seconds, options)

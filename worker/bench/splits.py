@@ -53,7 +53,7 @@ def answers(case: Case) -> Row:
     pool = SplitPool(finder=case.finder, criterion=case.criterion, splits=Emit(When.EVERY, 1))
     total, refused = 0.0, 0
     for batch in case.work.batches:
-        decisions = pool.apply(batch)
+        decisions = pool.apply(batch, checked=True)
         total += float(np.sum(decisions.score))
         refused += int(np.count_nonzero(decisions.status))
     best = pool.best()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.jit import jit
+from algorithms.jit import ahead, jit
 from worker.checkpoint.keys import DIGEST_BYTES, ArrayEntry, Manifest, digest
 
 PAGE_BYTES = 64 * 1024
@@ -36,6 +36,7 @@ class Page(NamedTuple):
     generation: int  # that wrote it
 
 
+@ahead(lambda: (np.zeros(1, np.uint64), np.zeros(1, np.uint64), 1, np.zeros(1, np.bool_)))
 @jit
 def refresh(live: Words, copy: Words, page_words: int, changed: npt.NDArray[np.bool_]) -> None:
     """Copy the pages of `live` that differ from `copy` there, and mark them.

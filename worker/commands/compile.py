@@ -122,16 +122,22 @@ def _use(kernel: str) -> None:
         from worker.codec import Bounds, decode_batch
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
+        import worker.pipeline  # noqa: F401  # all that a worker may need once something has grown
+        from algorithms.jit import load_ahead
+
+        load_ahead()
         return
     if kernel.startswith(_TREE):
         from algorithms.trees.pool import TreePool
 
+        _judge()
         policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
         TreePool(policy=policy, criterion=criterion).learn([1], 0)
         return
     if kernel.startswith(_DYNAMIC):
         from algorithms.dynamic.pool import DynamicPool
 
+        _judge()
         DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
         return
     if kernel.startswith(_REGRESSION):
@@ -145,3 +151,10 @@ def _use(kernel: str) -> None:
     pool = SplitPool(finder=finder, criterion=criterion)
     pool.insert([1], 0)
     pool.best()
+
+
+def _judge() -> None:
+    """Use what judges the guesses of all kinds of trees once."""
+    from algorithms.trees.evaluation import Prequential
+
+    Prequential(2, 1).add(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64), np.zeros(1))

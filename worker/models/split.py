@@ -106,7 +106,7 @@ class SplitModel:
             pointer=events.pointer,
             feature=self._intake.numbers(events, self._pool.names),
         )
-        decisions = self._pool.apply(batch)
+        decisions = self._pool.apply(batch, checked=True)
         outcome = Outcome(
             results=list(self._results(records, events, decisions)),
             refusals=sorted([*refused, *_refusals(events, decisions)], key=lambda r: (r.record, r.row)),

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from prometheus_client import CollectorRegistry
 
 from tests.model_contents import model_contents
@@ -388,6 +389,35 @@ def test_a_compacted_input_is_refused(place: Place) -> None:
         place.worker(settings=Settings.model_validate_json(text)) as worker,
         pytest.raises(LogError, match="to keep every event; it is compacted"),
     ):
+        worker.join()
+
+
+@pytest.mark.parametrize(
+    ("config", "refused"),
+    [
+        ({"cleanup.policy": "compact,delete"}, True),
+        ({"cleanup.policy": "delete,compact", "retention.ms": "-1", "retention.bytes": "1000"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1"}, False),
+    ],
+)
+def test_state_that_expires_is_refused(place: Place, config: dict[str, str], refused: bool) -> None:
+    """A state topic that also deletes what is old would lose checkpoints; the advice mends it."""
+    admin = AdminClient({"bootstrap.servers": place.bootstrap})
+
+    def configure(entries: dict[str, str]) -> None:
+        values = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in entries.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, place.state.topic, incremental_configs=values)
+        admin.incremental_alter_configs([resource])[resource].result(30)
+
+    configure({"retention.ms": "604800000"} | config)
+    with place.worker() as worker:
+        if refused:
+            with pytest.raises(LogError, match=r"for good; its .* --add-config cleanup\.policy=compact$"):
+                worker.join()
+            configure({"cleanup.policy": "compact"})
         worker.join()
 
 

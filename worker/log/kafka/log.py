@@ -103,6 +103,10 @@ class KafkaLog:
         """Return whether the log keeps only the last record of each key of this topic."""
         return self._topics.is_compacted(topic)
 
+    def expires(self, topic: str) -> bool:
+        """Return whether the log deletes records of this topic for their age, or for the size of the topic."""
+        return self._topics.expires(topic)
+
     def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:
         """Create a topic; raise `LogError` where it exists with another number of partitions, or not compacted."""
         self._topics.create(topic, partitions, compacted=compacted)

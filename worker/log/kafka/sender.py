@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from worker.log.kafka.errors import Verdict, explain, verdict
-from worker.log.port import LogError, OutRecord, TopicPartition
+from worker.log.kafka.names import names_of_any_bytes
+from worker.log.port import Headers, LogError, OutRecord, TopicPartition
 
 _FULL_SECONDS = 0.1  # to wait for room in the client's queue, before looking again
 
@@ -68,14 +69,7 @@ class Sender:
                 )
             while True:
                 try:
-                    producer.produce(
-                        topic,
-                        value,
-                        key,
-                        partition,
-                        timestamp=timestamp,
-                        headers=list(headers) if headers else None,
-                    )
+                    _produce(producer, target, key, value, headers, timestamp)
                 except BufferError:
                     producer.poll(_FULL_SECONDS)
                 except KafkaException as failure:
@@ -106,3 +100,28 @@ class Sender:
     def forget(self) -> None:
         """Look anew for the topics to send to: one of them may be gone."""
         self._known.clear()
+
+
+def _produce(
+    producer: Producer,
+    target: TopicPartition,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers,
+    timestamp: int,
+) -> None:
+    def produce() -> None:
+        producer.produce(
+            target.topic,
+            value,
+            key,
+            target.partition,
+            timestamp=timestamp,
+            headers=list(headers) if headers else None,
+        )
+
+    if all(name.isascii() for name, _ in headers):  # as those of all results
+        produce()
+    else:
+        with names_of_any_bytes():
+            produce()

@@ -16,6 +16,7 @@ from worker.log.port import LogError, TopicPartition, Watermarks
 
 _BROKERS_CHOICE = -1  # of the replication factor
 _LATE_SECONDS = 5.0
+_UNLIMITED = "-1"
 _ANY_TIME = str(2**63 - 1)
 _ASKED = 3  # times before a topic is taken to be missing: not every broker has heard of a new one at once
 _ASKED_SECONDS = 0.05  # between two of them
@@ -78,6 +79,15 @@ class Topics:
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers keep only the last record of each key of this topic."""
+        return "compact" in self._configured(topic)["cleanup.policy"]
+
+    def expires(self, topic: str) -> bool:
+        """Return whether the brokers delete records of this topic for their age, or for the size of the topic."""
+        configured = self._configured(topic)
+        limits = (configured["retention.ms"], configured["retention.bytes"])
+        return "delete" in configured["cleanup.policy"] and limits != (_UNLIMITED, _UNLIMITED)
+
+    def _configured(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
 
         def describe(seconds: float) -> Any:
@@ -92,7 +102,7 @@ class Topics:
         what = f"the settings of topic {topic!r}"
         with as_log_errors(what):
             told = self._outage.wait_for(what, describe)
-        return "compact" in told["cleanup.policy"].value
+        return {name: entry.value for name, entry in told.items()}
 
     def create(self, topic: str, partitions: int, *, compacted: bool) -> None:
         """Create a topic, with as many replicas as the brokers choose.

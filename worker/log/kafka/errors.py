@@ -100,6 +100,8 @@ _ADVICE = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _PERMISSION,
+    KafkaError._SSL: "correct the property ssl.ca.location, the authority that signed the brokers' "
+    "certificates, or the names in bootstrap, which must be those in the certificates",
     KafkaError._AUTHENTICATION: "correct the security.* and sasl.* properties",
     KafkaError.SASL_AUTHENTICATION_FAILED: "correct the security.* and sasl.* properties",
     KafkaError.OFFSET_METADATA_TOO_LARGE: "raise offset.metadata.max.bytes of the broker",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
 from confluent_kafka import Consumer, Producer
@@ -14,6 +14,7 @@ from worker.log.kafka.at_least_once import AtLeastOnce
 from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
 from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.listener import mismatch
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.properties import (
@@ -85,7 +86,7 @@ class KafkaLog:
         self._group = group
         self._instance = instance
         self._transactional = transactional
-        self._outage = Outage(notify, pulse, patience)
+        self._outage = Outage(notify, pulse, patience, partial(mismatch, properties))
         self._closed = False
         self._topics  # noqa: B018 - finds wrong properties now rather than at the first call
 

@@ -1,0 +1,124 @@
+"""A node of Kafka that lets in who has a certificate's trust, a password and an ACL, as clusters of others do."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from worker.broker import Cluster, Installation
+from worker.broker.ports import HOST, free_ports
+
+_SECONDS = 30.0
+
+
+class Certificate(NamedTuple):
+    """A certificate that signs itself, so that it is its own authority, with its key."""
+
+    authority: Path
+    both: Path
+
+    @classmethod
+    def make(cls, folder: Path, name: str) -> Certificate:
+        """Make one for the loopback address."""
+        made = cls(folder / f"{name}.crt", folder / f"{name}.pem")
+        key = folder / f"{name}.key"
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        files = [
+            "-subj",
+            f"/CN={name}",
+            "-keyout",
+            str(key),
+            "-out",
+            str(made.authority),
+            "-addext",
+            f"subjectAltName=IP:{HOST}",
+        ]
+        subprocess.run([*command, *files], check=True, capture_output=True)
+        made.both.write_text(key.read_text() + made.authority.read_text())
+        return made
+
+
+class Secured(NamedTuple):
+    """A running node: one port wants TLS and a login, the other one is open and its clients may do anything."""
+
+    cluster: Cluster
+    address: str
+    certificate: Certificate
+    stranger: Certificate  # of somebody else
+    admin: AdminClient
+
+    def user(self) -> dict[str, str]:
+        """Add a user, who may do nothing yet, and return the client properties to be that user."""
+        name, password = f"user-{uuid4().hex[:10]}", uuid4().hex
+        credentials = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        added = UserScramCredentialUpsertion(name, credentials, password.encode())
+        for future in self.admin.alter_user_scram_credentials([added]).values():
+            future.result(_SECONDS)
+        return {
+            "bootstrap.servers": self.address,
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(self.certificate.authority),
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": name,
+            "sasl.password": password,
+        }
+
+    def allow(self, bindings: Iterable[AclBinding]) -> None:
+        """Create ACLs."""
+        for future in self.admin.create_acls(list(bindings)).values():
+            future.result(_SECONDS)
+
+    def acls(self, user: Mapping[str, str]) -> list[AclBinding]:
+        """Return the ACLs of a user."""
+        return list(self.admin.describe_acls(_of(user)).result(_SECONDS))
+
+    def forbid(self, user: Mapping[str, str]) -> None:
+        """Delete the ACLs of a user."""
+        for future in self.admin.delete_acls([_of(user)]).values():
+            future.result(_SECONDS)
+
+
+def principal(user: Mapping[str, str]) -> str:
+    """Return what brokers call a user."""
+    return f"User:{user['sasl.username']}"
+
+
+def _of(user: Mapping[str, str]) -> AclBindingFilter:
+    anything = (ResourceType.ANY, None, ResourcePatternType.ANY)
+    return AclBindingFilter(*anything, principal(user), None, AclOperation.ANY, AclPermissionType.ANY)
+
+
+@contextmanager
+def secured_node(installation: Installation, folder: Path) -> Iterator[Secured]:
+    """Run a node for a while."""
+    certificate, stranger = (Certificate.make(folder, name) for name in ("node", "stranger"))
+    (port,) = free_ports(1)
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    properties = {
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": module,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificate.both),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with Cluster(installation, folder / "kafka", properties=properties, listeners={"SASL_SSL": port}) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        yield Secured(cluster, f"{HOST}:{port}", certificate, stranger, admin)

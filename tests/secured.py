@@ -40,17 +40,9 @@ class Certificate(NamedTuple):
         made = cls(folder / f"{name}.crt", folder / f"{name}.pem")
         key = folder / f"{name}.key"
         command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-        files = [
-            "-subj",
-            f"/CN={name}",
-            "-keyout",
-            str(key),
-            "-out",
-            str(made.authority),
-            "-addext",
-            f"subjectAltName=IP:{HOST}",
-        ]
-        subprocess.run([*command, *files], check=True, capture_output=True)
+        names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:{HOST}"]
+        files = ["-keyout", str(key), "-out", str(made.authority)]
+        subprocess.run([*command, *names, *files], check=True, capture_output=True)
         made.both.write_text(key.read_text() + made.authority.read_text())
         return made
 

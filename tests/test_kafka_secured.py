@@ -109,8 +109,9 @@ def other_port(request: pytest.FixtureRequest) -> Iterator[int]:
         thread.join()
 
 
-def test_what_is_no_broker_is_waited_for(other_port: int) -> None:
+def test_what_is_no_broker_is_waited_for(other_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that is no broker's, such as a proxy's whose broker is away, gives no reason to stop waiting."""
+    monkeypatch.setattr("worker.log.kafka.listener._SECONDS", 0.2)
     assert ask("127.0.0.1", other_port) is None
     for protocol in ("PLAINTEXT", "SASL_SSL"):
         properties = {"bootstrap.servers": f"127.0.0.1:{other_port}", "security.protocol": protocol}

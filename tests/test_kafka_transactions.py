@@ -40,7 +40,9 @@ class Alone(Member):
     """A member of no group, which knows what offset the brokers have."""
 
     def __init__(self, stored: int = -1, *, incremental: bool = False) -> None:
-        super().__init__(Scripted(consumer_group_metadata=lambda: b"me"), Outage(print), incremental=incremental)
+        super().__init__(
+            Scripted(consumer_group_metadata=lambda: b"me"), Outage(print), "g", incremental=incremental
+        )
         self.stored = stored
 
     def committed(self, source: TopicPartition, seconds: float) -> Any:  # noqa: ARG002 - as the member's
@@ -77,7 +79,11 @@ def writer(*producers: Scripted, member: Member | None = None) -> Transactions:
     """Return what writes with one of these producers after the other."""
     rest = iter(producers)
     return Transactions(
-        lambda on_delivery: next(rest), lambda: Sender(lambda target: None), Outage(print), member or Alone()
+        lambda on_delivery: next(rest),
+        lambda: Sender(lambda target: None),
+        Outage(print),
+        member or Alone(),
+        "g-i",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import confluent_kafka as client
 from confluent_kafka import KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.sender import Sender, flush
@@ -81,4 +81,6 @@ class AtLeastOnce:
                         f"the group no longer takes this member for their owner: {explain(error)}"
                     ) from failure
                 case _:
-                    raise LogError(f"the offsets were refused: {explain(error)}") from failure
+                    topics = ", ".join(sorted({place.topic for place in places}))
+                    needed = (self._member.membership, Needed("Read", "topic", topics))
+                    raise LogError(f"the offsets were refused: {explain(error, *needed)}") from failure

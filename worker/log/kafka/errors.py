@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -81,7 +81,7 @@ _WAIT = {
 # Codes of a topic or partition that the client or the broker does not know.
 MISSING = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
-_PERMISSION = "ask for the permission, or use another name"
+_PERMISSION = "allow it; anabranch topics create SETTINGS --acls User:NAME shows all that a worker needs"
 
 # What to do about errors that stay the same however often one tries.
 _ADVICE = {
@@ -140,17 +140,50 @@ def verdict(error: Any) -> Verdict:
     return Verdict.REFUSED
 
 
-def explain(error: Any) -> str:
-    """Return what an error says, and what to do about it."""
+class Needed(NamedTuple):
+    """What a call must be allowed to do."""
+
+    operation: str  # as brokers call it
+    resource: Literal["topic", "group", "transactional-id"]
+    name: str
+
+
+_FORBIDDEN = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "topic",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "group",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional-id",
+}
+
+
+def forbidden(needed: Needed) -> str:
+    """Return what to tell a person whose brokers do not allow something."""
+    operation, resource, name = needed
+    what = f"the {resource.replace('-', ' ')} {name!r}"
+    return (
+        f"expected the permission {operation} for {what}; the brokers refuse it; give it: kafka-acls.sh --add "
+        f"--allow-principal User:NAME --operation {operation} --{resource} {name}; all that a worker needs: "
+        "anabranch topics create SETTINGS --acls User:NAME"
+    )
+
+
+def explain(error: Any, *needed: Needed) -> str:
+    """Return what an error says, and what to do about it; `needed` is what the call must be allowed to do."""
+    for each in needed:
+        if _FORBIDDEN.get(error.code()) == each.resource:
+            return forbidden(each)
     advice = _ADVICE.get(error.code())
     told = f"{error.str()} ({error.name()})"
     return f"{told}; {advice}" if advice else told
 
 
+class Forbidden(LogError):
+    """The brokers do not allow something with a topic, and do not say which."""
+
+
 @contextmanager
-def as_log_errors(what: str) -> Iterator[None]:
-    """Turn errors of the client into `LogError`, which says what was being done."""
+def as_log_errors(what: str, *needed: Needed) -> Iterator[None]:
+    """Turn errors of the client into `LogError`, which says what was being done, and what it `needed`."""
     try:
         yield
     except KafkaException as failure:
-        raise LogError(f"{what}: {explain(failure.args[0])}") from failure
+        raise LogError(f"{what}: {explain(failure.args[0], *needed)}") from failure

@@ -1,6 +1,7 @@
 """What the brokers' ports speak, asked without the client.
 
-That one only says that it was cut off, as it does of a broker that is going down. One request is enough, by which a client would begin to log in: a port that wants no login answers that too.
+That one only says that it was cut off, as it does of a broker that is going down. One request is enough, by
+which a client would begin to log in: a port that wants no login answers that too.
 """
 
 from __future__ import annotations

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from worker.log.kafka.acls import create_acls
 from worker.log.kafka.at_least_once import AtLeastOnce
 from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.errors import Forbidden, Needed, as_log_errors
 from worker.log.kafka.listener import mismatch
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
@@ -26,11 +27,13 @@ from worker.log.kafka.properties import (
     reader_properties,
     refused_properties,
     transaction_properties,
+    transactional_id,
 )
 from worker.log.kafka.reader import KafkaReader
 from worker.log.kafka.sender import Sender
 from worker.log.kafka.topics import Topics
 from worker.log.kafka.transactions import Transactions
+from worker.log.permission import Permission
 from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
 
 T = TypeVar("T")
@@ -112,6 +115,10 @@ class KafkaLog:
         """Create a topic; raise `LogError` where it exists with another number of partitions, or not compacted."""
         self._topics.create(topic, partitions, compacted=compacted)
 
+    def allow(self, principal: str, permissions: Iterable[Permission]) -> None:
+        """Let somebody do something; raise `LogError` where this client may not give that permission."""
+        create_acls(self._admin, self._outage, principal, permissions)
+
     def watermarks(self, source: TopicPartition) -> Watermarks:
         """Return the low and high watermark of a partition, open transactions included."""
         return self._topics.watermarks([source])[source]
@@ -130,7 +137,7 @@ class KafkaLog:
 
     def _stored(self, source: TopicPartition) -> Any:
         what = f"the committed offset of {source}, which an open transaction may hold back"
-        with as_log_errors(what):
+        with as_log_errors(what, Needed("Read", "group", self._group), Needed("Describe", "topic", source.topic)):
             return self._outage.wait_for(what, lambda seconds: self._member.committed(source, seconds))
 
     def reader(self) -> KafkaReader:
@@ -196,13 +203,20 @@ class KafkaLog:
             self._member.lost()
             names = ", ".join(map(str, offsets))
             raise OwnershipLost(f"{names}: {lost}") from lost
+        except Forbidden as error:
+            # The brokers do not say which of the topics it is.
+            told = self._topics.forbidden_of("Write", {record.topic for record in outputs})
+            told = told or self._topics.forbidden_of("Read", {source.topic for source in offsets})
+            raise LogError(told or str(error)) from error
 
     def close(self) -> None:
         """Give back the connections. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
             clients = [
-                self.__dict__.pop(name) for name in ("_writer", "_member", "_topics") if name in self.__dict__
+                self.__dict__.pop(name)
+                for name in ("_writer", "_member", "_topics", "_admin")
+                if name in self.__dict__
             ]
             close_within(lambda: _release(clients))
 
@@ -210,18 +224,23 @@ class KafkaLog:
 
     @cached_property
     def _topics(self) -> Topics:
-        return Topics(self._new(AdminClient, client_properties(self._properties)), self._outage)
+        return Topics(self._admin, self._outage)
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        return self._new(AdminClient, client_properties(self._properties))
 
     @cached_property
     def _member(self) -> Member:
         properties = member_properties(self._properties, self._group, self._instance)
         incremental = is_incremental(self._properties)
-        return Member(self._new(Consumer, properties), self._outage, incremental=incremental)
+        return Member(self._new(Consumer, properties), self._outage, self._group, incremental=incremental)
 
     @cached_property
     def _writer(self) -> Transactions | AtLeastOnce:
         if self._transactional:
-            return Transactions(self._new_producer, self._new_sender, self._outage, self._member)
+            name = transactional_id(self._group, self._instance)
+            return Transactions(self._new_producer, self._new_sender, self._outage, self._member, name)
         sender = self._new_sender()
         return AtLeastOnce(self._new_producer(sender.on_delivery), sender, self._outage, self._member)
 

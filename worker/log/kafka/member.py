@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka as client
 from confluent_kafka import Consumer, KafkaException
 
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.errors import Needed, as_log_errors
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.reading import Reading
 from worker.log.port import LogError, OwnershipLost, Records, TopicPartition
@@ -26,6 +26,8 @@ class Member:
         Which has the name of the group, and subscribes to nothing yet.
     outage : Outage
         What to do where no broker answers.
+    group : str
+        Its name.
     incremental : bool
         Whether partitions come and go one by one, rather than all of them at each change.
 
@@ -35,10 +37,11 @@ class Member:
     that is assigned is looked for right away, and an answer that comes late would undo the start.
     """
 
-    def __init__(self, consumer: Consumer, outage: Outage, *, incremental: bool) -> None:
+    def __init__(self, consumer: Consumer, outage: Outage, group: str, *, incremental: bool) -> None:
         self._consumer = consumer
         self._outage = outage
-        self._reading = Reading(consumer, outage)
+        self.membership = Needed("Read", "group", group)
+        self._reading = Reading(consumer, outage, self.membership)
         self._incremental = incremental
         self._leaving: Callable[[], None] | None = None  # once it has joined
         self._owned: dict[TopicPartition, int] | None = None
@@ -52,7 +55,7 @@ class Member:
         self._leaving = leaving
         if self._incremental:
             self._admitted_by = time.monotonic() + JOIN_SECONDS
-        with as_log_errors("the group, to be joined"):
+        with as_log_errors("the group, to be joined", self.membership):
             self._consumer.subscribe(
                 sorted(topics),
                 on_assign=self._recorded(self._on_assign),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import Needed, Verdict, explain, verdict
 from worker.log.kafka.names import names_of_any_bytes
 from worker.log.port import Headers, LogError, OutRecord, TopicPartition
 
@@ -91,7 +91,8 @@ class Sender:
             return None
         # All records of a batch share its fate, and a large one is the likeliest reason.
         error, (topic, partition), size = max(refused, key=attrgetter("size"))
-        return f"a record for {topic}/{partition} of {size:,} bytes was refused: {explain(error)}"
+        needed = Needed("Write", "topic", topic)
+        return f"a record for {topic}/{partition} of {size:,} bytes was refused: {explain(error, needed)}"
 
     def failed(self) -> str | None:
         """Return what kept a record from arriving, None where all have."""

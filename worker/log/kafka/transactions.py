@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 import confluent_kafka as client
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import Forbidden, Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage, Unanswered
 from worker.log.kafka.sender import Sender, flush
@@ -36,6 +36,8 @@ class Transactions:
         What to do where no broker answers.
     member : Member
         Whose offsets are committed.
+    name : str
+        The transactional id.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class Transactions:
         new_sender: Callable[[], Sender],
         outage: Outage,
         member: Member,
+        name: str,
     ) -> None:
         self._new_producer = new_producer
         self._new_sender = new_sender
         self._outage = outage
         self._member = member
+        self._needed = (Needed("Write", "transactional-id", name), member.membership)
         self._committed: dict[TopicPartition, int] = {}  # by the last transactions
         self._replace()
 
@@ -142,8 +146,10 @@ class Transactions:
             return OwnershipLost(f"the group no longer takes this member for their owner: {explain(error)}")
         if refusal is not None:
             return LogError(refusal)
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return Forbidden(f"the transaction was refused: {explain(error)}")
         if found is Verdict.REFUSED:
-            return LogError(f"the transaction was refused: {explain(error)}")
+            return LogError(f"the transaction was refused: {explain(error, *self._needed)}")
         return CommitAborted(f"the transaction was aborted: {explain(error)}")
 
     def _abort(self, *, sound: bool = True) -> None:
@@ -175,4 +181,6 @@ class Transactions:
                 f"({explain(error)}); stop one of them, or give each a name of its own; where there is no other, "
                 "the transaction took longer than transaction.timeout.ms: start anew"
             )
+        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return LogError(explain(error, *self._needed))
         return LogError(f"the producer is beyond repair: {explain(error)}; start anew")

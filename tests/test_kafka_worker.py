@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from prometheus_client import CollectorRegistry
 
 from tests.model_contents import model_contents
+from tests.test_kafka_log import usurper
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
 from worker.codec.event import encode_event
@@ -234,6 +235,21 @@ def test_an_eager_revoke_keeps_what_comes_back(kafka: Cluster) -> None:
             assert time.monotonic() < deadline
         [(source, partition)] = one.partitions.items()
         assert partition.pipeline is kept[source]
+
+
+def test_a_worker_whose_name_was_given_away_goes_on(place: Place) -> None:
+    """A worker that its group has replaced by a client of its name, which writes nothing, is let in anew."""
+    place.send(30)
+    with place.worker("one") as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 30)
+        with usurper(place.bootstrap, place.settings.group, place.topic, "one"):
+            place.send(30)
+            until(worker, lambda: examples(worker) == 60 and worker.is_ready)
+            worker.commit()
+            values = [value for value, _ in place.results()]
+    assert any("joining it anew" in sentence for sentence in place.told)
+    assert len(values) == len(set(values)) > 0
 
 
 @contextmanager

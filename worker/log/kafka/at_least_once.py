@@ -42,6 +42,9 @@ class AtLeastOnce:
     def prepare(self) -> None:
         """Do nothing: there is nothing that a process before could have left open."""
 
+    def check_alone(self, source: TopicPartition, outsider: object) -> None:
+        """Do nothing: without transactions brokers do not know who writes."""
+
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
         """Write outputs, then offsets; see `Log.commit`, but that outputs may be there where it raises."""
         try:

@@ -176,6 +176,15 @@ def explain(error: Any, *needed: Needed) -> str:
     return f"{told}; {advice}" if advice else told
 
 
+class Fenced(LogError):
+    """The group knows somebody else by the name of this member: another process, or this one's own lost request.
+
+    A member that hears nothing for longer than its session asks to be let in anew, once more where nothing comes
+    back. Brokers that wake up answer all of it, in any order; whoever they answered last is the member, and the
+    client takes the other answer for the end.
+    """
+
+
 class Forbidden(LogError):
     """The brokers do not allow something with a topic, and do not say which."""
 

@@ -14,7 +14,7 @@ from worker.log.kafka.acls import create_acls
 from worker.log.kafka.at_least_once import AtLeastOnce
 from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
-from worker.log.kafka.errors import Forbidden, Needed, as_log_errors
+from worker.log.kafka.errors import Fenced, Forbidden, Needed, as_log_errors
 from worker.log.kafka.listener import mismatch
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
@@ -178,7 +178,12 @@ class KafkaLog:
 
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one."""
-        return self._member.poll(limit, timeout)
+        try:
+            return self._member.poll(limit, timeout)
+        except Fenced as fenced:
+            self._outage.tell("the group has taken another client for this one; joining it anew")
+            self._member.renew(fenced, self._writer.check_alone)
+            return []
 
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
@@ -234,7 +239,8 @@ class KafkaLog:
     def _member(self) -> Member:
         properties = member_properties(self._properties, self._group, self._instance)
         incremental = is_incremental(self._properties)
-        return Member(self._new(Consumer, properties), self._outage, self._group, incremental=incremental)
+        new = partial(self._new, Consumer, properties)
+        return Member(new, self._outage, self._group, incremental=incremental)
 
     @cached_property
     def _writer(self) -> Transactions | AtLeastOnce:

@@ -87,6 +87,10 @@ class Outage:
             self._told = True
             self._notify(f"no answer from the brokers ({reason}); waiting for them")
 
+    def tell(self, sentence: str) -> None:
+        """Tell a person something else about the brokers."""
+        self._notify(sentence)
+
     def over(self) -> None:
         """Take note that a broker answered."""
         if self._told:

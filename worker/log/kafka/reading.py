@@ -12,7 +12,7 @@ import confluent_kafka as client
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from worker.log.kafka.columns import to_records
-from worker.log.kafka.errors import MISSING, Needed, Verdict, explain, verdict
+from worker.log.kafka.errors import MISSING, Fenced, Needed, Verdict, explain, verdict
 from worker.log.kafka.outage import Outage
 from worker.log.port import LogError, Records, TopicPartition
 
@@ -121,7 +121,7 @@ class Reading:
             case Verdict.REFUSED if error.code() in MISSING and self._turns_up(message.topic()):
                 pass
             case Verdict.FENCED:
-                raise LogError(
+                raise Fenced(
                     f"another process is in the group under the name of this instance ({explain(error)}); stop "
                     "one of them, or give each a name of its own; the group lets go of a dead one by and by"
                 )

@@ -77,6 +77,37 @@ class Transactions:
             except Unanswered:
                 self._replace()
 
+    def check_alone(self, source: TopicPartition, outsider: Any) -> None:
+        """Raise `LogError` where another process writes under this name; nothing is written or committed.
+
+        Whoever joins the group under the name of an instance has taken its writer's name before.
+
+        Parameters
+        ----------
+        source : TopicPartition
+            Whose offset the brokers are asked to change.
+        outsider : bytes
+            The identity of a client that is no member.
+        """
+        self.prepare()
+        place = client.TopicPartition(*source, 0)
+
+        def announce(seconds: float) -> None:
+            self._producer.send_offsets_to_transaction([place], outsider, seconds)
+
+        try:
+            self._producer.begin_transaction()
+            self._call("the name of this instance, to be checked", announce)
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.fatal() or verdict(error) is Verdict.FENCED:
+                raise self._beyond_repair(error) from failure
+        except Unanswered:
+            self._replace()
+            self.prepare()
+            return
+        self._abort()
+
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
         """Write outputs and offsets; see `Log.commit`."""
         self.prepare()

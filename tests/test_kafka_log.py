@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -533,6 +533,28 @@ def test_an_outage_is_waited_out(kafka: Cluster, group: Group, source: TopicPart
         "no answer from the brokers",
         "the brokers answer again",
     ]
+
+
+@pytest.mark.parametrize("transactional", [True, False], ids=["exactly once", "at least once"])
+def test_an_output_that_is_deleted_is_named(group: Group, source: TopicPartition, transactional: bool) -> None:
+    """A topic that is gone is not taken for brokers that are away: it is named at once, and nothing is written."""
+    results = TopicPartition(f"{source.topic}-results", 0)
+    log = group.member("writer", transactional=transactional)
+    log.create_topic(results.topic, 1)
+    log.commit([out(results)], {source: 1})
+    admin = AdminClient({"bootstrap.servers": group.bootstrap})
+    admin.delete_topics([results.topic])[results.topic].result(PATIENCE)
+    started = time.monotonic()
+    with pytest.raises(LogError, match=rf"'{results.topic}'.*create it") as error:  # noqa: PT012 - as the worker does
+        while True:
+            with suppress(CommitAborted):  # where the brokers refused it before the client knew which topic
+                log.commit([out(source), out(results)], {source: 2})
+    assert not isinstance(error.value, CommitAborted)
+    assert time.monotonic() - started < PATIENCE
+    assert log.committed(source) == 1
+    if transactional:
+        log.commit([out(source, b"next")], {source: 3})
+        assert [content[1] for content in read_all(log, source, 1)] == [b"next"]
 
 
 def test_patience_may_end(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:

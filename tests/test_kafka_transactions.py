@@ -80,7 +80,7 @@ def writer(*producers: Scripted, member: Member | None = None) -> Transactions:
     rest = iter(producers)
     return Transactions(
         lambda on_delivery: next(rest),
-        lambda: Sender(lambda target: None),
+        lambda: Sender(lambda target: None, lambda topics: None),
         Outage(print),
         member or Alone(),
         "g-i",

@@ -49,7 +49,9 @@ class AtLeastOnce:
         """Write outputs, then offsets; see `Log.commit`, but that outputs may be there where it raises."""
         try:
             self._sender.send(self._producer, outputs)
-            self._outage.wait_for("records, to be written", lambda seconds: flush(self._producer, seconds))
+            self._outage.wait_for(
+                "records, to be written", lambda seconds: flush(self._producer, seconds), look=self._sender.look
+            )
         except KafkaException as failure:
             refusal = self._sender.refusal()
             self._drop()

@@ -251,7 +251,7 @@ class KafkaLog:
         return AtLeastOnce(self._new_producer(sender.on_delivery), sender, self._outage, self._member)
 
     def _new_sender(self) -> Sender:
-        return Sender(self._topics.expect)
+        return Sender(self._topics.expect, self._topics.expect_still)
 
     def _new_producer(self, on_delivery: Callable[[Any, Any], None]) -> Producer:
         properties = (

@@ -107,7 +107,13 @@ class Outage:
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.seen(explain(error))
 
-    def wait_for(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
+    def wait_for(
+        self,
+        what: str,
+        attempt: Callable[[float], T],
+        most: float = math.inf,
+        look: Callable[[], None] = lambda: None,
+    ) -> T:
         """Make a call until it is answered, and return its result.
 
         Parameters
@@ -118,6 +124,8 @@ class Outage:
             The call. It is given the seconds that it may take.
         most : float
             Seconds after which the client is not trusted to get through any more.
+        look : callable
+            Called after each attempt that failed. What it raises ends the wait.
 
         Raises
         ------
@@ -139,6 +147,7 @@ class Outage:
                 self._pulse()
                 self.seen(f"{what}: {explain(error)}")
                 self.check()
+                look()
                 waited = time.monotonic() - began
                 if waited >= most:
                     raise Unanswered from failure
@@ -152,7 +161,9 @@ class Outage:
                 self.over()
                 return result
 
-    def watched(self, call: Callable[[float], T], most: float) -> Callable[[float], T]:
+    def watched(
+        self, call: Callable[[float], T], most: float, look: Callable[[], None] = lambda: None
+    ) -> Callable[[float], T]:
         """Return a call, for `wait_for`, that is given up where it does not come back.
 
         Seen of transactional producers whose coordinator had moved: the client waits, without an end and whatever
@@ -164,6 +175,8 @@ class Outage:
             What to call. Where it does not come back it is left alone in a thread.
         most : float
             Seconds to wait for it.
+        look : callable
+            Called now and then while it does not come back. What it raises ends the wait.
 
         Raises
         ------
@@ -185,6 +198,7 @@ class Outage:
             while not wait([outcome], ATTEMPT_SECONDS).done:
                 self._pulse()
                 self.seen("a call does not come back")
+                look()
                 if time.monotonic() >= deadline:
                     raise Unanswered
             return outcome.result()

@@ -36,10 +36,13 @@ class Sender:
     ----------
     expect : callable
         Raises `LogError` where there is no such partition.
+    expect_still : callable
+        Raises `LogError` where topics are gone that were there before.
     """
 
-    def __init__(self, expect: Callable[[TopicPartition], None]) -> None:
+    def __init__(self, expect: Callable[[TopicPartition], None], expect_still: Callable[[set[str]], None]) -> None:
         self._expect = expect
+        self._expect_still = expect_still
         self._known: set[TopicPartition] = set()
         self._failures: list[Failure] = []
 
@@ -83,6 +86,10 @@ class Sender:
         if target not in self._known:
             self._expect(target)
             self._known.add(target)
+
+    def look(self) -> None:
+        """Raise `LogError` where a topic is gone; the client would wait for it, a minute by default."""
+        self._expect_still({target.topic for target in self._known})
 
     def refusal(self) -> str | None:
         """Return why a record was refused for good, None where none was."""

@@ -21,6 +21,7 @@ _LATE_SECONDS = 5.0
 _UNLIMITED = "-1"
 _WITH_PERMISSIONS = MappingProxyType({"include_authorized_operations": True})
 _ANY_TIME = str(2**63 - 1)
+_LOOK_SECONDS = 0.5
 _ASKED = 3  # times before a topic is taken to be missing: not every broker has heard of a new one at once
 _ASKED_SECONDS = 0.05  # between two of them
 
@@ -236,6 +237,22 @@ class Topics:
             raise LogError(
                 f"topic {source.topic!r} has partitions 0 to {count - 1}, but {source.partition} was named"
             )
+
+    def expect_still(self, topics: Collection[str]) -> None:
+        """Raise `LogError` where topics are gone that were there before, as far as the brokers answer at once."""
+        gone = set(topics)
+        for _ in range(_ASKED):
+            try:
+                gone -= self._admin.list_topics(timeout=_LOOK_SECONDS).topics.keys()
+            except KafkaException:
+                return
+            if not gone:
+                return
+            time.sleep(_ASKED_SECONDS)
+        raise LogError(
+            f"expected the topic {min(gone)!r}, to which records are written; it was there, and is gone; create "
+            "it anew, and start again"
+        )
 
     def check_positions(self, positions: dict[TopicPartition, int]) -> None:
         """Raise `LogError` where a partition is unknown or a position lies outside its watermarks."""

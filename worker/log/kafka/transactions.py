@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import confluent_kafka as client
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from worker.log.kafka.errors import Forbidden, Needed, Verdict, explain, verdict
+from worker.log.kafka.errors import MISSING, Forbidden, Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage, Unanswered
 from worker.log.kafka.sender import Sender, flush
@@ -122,7 +122,8 @@ class Transactions:
             self.prepare()
             raise CommitAborted("the transaction was not answered; a new producer has ended it") from None
         try:
-            self._call("a transaction, to be committed", self._producer.commit_transaction)
+            commit = self._producer.commit_transaction
+            self._call("a transaction, to be committed", commit, look=self._look)
         except KafkaException as failure:
             raise self._given_up(failure.args[0]) from failure
         except Unanswered:
@@ -162,13 +163,28 @@ class Transactions:
             "a transaction was not answered, and its offsets do not tell whether it was committed; start anew"
         )
 
+    def _look(self) -> None:
+        """Raise `LogError` where a topic is gone; then the transaction, which could wait for it, is ended."""
+        try:
+            self._sender.look()
+        except LogError:
+            self._replace()  # the old producer cannot abort while it commits
+            self.prepare()
+            raise
+
     def _given_up(self, error: Any) -> LogError:
         """Abort, where that can be done, and return the error to be raised."""
         found = verdict(error)
         if error.fatal() or found is Verdict.FENCED:
             return self._beyond_repair(error)
         refusal = self._sender.refusal()
-        self._abort(sound=refusal is not None and not error.txn_requires_abort())
+        sound = refusal is not None and not error.txn_requires_abort()
+        if error.code() in MISSING:
+            try:
+                self._sender.look()  # the brokers do not say which of the topics it is
+            except LogError as gone:
+                refusal = str(gone)
+        self._abort(sound=sound)
         self._sender.forget()
         if found is Verdict.STALE and self._member.outlives_changes:
             time.sleep(STALE_SECONDS)
@@ -200,8 +216,14 @@ class Transactions:
             self._replace()
             self.prepare()
 
-    def _call(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
-        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS), most)
+    def _call(
+        self,
+        what: str,
+        attempt: Callable[[float], T],
+        most: float = math.inf,
+        look: Callable[[], None] = lambda: None,
+    ) -> T:
+        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS, look), most, look)
         self._producer.poll(0)
         return result
 

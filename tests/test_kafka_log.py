@@ -394,8 +394,12 @@ def test_aborted_records_are_passed_over(kafka: Cluster, group: Group, topic: st
     log = group.member("writer", message_timeout_ms=1_000)
     log.commit([out(first, b"before"), out(second, b"before")], {first: 1})
 
+    looker = group.member("looker")
+
     def freeze() -> None:
-        time.sleep(0.3)  # the first half is on its way by then
+        deadline = time.monotonic() + PATIENCE
+        while looker.watermarks(first).high < 3:  # the record, its end, and one of the first half
+            assert time.monotonic() < deadline
         kafka.nodes[0].pause()
         threading.Timer(2.5, kafka.nodes[0].resume).start()
 

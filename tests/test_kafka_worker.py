@@ -20,6 +20,7 @@ from tests.model_contents import model_contents
 from tests.test_kafka_log import usurper
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
+from worker.checkpoint.reader import is_silent
 from worker.codec.event import encode_event
 from worker.log.kafka import KafkaLog
 from worker.log.port import LogError, OutRecord, TopicPartition
@@ -224,9 +225,6 @@ def test_an_eager_revoke_keeps_what_comes_back(kafka: Cluster) -> None:
         make_ready(one)
         finish(one, 60)
         kept = {source: partition.pipeline for source, partition in one.partitions.items()}
-        # The end of the last transaction may be on its way to the state topic, and would look like somebody
-        # else's checkpoint: the partition would be restored, to the same models.
-        time.sleep(1.0)
         two.join()
         deadline = time.monotonic() + 30
         while not (one.is_ready and two.is_ready and len(one.partitions) == 1):
@@ -250,6 +248,26 @@ def test_a_worker_whose_name_was_given_away_goes_on(place: Place) -> None:
             values = [value for value, _ in place.results()]
     assert any("joining it anew" in sentence for sentence in place.told)
     assert len(values) == len(set(values)) > 0
+
+
+def test_state_that_somebody_wrote_is_noticed(place: Place) -> None:
+    """Ends of transactions in the state topic are no news; records are, and what nobody can tell yet."""
+    with place.log("reader") as log:
+
+        def is_silent_from(begin: int) -> bool:
+            return is_silent(log, place.state, begin, log.watermarks(place.state).high, time.monotonic, 1.0)
+
+        record = OutRecord(*place.state, b"key", b"value", (), 1)
+        assert is_silent_from(0)
+        log.commit([record], {})
+        assert not is_silent_from(0)
+        assert is_silent_from(1)
+        with open_transaction(place) as foreign:
+            end = log.watermarks(place.state).high
+            assert not is_silent_from(end - 1)
+            foreign.abort_transaction(10)
+            assert is_silent_from(end - 1)
+            foreign.begin_transaction()
 
 
 @contextmanager
@@ -455,7 +473,9 @@ def test_brokers_that_are_away(installation: Any, tmp_path: Path) -> None:
             place.told.clear()
             # The end of the last transaction may be on its way to the offsets. An only node that is killed before
             # that takes it for written when it starts again, and holds those offsets back for ever.
-            time.sleep(2.0)
+            with place.log("judge") as log:
+                assert log.committed(place.source) is not None  # waits for that
+            assert place.results()
             node.kill()
             back = threading.Timer(12.0, node.start)
             back.start()

@@ -17,6 +17,7 @@ from tests.secured import Secured, principal
 from worker.codec.event import encode_event
 from worker.commands import main
 from worker.log.kafka import KafkaLog
+from worker.log.permission import Permission
 from worker.log.port import LogError, OutRecord
 from worker.permissions import command, permissions
 from worker.settings import Settings
@@ -186,3 +187,30 @@ def test_commands_are_quoted() -> None:
     assert command(writer, "User:x", "h:1").endswith(
         "--transactional-id 'my group-' --resource-pattern-type prefixed"
     )
+
+
+def test_the_page_says_what_other_commands_need(tenant: Tenant) -> None:
+    """Publishing, recording and showing take the permissions that the page names."""
+    user = tenant.secured.user()
+    settings = tenant.settings(user)
+    group = f"g-{tenant.topic}-{user['sasl.username']}"
+    described = Permission("group", group, ("Describe",))
+    reading = [Permission("topic", tenant.topic, ("Read", "DescribeConfigs")), described]
+    others = [Permission("topic", f"{tenant.topic}.{each}", ("Describe",)) for each in ("out", "dead", "state")]
+    name = f"{group}-w-publish-{tenant.topic}"
+    writing = [Permission("topic", tenant.topic, ("Write",)), Permission("transactional-id", name, ("Write",))]
+    (tenant.folder / "messages.txt").write_text("ham\tsee you\n")
+    with KafkaLog({"bootstrap.servers": tenant.secured.cluster.bootstrap}, group="g", instance="i") as admin:
+        for given, *arguments in (
+            (reading, "record", settings, tenant.folder / "rec.db"),
+            ([*reading, *others], "show", settings, "--topic", tenant.topic),
+            (writing, "publish", tenant.folder / "messages.txt", "--to", settings),
+        ):
+            tenant.secured.forbid(user)
+            admin.allow(principal(user), given)
+            result = tenant.run(*arguments)
+            assert result.exit_code == 0, result.output
+        tenant.secured.forbid(user)
+        admin.allow(principal(user), reading[:1])
+    result = tenant.run("record", settings, tenant.folder / "other.db")
+    assert f"expected the permission Describe for the group '{group}'" in result.output

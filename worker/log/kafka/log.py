@@ -145,6 +145,7 @@ class KafkaLog:
         return KafkaReader(
             self._new(Consumer, reader_properties(self._properties, self._group)),
             self._outage,
+            Needed("Describe", "group", self._group),
             self._topics.check_positions,
         )
 

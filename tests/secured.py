@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -73,18 +74,33 @@ class Secured(NamedTuple):
         }
 
     def allow(self, bindings: Iterable[AclBinding]) -> None:
-        """Create ACLs."""
-        for future in self.admin.create_acls(list(bindings)).values():
+        """Create ACLs of one user; they hold when this returns."""
+        wanted = list(bindings)
+        for future in self.admin.create_acls(wanted).values():
             future.result(_SECONDS)
+        self._until(lambda found: all(each in found for each in wanted), wanted[0].principal)
 
     def acls(self, user: Mapping[str, str]) -> list[AclBinding]:
         """Return the ACLs of a user."""
-        return list(self.admin.describe_acls(_of(user)).result(_SECONDS))
+        return self._found(principal(user))
+
+    def await_acls(self, user: Mapping[str, str], count: int) -> None:
+        """Wait until so many ACLs of a user hold: the node hears of them a moment after they were made."""
+        self._until(lambda found: len(found) == count, principal(user))
+
+    def _found(self, name: str) -> list[AclBinding]:
+        return list(self.admin.describe_acls(_of(name)).result(_SECONDS))
+
+    def _until(self, done: Callable[[list[AclBinding]], bool], name: str) -> None:
+        deadline = time.monotonic() + _SECONDS
+        while not done(self._found(name)):
+            assert time.monotonic() < deadline
 
     def forbid(self, user: Mapping[str, str]) -> None:
-        """Delete the ACLs of a user."""
-        for future in self.admin.delete_acls([_of(user)]).values():
+        """Delete the ACLs of a user; they no longer hold when this returns."""
+        for future in self.admin.delete_acls([_of(principal(user))]).values():
             future.result(_SECONDS)
+        self.await_acls(user, 0)
 
 
 def principal(user: Mapping[str, str]) -> str:
@@ -92,9 +108,9 @@ def principal(user: Mapping[str, str]) -> str:
     return f"User:{user['sasl.username']}"
 
 
-def _of(user: Mapping[str, str]) -> AclBindingFilter:
+def _of(name: str) -> AclBindingFilter:
     anything = (ResourceType.ANY, None, ResourcePatternType.ANY)
-    return AclBindingFilter(*anything, principal(user), None, AclOperation.ANY, AclPermissionType.ANY)
+    return AclBindingFilter(*anything, name, None, AclOperation.ANY, AclPermissionType.ANY)
 
 
 @contextmanager

@@ -71,6 +71,7 @@ class Tenant:
         given = {"bootstrap": self.secured.cluster.bootstrap, "properties": {}, **kafka}
         done = self.run("topics", "create", self.settings(user, **given), "--acls", principal(user), "--yes")
         assert done.exit_code == 0, done.output
+        self.secured.await_acls(user, done.output.count("--operation"))
         return user, self.settings(user, **kafka)
 
 
@@ -208,9 +209,11 @@ def test_the_page_says_what_other_commands_need(tenant: Tenant) -> None:
         ):
             tenant.secured.forbid(user)
             admin.allow(principal(user), given)
+            tenant.secured.await_acls(user, sum(len(each.operations) for each in given))
             result = tenant.run(*arguments)
             assert result.exit_code == 0, result.output
         tenant.secured.forbid(user)
         admin.allow(principal(user), reading[:1])
+    tenant.secured.await_acls(user, 2)
     result = tenant.run("record", settings, tenant.folder / "other.db")
     assert f"expected the permission Describe for the group '{group}'" in result.output

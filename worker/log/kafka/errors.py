@@ -101,7 +101,8 @@ _ADVICE = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError._SSL: "correct the property ssl.ca.location, the authority that signed the brokers' "
-    "certificates, or the names in bootstrap, which must be those in the certificates",
+    "certificates, or the names in bootstrap, which must be those in the certificates; where the brokers want "
+    "a certificate too, set ssl.certificate.location and ssl.key.location",
     KafkaError._AUTHENTICATION: "correct the security.* and sasl.* properties",
     KafkaError.SASL_AUTHENTICATION_FAILED: "correct the security.* and sasl.* properties",
     KafkaError.OFFSET_METADATA_TOO_LARGE: "raise offset.metadata.max.bytes of the broker",

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.prometheus import Programs, PrometheusUnavailable, find_programs
+from tests.secured import Secured, secured_node
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
-_BROKERS = {"installation", "kafka", "kafka3"}
+_BROKERS = {"installation", "kafka", "kafka3", "secured"}
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
 
 
@@ -53,6 +54,13 @@ def kafka3(installation: Installation, tmp_path_factory: pytest.TempPathFactory)
     """Return three running nodes, for all tests: one that takes a node down brings it back."""
     with Cluster(installation, tmp_path_factory.mktemp("kafka"), 3) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def secured(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Return a running node with TLS, logins and ACLs, for all tests: each has users of its own."""
+    with secured_node(installation, tmp_path_factory.mktemp("secured")) as node:
+        yield node
 
 
 @pytest.fixture(scope="session")

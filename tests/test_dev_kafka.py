@@ -155,7 +155,7 @@ def test_id_with_a_dash(installation: Installation, tmp_path: Path) -> None:
     """A cluster's id, which is drawn, may begin with a dash as one in 64 does."""
     identity = "-AAAAAAAAAAAAAAAAAAAAA"
     (node,) = Cluster(installation, tmp_path).nodes
-    node.configure(node_properties(1, node.port, free_ports(1)))
+    node.configure(node_properties(1, node.port, free_ports(1), {}))
     node.format(identity)
     assert f"cluster.id={identity}\n" in (node.folder / "data" / "meta.properties").read_text()
 

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -97,9 +98,9 @@ def source(topic: str) -> TopicPartition:
     return TopicPartition(topic, 0)
 
 
-def until(condition: Callable[[], object], *logs: KafkaLog) -> None:
+def until(condition: Callable[[], object], *logs: KafkaLog, seconds: float = 2 * PATIENCE) -> None:
     """Poll all the logs, which bring nothing, until the condition holds."""
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         for log in logs:
             assert values(log.poll(10, 0.02)) == []
@@ -282,6 +283,74 @@ def test_a_second_process_of_the_same_name_shuts_the_first_out(group: Group, sou
         until(lambda: False, first)
 
 
+@contextmanager
+def usurper(bootstrap: str, group: str, topic: str, instance: str) -> Iterator[None]:
+    """Join the group under a name that is taken, as a request does that its sender has given up; then be still."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "group.instance.id": instance})
+    given: list[object] = []
+    consumer.subscribe([topic], on_assign=lambda _, partitions: given.append(partitions))
+    deadline = time.monotonic() + 2 * PATIENCE
+    while not given:
+        consumer.poll(0.1)
+        assert time.monotonic() < deadline
+    yield
+    consumer.close()
+
+
+@pytest.mark.parametrize("transactional", [True, False], ids=["exactly once", "at least once"])
+def test_a_member_that_was_replaced_by_nobody_joins_again(
+    group: Group, source: TopicPartition, transactional: bool
+) -> None:
+    """A member whose name the group has given away, but no other process writes under it, is let in anew."""
+    log = group.member("same", transactional=transactional)
+    own(log, source.topic, leaving=lambda: pytest.fail("it is too late for that"))
+    log.commit([out(source, b"before")], {source: 1})
+    log.start(source, 1)
+    before = dict(log.owned or {})
+    with usurper(group.bootstrap, group.name, source.topic, "same"):
+        until(lambda: log.owned is not None and log.owned != before, log)
+        assert (log.owned or {}).keys() == before.keys()
+        assert not set((log.owned or {}).items()) & set(before.items())
+        log.start(source, 1)
+        log.commit([out(source, b"after")], {source: 2})
+        assert log.committed(source) == 2
+        assert values(drain(log, 1)) == [b"after"]
+    assert any("joining it anew" in sentence for sentence in group.told)
+
+
+def test_a_member_that_is_replaced_again_and_again_ends(
+    group: Group, source: TopicPartition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the name is given away time and again there is another process, and a person is told."""
+    monkeypatch.setattr("worker.log.kafka.member.RENEWALS", 1)
+    log = group.member("same")
+    own(log, source.topic)
+    with usurper(group.bootstrap, group.name, source.topic, "same"):
+        before = log.owned
+        until(lambda: log.owned is not None and log.owned != before, log)
+    with (
+        usurper(group.bootstrap, group.name, source.topic, "same"),
+        pytest.raises(LogError, match="another process is in the group"),
+    ):
+        until(lambda: False, log)
+
+
+def test_members_of_frozen_brokers_stay_members(kafka: Cluster, group: Group, topic: str) -> None:
+    """Brokers that wake up find several requests of one member to be let in again, and answer in any order.
+
+    A request is given up after max.poll.interval.ms and 3 s: here shortly before the brokers wake up.
+    """
+    logs = [group.member(name, hasty=True, max_poll_interval_ms=3_000) for name in ("first", "second")]
+    for log in logs:
+        log.join([topic], ignore)
+    until(shared_by(*logs), *logs)
+    kafka.nodes[0].pause()
+    back = threading.Timer(8.1, kafka.nodes[0].resume)
+    back.start()
+    until(lambda: not back.is_alive(), *logs)
+    until(shared_by(*logs), *logs, seconds=60)
+
+
 # Transactions
 
 
@@ -325,8 +394,12 @@ def test_aborted_records_are_passed_over(kafka: Cluster, group: Group, topic: st
     log = group.member("writer", message_timeout_ms=1_000)
     log.commit([out(first, b"before"), out(second, b"before")], {first: 1})
 
+    looker = group.member("looker")
+
     def freeze() -> None:
-        time.sleep(0.3)  # the first half is on its way by then
+        deadline = time.monotonic() + PATIENCE
+        while looker.watermarks(first).high < 3:  # the record, its end, and one of the first half
+            assert time.monotonic() < deadline
         kafka.nodes[0].pause()
         threading.Timer(2.5, kafka.nodes[0].resume).start()
 
@@ -464,6 +537,28 @@ def test_an_outage_is_waited_out(kafka: Cluster, group: Group, source: TopicPart
         "no answer from the brokers",
         "the brokers answer again",
     ]
+
+
+@pytest.mark.parametrize("transactional", [True, False], ids=["exactly once", "at least once"])
+def test_an_output_that_is_deleted_is_named(group: Group, source: TopicPartition, transactional: bool) -> None:
+    """A topic that is gone is not taken for brokers that are away: it is named at once, and nothing is written."""
+    results = TopicPartition(f"{source.topic}-results", 0)
+    log = group.member("writer", transactional=transactional)
+    log.create_topic(results.topic, 1)
+    log.commit([out(results)], {source: 1})
+    admin = AdminClient({"bootstrap.servers": group.bootstrap})
+    admin.delete_topics([results.topic])[results.topic].result(PATIENCE)
+    started = time.monotonic()
+    with pytest.raises(LogError, match=rf"'{results.topic}'.*create it") as error:  # noqa: PT012 - as the worker does
+        while True:
+            with suppress(CommitAborted):  # where the brokers refused it before the client knew which topic
+                log.commit([out(source), out(results)], {source: 2})
+    assert not isinstance(error.value, CommitAborted)
+    assert time.monotonic() - started < PATIENCE
+    assert log.committed(source) == 1
+    if transactional:
+        log.commit([out(source, b"next")], {source: 3})
+        assert [content[1] for content in read_all(log, source, 1)] == [b"next"]
 
 
 def test_patience_may_end(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:

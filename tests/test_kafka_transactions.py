@@ -40,7 +40,9 @@ class Alone(Member):
     """A member of no group, which knows what offset the brokers have."""
 
     def __init__(self, stored: int = -1, *, incremental: bool = False) -> None:
-        super().__init__(Scripted(consumer_group_metadata=lambda: b"me"), Outage(print), incremental=incremental)
+        super().__init__(
+            lambda: Scripted(consumer_group_metadata=lambda: b"me"), Outage(print), "g", incremental=incremental
+        )
         self.stored = stored
 
     def committed(self, source: TopicPartition, seconds: float) -> Any:  # noqa: ARG002 - as the member's
@@ -77,7 +79,11 @@ def writer(*producers: Scripted, member: Member | None = None) -> Transactions:
     """Return what writes with one of these producers after the other."""
     rest = iter(producers)
     return Transactions(
-        lambda on_delivery: next(rest), lambda: Sender(lambda target: None), Outage(print), member or Alone()
+        lambda on_delivery: next(rest),
+        lambda: Sender(lambda target: None, lambda topics: None),
+        Outage(print),
+        member or Alone(),
+        "g-i",
     )
 
 
@@ -155,6 +161,27 @@ def test_a_producer_that_cannot_abort_is_replaced() -> None:
         log.commit([RECORD], {}, "")
     log.commit([RECORD], {}, "")
     assert "commit_transaction" in other.calls
+
+
+def test_who_writes_under_the_name_is_found_out() -> None:
+    """Asked whether it is alone, a writer commits nothing, and tells another one by the brokers' answer."""
+    lost = raising(KafkaError.FENCED_INSTANCE_ID, txn_requires_abort=True)  # of the group, not of the writer
+    for answer in (lambda: None, lost):
+        alone = Scripted(send_offsets_to_transaction=answer)
+        writer(alone).check_alone(SOURCE, b"nobody")
+        assert alone.calls.count("abort_transaction") == 1
+        assert "commit_transaction" not in alone.calls
+    with pytest.raises(LogError, match="has shut this one out"):
+        writer(Scripted(send_offsets_to_transaction=raising(KafkaError._FENCED, fatal=True))).check_alone(
+            SOURCE, b"nobody"
+        )
+
+
+def test_a_writer_that_gets_no_answer_is_taken_to_be_alone(forever: Callable[[], object]) -> None:
+    """Where the question does not come back, a new producer takes the name, as after any such call."""
+    other = Scripted()
+    writer(Scripted(send_offsets_to_transaction=forever), other).check_alone(SOURCE, b"nobody")
+    assert other.calls[0] == "init_transactions"
 
 
 def test_a_fenced_producer_is_not_replaced() -> None:

@@ -13,11 +13,14 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from prometheus_client import CollectorRegistry
 
 from tests.model_contents import model_contents
+from tests.test_kafka_log import usurper
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
+from worker.checkpoint.reader import is_silent
 from worker.codec.event import encode_event
 from worker.log.kafka import KafkaLog
 from worker.log.port import LogError, OutRecord, TopicPartition
@@ -222,9 +225,6 @@ def test_an_eager_revoke_keeps_what_comes_back(kafka: Cluster) -> None:
         make_ready(one)
         finish(one, 60)
         kept = {source: partition.pipeline for source, partition in one.partitions.items()}
-        # The end of the last transaction may be on its way to the state topic, and would look like somebody
-        # else's checkpoint: the partition would be restored, to the same models.
-        time.sleep(1.0)
         two.join()
         deadline = time.monotonic() + 30
         while not (one.is_ready and two.is_ready and len(one.partitions) == 1):
@@ -233,6 +233,41 @@ def test_an_eager_revoke_keeps_what_comes_back(kafka: Cluster) -> None:
             assert time.monotonic() < deadline
         [(source, partition)] = one.partitions.items()
         assert partition.pipeline is kept[source]
+
+
+def test_a_worker_whose_name_was_given_away_goes_on(place: Place) -> None:
+    """A worker that its group has replaced by a client of its name, which writes nothing, is let in anew."""
+    place.send(30)
+    with place.worker("one") as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 30)
+        with usurper(place.bootstrap, place.settings.group, place.topic, "one"):
+            place.send(30)
+            until(worker, lambda: examples(worker) == 60 and worker.is_ready)
+            worker.commit()
+            values = [value for value, _ in place.results()]
+    assert any("joining it anew" in sentence for sentence in place.told)
+    assert len(values) == len(set(values)) > 0
+
+
+def test_state_that_somebody_wrote_is_noticed(place: Place) -> None:
+    """Ends of transactions in the state topic are no news; records are, and what nobody can tell yet."""
+    with place.log("reader") as log:
+
+        def is_silent_from(begin: int) -> bool:
+            return is_silent(log, place.state, begin, log.watermarks(place.state).high, time.monotonic, 1.0)
+
+        record = OutRecord(*place.state, b"key", b"value", (), 1)
+        assert is_silent_from(0)
+        log.commit([record], {})
+        assert not is_silent_from(0)
+        assert is_silent_from(1)
+        with open_transaction(place) as foreign:
+            end = log.watermarks(place.state).high
+            assert not is_silent_from(end - 1)
+            foreign.abort_transaction(10)
+            assert is_silent_from(end - 1)
+            foreign.begin_transaction()
 
 
 @contextmanager
@@ -391,6 +426,35 @@ def test_a_compacted_input_is_refused(place: Place) -> None:
         worker.join()
 
 
+@pytest.mark.parametrize(
+    ("config", "refused"),
+    [
+        ({"cleanup.policy": "compact,delete"}, True),
+        ({"cleanup.policy": "delete,compact", "retention.ms": "-1", "retention.bytes": "1000"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1"}, False),
+    ],
+)
+def test_state_that_expires_is_refused(place: Place, config: dict[str, str], refused: bool) -> None:
+    """A state topic that also deletes what is old would lose checkpoints; the advice mends it."""
+    admin = AdminClient({"bootstrap.servers": place.bootstrap})
+
+    def configure(entries: dict[str, str]) -> None:
+        values = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in entries.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, place.state.topic, incremental_configs=values)
+        admin.incremental_alter_configs([resource])[resource].result(30)
+
+    configure({"retention.ms": "604800000"} | config)
+    with place.worker() as worker:
+        if refused:
+            with pytest.raises(LogError, match=r"for good; its .* --add-config cleanup\.policy=compact$"):
+                worker.join()
+            configure({"cleanup.policy": "compact"})
+        worker.join()
+
+
 @pytest.mark.timeout(200)
 def test_brokers_that_are_away(installation: Any, tmp_path: Path) -> None:
     """At the start and in the middle, a worker waits for the brokers, says so, and goes on."""
@@ -409,7 +473,9 @@ def test_brokers_that_are_away(installation: Any, tmp_path: Path) -> None:
             place.told.clear()
             # The end of the last transaction may be on its way to the offsets. An only node that is killed before
             # that takes it for written when it starts again, and holds those offsets back for ever.
-            time.sleep(2.0)
+            with place.log("judge") as log:
+                assert log.committed(place.source) is not None  # waits for that
+            assert place.results()
             node.kill()
             back = threading.Timer(12.0, node.start)
             back.start()

@@ -291,14 +291,16 @@ def test_null_is_not_empty(log: Log, source: TopicPartition) -> None:
 
 
 def test_headers_come_back(log: Log, source: TopicPartition) -> None:
-    """Headers keep their order, their repeats, and a null apart from an empty one."""
+    """Headers keep their order, their repeats, a null apart from an empty one, and any bytes in a name."""
     headers: list[Headers] = [
         (),
         (("type", b"split"),),
         (("type", None), ("empty", b"")),
         (("b", b"1"), ("a", b"2"), ("b", b"3"), ("b", b"3")),
         (),
-        (("größe", b"\x00\xff"), ("", b"no name")),
+        (("größe", b"\x00\xff"), ("", b"no name"), ("", None)),
+        tuple((bytes([255, number]).decode("utf-8", "surrogateescape"), b"") for number in range(1, 256)),
+        tuple((f"name{number % 100}", b"%d" % number) for number in range(5_000)),
     ]
     log.commit([out(source, headers=each) for each in headers], {})
     assert [content[2] for content in read_all(log, source, len(headers))] == headers
@@ -645,6 +647,7 @@ def test_compacted_topics_are_known(log: Log, topic: str) -> None:
     log.create_topic(f"{topic}-plain", 2)
     assert log.is_compacted(topic)
     assert not log.is_compacted(f"{topic}-plain")
+    assert not log.expires(topic)
     with pytest.raises(LogError, match="compacted"):
         log.create_topic(f"{topic}-plain", 2, compacted=True)
     with pytest.raises(LogError, match="missing"):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 
 from worker.checkpoint import Attempt, Checkpointer, Skip
+from worker.checkpoint.reader import is_silent
 from worker.checkpoint.writer import SHARE_BYTES, Identity
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
 from worker.partition import Partition
@@ -37,6 +38,7 @@ _RESTORE_SECONDS = 0.1  # of each turn
 _LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
 _ATTEMPTS = 10  # of a commit that the log gives up
 _GRACE_SECONDS = 10.0  # for the last checkpoint; Kubernetes kills after 30 unless told otherwise
+_GLANCE_SECONDS = 2.0  # at what was written to the state of a partition while it was away
 _LOOK_SECONDS = 30.0  # between two looks at the number of partitions
 
 
@@ -317,7 +319,7 @@ class Worker:
         committed = self._log.committed(source)
         if committed is None or not partition.applied <= committed <= partition.position:
             return False
-        if partition.checkpoints is not None and self._state_end(partition) != partition.state_end:
+        if partition.checkpoints is not None and self._was_written(partition):
             return False  # somebody has written a checkpoint, and may have deleted pages that ours builds on
         partition.assignment = assignment
         self._log.start(source, partition.position)
@@ -329,6 +331,10 @@ class Worker:
         for partition in self.partitions.values():
             if partition.checkpoints is not None:
                 partition.state_end = self._state_end(partition)
+
+    def _was_written(self, partition: Partition) -> bool:
+        state, begin, end = self._state_of(partition.source), partition.state_end, self._state_end(partition)
+        return begin != end and not is_silent(self._log, state, begin, end, self._clock, _GLANCE_SECONDS)
 
     def _state_end(self, partition: Partition) -> int:
         return self._log.watermarks(self._state_of(partition.source)).high

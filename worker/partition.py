@@ -36,8 +36,8 @@ class Partition:
     caution : Caution
         Whether its records are processed one by one.
     state_end : int
-        The high watermark of its state when the group last took it back: tells whether somebody else has
-        written there since.
+        The high watermark of its state when the group last took it back: from there on only somebody else
+        has written records.
     """
 
     source: TopicPartition

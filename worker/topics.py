@@ -78,6 +78,13 @@ def missing_topics(log: Log, settings: Settings) -> list[Topic]:
                 f"expected the topic {topic.name!r} ({topic.use}) to have cleanup.policy={wanted}; it has not; "
                 "correct that, or name another topic in the settings (topics)"
             )
+        elif topic.compacted and log.expires(topic.name):
+            raise LogError(
+                f"expected the topic {topic.name!r} ({topic.use}) to keep the last record of each key for good; "
+                "its cleanup.policy deletes old ones too, and a restart would not find its checkpoint; set it to "
+                f"compact alone: kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} "
+                "--add-config cleanup.policy=compact"
+            )
     return missing
 
 

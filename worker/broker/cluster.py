@@ -41,6 +41,8 @@ class Cluster:
         Of the first node; the others take the next ones. Free ones are found where it is left out.
     properties : mapping of str to str, optional
         Properties of all nodes, over those of `node_properties`.
+    listeners : mapping of str to int, optional
+        Further ports of an only node, by the security protocol that is spoken there, such as `SASL_SSL`.
     quick : bool
         Start quickly, rather than run fast for long.
 
@@ -62,6 +64,7 @@ class Cluster:
         *,
         port: int | None = None,
         properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, int] | None = None,
         quick: bool = True,
     ) -> None:
         self.folder = folder.absolute()
@@ -73,6 +76,7 @@ class Cluster:
         self.bootstrap = ",".join(node.address for node in self.nodes)
         self._controllers = free_ports(nodes, beside=ports)
         self._properties = dict(properties or {})
+        self._listeners = dict(listeners or {})
         self._held = ExitStack()
 
     def start(self, patience: float = 90.0, *, fresh: bool = False) -> None:
@@ -94,9 +98,9 @@ class Cluster:
         deadline = time.monotonic() + patience
         with ExitStack() as started:
             identity = self._identity(started.enter_context(_claim(self.folder)), fresh)
-            expect_free(node.port for node in self.nodes)
+            expect_free([*(node.port for node in self.nodes), *self._listeners.values()])
             for node in self.nodes:
-                chosen = node_properties(node.number, node.port, self._controllers)
+                chosen = node_properties(node.number, node.port, self._controllers, self._listeners)
                 node.configure(chosen | self._properties)
             with ThreadPoolExecutor() as pool:
                 list(pool.map(lambda node: node.format(identity, patience), self.nodes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from worker.broker.ports import HOST
 
@@ -22,7 +22,9 @@ logger.settings.level = WARN
 """
 
 
-def node_properties(number: int, port: int, controllers: Sequence[int]) -> dict[str, str]:
+def node_properties(
+    number: int, port: int, controllers: Sequence[int], listeners: Mapping[str, int]
+) -> dict[str, str]:
     """Return the properties of a node.
 
     Parameters
@@ -33,14 +35,22 @@ def node_properties(number: int, port: int, controllers: Sequence[int]) -> dict[
         Where clients reach it.
     controllers : sequence of int
         The controllers' ports, node 1 first; their number is the size of the cluster.
+    listeners : mapping of str to int
+        Further ports of the node, by security protocol.
     """
     copies = str(min(3, len(controllers)))
     enough = str(min(2, len(controllers)))  # copies that a committed record has, so that one node may be lost
     properties = {
         "node.id": number,
         "process.roles": "broker,controller",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controllers[number - 1]}",
+        "listeners": ",".join(
+            f"{protocol}://{HOST}:{at}"
+            for protocol, at in {"PLAINTEXT": port, "CONTROLLER": controllers[number - 1], **listeners}.items()
+        ),
         "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": ",".join(
+            ["CONTROLLER:PLAINTEXT", *(f"{protocol}:{protocol}" for protocol in ("PLAINTEXT", *listeners))]
+        ),
         # Voters in the settings rather than in the data, so that a folder can be started on other ports.
         "controller.quorum.voters": ",".join(
             f"{voter}@{HOST}:{controller}" for voter, controller in enumerate(controllers, 1)

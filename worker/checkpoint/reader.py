@@ -119,6 +119,26 @@ def _taken_marks(values: Values) -> Marks:
     return Marks(skips, attempt)
 
 
+def is_silent(
+    log: Log, target: TopicPartition, begin: int, end: int, clock: Callable[[], float], patience: float
+) -> bool:
+    """Return whether there is no record from one offset to another, but ends of transactions at most.
+
+    Where a transaction is open there, so that nobody can tell within `patience` seconds, it is not.
+    """
+    if begin > end:
+        return False
+    with closing(log.reader()) as reader:
+        reader.assign({target: begin})
+        until = clock() + patience
+        while begin < end and clock() < until:
+            for records in reader.poll(1, 0.1):
+                if records.keys:
+                    return False
+                begin = records.next_offset
+    return begin >= end
+
+
 def _read_all(
     log: Log,
     target: TopicPartition,

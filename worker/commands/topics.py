@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from worker.commands.common import clear_errors, open_log, read_settings, settings_argument
+from worker.commands.common import clear_errors, fail, open_log, read_settings, settings_argument
+from worker.log.kafka import KafkaLog
 from worker.log.port import Log
+from worker.permissions import command, permissions
 from worker.settings import Settings
 from worker.topics import Topic, create_topics, missing_topics, written_topics
 from worker.views.fitting import Column, Sheet
@@ -38,13 +40,23 @@ def list_topics(settings_file: Path) -> None:
     metavar="PARTITIONS",
     help="Create missing input topics too, with so many partitions.",
 )
-def create(settings_file: Path, yes: bool, inputs: int | None) -> None:
+@click.option(
+    "--acls",
+    "principal",
+    metavar="User:NAME",
+    help="Instead of topics, the permissions that a worker under this name needs: show the commands that give "
+    "them, or with --yes give them, with the login of SETTINGS.",
+)
+def create(settings_file: Path, yes: bool, inputs: int | None, principal: str | None) -> None:
     """Create the topics that a worker with these SETTINGS writes and that are not there yet.
 
     Each has as many partitions as its input; those for checkpoints are compacted. What will be done is shown
     first. Replication follows the broker's default.replication.factor.
     """
     settings = read_settings(settings_file)
+    if principal is not None:
+        _permit(settings, principal, yes)
+        return
     with clear_errors(), open_log(settings) as log:
         if inputs is not None:
             _create_inputs(log, settings, inputs, yes)
@@ -57,6 +69,27 @@ def create(settings_file: Path, yes: bool, inputs: int | None) -> None:
             click.confirm("create these?", abort=True)
         create_topics(log, settings)
         click.echo(f"created: {', '.join(topic.name for topic in missing)}")
+
+
+def _permit(settings: Settings, principal: str, yes: bool) -> None:
+    kafka = settings.log.kafka
+    if kafka is None:
+        fail("expected a Kafka cluster in the settings (log.kafka), found an embedded log, which asks nobody")
+    if not principal.startswith("User:"):
+        raise click.UsageError(f"expected --acls User:NAME, as brokers call who logs in, got {principal!r}")
+    for permission in permissions(settings):
+        click.echo(command(permission, principal, kafka.bootstrap))
+    if not yes:
+        click.echo(
+            "nothing is done yet: run these, with --command-config FILE for the login of an administrator, or add "
+            "--yes",
+            err=True,
+        )
+        return
+    with clear_errors(), open_log(settings) as log:
+        assert isinstance(log, KafkaLog)
+        log.allow(principal, permissions(settings))
+    click.echo(f"given to {principal}")
 
 
 def _create_inputs(log: Log, settings: Settings, partitions: int, yes: bool) -> None:

@@ -31,8 +31,8 @@ class Record(NamedTuple):
 
     @property
     def type(self) -> str:
-        """The type of result; empty for an input event."""
-        return (dict(self.headers).get("type") or b"").decode("utf-8", "replace")
+        """The type of result; empty for an input event, whatever headers of its own it has."""
+        return (dict(self.headers).get("type") or b"").decode("utf-8", "replace") if self._out_id else ""
 
     @property
     def model(self) -> str:

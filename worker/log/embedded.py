@@ -89,6 +89,11 @@ class EmbeddedLog:
         """Return whether the log keeps only the last record of each key of this topic."""
         return self._files.find(TopicPartition(topic, 0)).file.is_compacted(topic)
 
+    def expires(self, topic: str) -> bool:
+        """Return whether the log deletes old records of this topic by itself: it never does."""
+        self._files.find(TopicPartition(topic, 0))
+        return False
+
     def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:
         """Create a topic; raise `LogError` where it exists with another number of partitions, or not compacted.
 

@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]  # in order; a name may occur more than once
+# In order; a name may occur more than once. Bytes of a name that are no UTF-8 are lone surrogates (PEP 383).
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
 NO_TIMESTAMP = -1  # what a record without a timestamp carries
@@ -121,6 +122,10 @@ class Log(Protocol):
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the log keeps only the last record of each key of this topic."""
+        ...
+
+    def expires(self, topic: str) -> bool:
+        """Return whether the log deletes records of this topic for their age, or for the size of the topic."""
         ...
 
     def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:

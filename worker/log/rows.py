@@ -6,7 +6,7 @@ other in one B-tree: reading on from an offset is one range scan, without an ind
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import msgpack
@@ -19,10 +19,16 @@ OFFSET_BITS = 40  # 10^12 offsets in a partition and 2^23 partitions fit a signe
 Row: TypeAlias = tuple[int, int, bytes | None, bytes | None, bytes | None]  # a row of `records`
 
 
+def headers_packer() -> Callable[[Headers], bytes]:
+    """Return what packs headers for rows; names keep their bytes, also those that are no UTF-8."""
+    pack: Callable[[Headers], bytes] = msgpack.Packer(unicode_errors="surrogateescape").pack
+    return pack
+
+
 def pack_rows(partition: int, records: Records) -> Iterator[Row]:
     """Yield the rows that hold `records` in the partition of this id, offsets kept."""
     first = partition << OFFSET_BITS
-    pack = msgpack.Packer().pack
+    pack = headers_packer()
     columns = (records.offsets.tolist(), records.timestamps.tolist(), records.keys, records.values)
     for offset, timestamp, key, value, headers in zip(*columns, records.headers, strict=True):
         yield first | offset, timestamp, key, value, pack(headers) if headers else None
@@ -46,5 +52,5 @@ def unpack_rows(partition: int, source: TopicPartition, rows: list[Row], next_of
 def _unpacked(packed: bytes | None) -> Headers:
     if packed is None:
         return ()
-    headers: Headers = msgpack.unpackb(packed, use_list=False)
+    headers: Headers = msgpack.unpackb(packed, use_list=False, unicode_errors="surrogateescape")
     return headers

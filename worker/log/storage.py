@@ -14,11 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import msgpack
-
 from worker.log.compaction import COMPACTION_SCHEMA, Superfluous
 from worker.log.port import LogError, OutRecord, Records, TopicPartition
-from worker.log.rows import OFFSET_BITS, Row, unpack_rows
+from worker.log.rows import OFFSET_BITS, Row, headers_packer, unpack_rows
 
 APPLICATION_ID = 0x616E6162  # "anab", in the header of every log file
 PLAIN_VERSION = 1  # of a file without compacted topics
@@ -226,7 +224,7 @@ class LogFile:
         held = self.query("SELECT topic, number, id, high FROM partitions")
         ends = {(topic, number): id_ << OFFSET_BITS | high for topic, number, id_, high in held}
         before = ends.copy()
-        pack = msgpack.Packer().pack  # a packer for each record would take as long as the rest
+        pack = headers_packer()  # a packer for each record would take as long as the rest
 
         def rows() -> Iterator[Row]:
             for topic, number, key, value, headers, timestamp in records:

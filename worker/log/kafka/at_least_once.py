@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import confluent_kafka as client
 from confluent_kafka import KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.sender import Sender, flush
@@ -42,11 +42,16 @@ class AtLeastOnce:
     def prepare(self) -> None:
         """Do nothing: there is nothing that a process before could have left open."""
 
+    def check_alone(self, source: TopicPartition, outsider: object) -> None:
+        """Do nothing: without transactions brokers do not know who writes."""
+
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
         """Write outputs, then offsets; see `Log.commit`, but that outputs may be there where it raises."""
         try:
             self._sender.send(self._producer, outputs)
-            self._outage.wait_for("records, to be written", lambda seconds: flush(self._producer, seconds))
+            self._outage.wait_for(
+                "records, to be written", lambda seconds: flush(self._producer, seconds), look=self._sender.look
+            )
         except KafkaException as failure:
             refusal = self._sender.refusal()
             self._drop()
@@ -81,4 +86,6 @@ class AtLeastOnce:
                         f"the group no longer takes this member for their owner: {explain(error)}"
                     ) from failure
                 case _:
-                    raise LogError(f"the offsets were refused: {explain(error)}") from failure
+                    topics = ", ".join(sorted({place.topic for place in places}))
+                    needed = (self._member.membership, Needed("Read", "topic", topics))
+                    raise LogError(f"the offsets were refused: {explain(error, *needed)}") from failure

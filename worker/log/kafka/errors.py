@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -82,7 +82,7 @@ _WAIT = {
 # Codes of a topic or partition that the client or the broker does not know.
 MISSING = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
-_PERMISSION = "ask for the permission, or use another name"
+_PERMISSION = "allow it; anabranch topics create SETTINGS --acls User:NAME shows all that a worker needs"
 
 # What to do about errors that stay the same however often one tries.
 _ADVICE = {
@@ -101,6 +101,9 @@ _ADVICE = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: _PERMISSION,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _PERMISSION,
+    KafkaError._SSL: "correct the property ssl.ca.location, the authority that signed the brokers' "
+    "certificates, or the names in bootstrap, which must be those in the certificates; where the brokers want "
+    "a certificate too, set ssl.certificate.location and ssl.key.location",
     KafkaError._AUTHENTICATION: "correct the security.* and sasl.* properties",
     KafkaError.SASL_AUTHENTICATION_FAILED: "correct the security.* and sasl.* properties",
     KafkaError.OFFSET_METADATA_TOO_LARGE: "raise offset.metadata.max.bytes of the broker",
@@ -139,17 +142,59 @@ def verdict(error: Any) -> Verdict:
     return Verdict.REFUSED
 
 
-def explain(error: Any) -> str:
-    """Return what an error says, without secrets, and what to do about it."""
+class Needed(NamedTuple):
+    """What a call must be allowed to do."""
+
+    operation: str  # as brokers call it
+    resource: Literal["topic", "group", "transactional-id"]
+    name: str
+
+
+_FORBIDDEN = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "topic",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "group",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional-id",
+}
+
+
+def forbidden(needed: Needed) -> str:
+    """Return what to tell a person whose brokers do not allow something."""
+    operation, resource, name = needed
+    what = f"the {resource.replace('-', ' ')} {name!r}"
+    return (
+        f"expected the permission {operation} for {what}; the brokers refuse it; give it: kafka-acls.sh --add "
+        f"--allow-principal User:NAME --operation {operation} --{resource} {name}; all that a worker needs: "
+        "anabranch topics create SETTINGS --acls User:NAME"
+    )
+
+
+def explain(error: Any, *needed: Needed) -> str:
+    """Return what an error says, without secrets, and what to do; `needed` is what the call must be allowed."""
+    for each in needed:
+        if _FORBIDDEN.get(error.code()) == each.resource:
+            return forbidden(each)
     advice = _ADVICE.get(error.code())
     told = f"{hidden(error.str())} ({error.name()})"
     return f"{told}; {advice}" if advice else told
 
 
+class Fenced(LogError):
+    """The group knows somebody else by the name of this member: another process, or this one's own lost request.
+
+    A member that hears nothing for longer than its session asks to be let in anew, once more where nothing comes
+    back. Brokers that wake up answer all of it, in any order; whoever they answered last is the member, and the
+    client takes the other answer for the end.
+    """
+
+
+class Forbidden(LogError):
+    """The brokers do not allow something with a topic, and do not say which."""
+
+
 @contextmanager
-def as_log_errors(what: str) -> Iterator[None]:
-    """Turn errors of the client into `LogError`, which says what was being done."""
+def as_log_errors(what: str, *needed: Needed) -> Iterator[None]:
+    """Turn errors of the client into `LogError`, which says what was being done, and what it `needed`."""
     try:
         yield
     except KafkaException as failure:
-        raise LogError(f"{what}: {explain(failure.args[0])}") from failure
+        raise LogError(f"{what}: {explain(failure.args[0], *needed)}") from failure

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from worker.log.kafka.acls import create_acls
 from worker.log.kafka.at_least_once import AtLeastOnce
 from worker.log.kafka.client_log import client_log
 from worker.log.kafka.closing import close_within
-from worker.log.kafka.errors import as_log_errors, explain
+from worker.log.kafka.errors import Fenced, Forbidden, Needed, as_log_errors, explain
+from worker.log.kafka.listener import mismatch
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.properties import (
@@ -25,12 +27,14 @@ from worker.log.kafka.properties import (
     reader_properties,
     refused_properties,
     transaction_properties,
+    transactional_id,
 )
 from worker.log.kafka.reader import KafkaReader
 from worker.log.kafka.secrets import hide_values_of, without
 from worker.log.kafka.sender import Sender
 from worker.log.kafka.topics import Topics
 from worker.log.kafka.transactions import Transactions
+from worker.log.permission import Permission
 from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
 
 T = TypeVar("T")
@@ -86,7 +90,7 @@ class KafkaLog:
         self._group = group
         self._instance = instance
         self._transactional = transactional
-        self._outage = Outage(notify, pulse, patience)
+        self._outage = Outage(notify, pulse, patience, partial(mismatch, properties))
         self._closed = False
         self._topics  # noqa: B018 - finds wrong properties now rather than at the first call
 
@@ -104,9 +108,17 @@ class KafkaLog:
         """Return whether the log keeps only the last record of each key of this topic."""
         return self._topics.is_compacted(topic)
 
+    def expires(self, topic: str) -> bool:
+        """Return whether the log deletes records of this topic for their age, or for the size of the topic."""
+        return self._topics.expires(topic)
+
     def create_topic(self, topic: str, partitions: int, *, compacted: bool = False) -> None:
         """Create a topic; raise `LogError` where it exists with another number of partitions, or not compacted."""
         self._topics.create(topic, partitions, compacted=compacted)
+
+    def allow(self, principal: str, permissions: Iterable[Permission]) -> None:
+        """Let somebody do something; raise `LogError` where this client may not give that permission."""
+        create_acls(self._admin, self._outage, principal, permissions)
 
     def watermarks(self, source: TopicPartition) -> Watermarks:
         """Return the low and high watermark of a partition, open transactions included."""
@@ -126,7 +138,7 @@ class KafkaLog:
 
     def _stored(self, source: TopicPartition) -> Any:
         what = f"the committed offset of {source}, which an open transaction may hold back"
-        with as_log_errors(what):
+        with as_log_errors(what, Needed("Read", "group", self._group), Needed("Describe", "topic", source.topic)):
             return self._outage.wait_for(what, lambda seconds: self._member.committed(source, seconds))
 
     def reader(self) -> KafkaReader:
@@ -134,6 +146,7 @@ class KafkaLog:
         return KafkaReader(
             self._new(Consumer, reader_properties(self._properties, self._group)),
             self._outage,
+            Needed("Describe", "group", self._group),
             self._topics.check_positions,
         )
 
@@ -167,7 +180,12 @@ class KafkaLog:
 
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one."""
-        return self._member.poll(limit, timeout)
+        try:
+            return self._member.poll(limit, timeout)
+        except Fenced as fenced:
+            self._outage.tell("the group has taken another client for this one; joining it anew")
+            self._member.renew(fenced, self._writer.check_alone)
+            return []
 
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
@@ -192,13 +210,20 @@ class KafkaLog:
             self._member.lost()
             names = ", ".join(map(str, offsets))
             raise OwnershipLost(f"{names}: {lost}") from lost
+        except Forbidden as error:
+            # The brokers do not say which of the topics it is.
+            told = self._topics.forbidden_of("Write", {record.topic for record in outputs})
+            told = told or self._topics.forbidden_of("Read", {source.topic for source in offsets})
+            raise LogError(told or str(error)) from error
 
     def close(self) -> None:
         """Give back the connections. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
             clients = [
-                self.__dict__.pop(name) for name in ("_writer", "_member", "_topics") if name in self.__dict__
+                self.__dict__.pop(name)
+                for name in ("_writer", "_member", "_topics", "_admin")
+                if name in self.__dict__
             ]
             close_within(lambda: _release(clients))
 
@@ -206,23 +231,29 @@ class KafkaLog:
 
     @cached_property
     def _topics(self) -> Topics:
-        return Topics(self._new(AdminClient, client_properties(self._properties)), self._outage)
+        return Topics(self._admin, self._outage)
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        return self._new(AdminClient, client_properties(self._properties))
 
     @cached_property
     def _member(self) -> Member:
         properties = member_properties(self._properties, self._group, self._instance)
         incremental = is_incremental(self._properties)
-        return Member(self._new(Consumer, properties), self._outage, incremental=incremental)
+        new = partial(self._new, Consumer, properties)
+        return Member(new, self._outage, self._group, incremental=incremental)
 
     @cached_property
     def _writer(self) -> Transactions | AtLeastOnce:
         if self._transactional:
-            return Transactions(self._new_producer, self._new_sender, self._outage, self._member)
+            name = transactional_id(self._group, self._instance)
+            return Transactions(self._new_producer, self._new_sender, self._outage, self._member, name)
         sender = self._new_sender()
         return AtLeastOnce(self._new_producer(sender.on_delivery), sender, self._outage, self._member)
 
     def _new_sender(self) -> Sender:
-        return Sender(self._topics.expect)
+        return Sender(self._topics.expect, self._topics.expect_still)
 
     def _new_producer(self, on_delivery: Callable[[Any, Any], None]) -> Producer:
         properties = (

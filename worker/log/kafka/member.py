@@ -9,11 +9,13 @@ from typing import Any
 import confluent_kafka as client
 from confluent_kafka import Consumer, KafkaException
 
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.closing import close_within
+from worker.log.kafka.errors import Fenced, Needed, as_log_errors
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.reading import Reading
 from worker.log.port import LogError, OwnershipLost, Records, TopicPartition
 
+RENEWALS, RENEWALS_SECONDS = 3, 300.0  # so often in so long a fenced member may have fenced itself
 JOIN_SECONDS = 60.0  # for a broker that shares partitions out itself; one that cannot would never say so
 
 
@@ -22,10 +24,12 @@ class Member:
 
     Parameters
     ----------
-    consumer : Consumer
-        Which has the name of the group, and subscribes to nothing yet.
+    new_consumer : callable
+        Makes one that has the name of the group, and subscribes to nothing yet.
     outage : Outage
         What to do where no broker answers.
+    group : str
+        Its name.
     incremental : bool
         Whether partitions come and go one by one, rather than all of them at each change.
 
@@ -35,24 +39,53 @@ class Member:
     that is assigned is looked for right away, and an answer that comes late would undo the start.
     """
 
-    def __init__(self, consumer: Consumer, outage: Outage, *, incremental: bool) -> None:
-        self._consumer = consumer
+    def __init__(
+        self, new_consumer: Callable[[], Consumer], outage: Outage, group: str, *, incremental: bool
+    ) -> None:
+        self._new_consumer = new_consumer
         self._outage = outage
-        self._reading = Reading(consumer, outage)
+        self.membership = Needed("Read", "group", group)
         self._incremental = incremental
+        self._topics: Collection[str] = ()
         self._leaving: Callable[[], None] | None = None  # once it has joined
-        self._owned: dict[TopicPartition, int] | None = None
         self._assignments = 0
+        self._renewals: list[float] = []  # when
+        self._begin()
+
+    def _begin(self) -> None:
+        self._consumer = self._new_consumer()
+        self._reading = Reading(self._consumer, self._outage, self.membership)
+        self._owned: dict[TopicPartition, int] | None = None
         self._failure: BaseException | None = None
         self._admitted_by = float("inf")
         self._given_to: Any = None
 
+    def renew(self, fenced: Fenced, check: Callable[[TopicPartition, Any], None]) -> None:
+        """Join the group with another client, after the group has taken somebody else for this member.
+
+        Parameters
+        ----------
+        fenced : Fenced
+            Raised where it has come to that too often: there is another process.
+        check : callable
+            Raises `LogError` where another process has taken over. It is given a partition that is read, and an
+            identity that is no member's.
+        """
+        now = time.monotonic()
+        self._renewals = [at for at in self._renewals if now - at < RENEWALS_SECONDS] + [now]
+        if self._leaving is None or len(self._renewals) > RENEWALS:
+            raise fenced
+        close_within(self._consumer.close)
+        self._begin()
+        check(TopicPartition(min(self._topics), 0), self._consumer.consumer_group_metadata())
+        self.join(self._topics, self._leaving)
+
     def join(self, topics: Collection[str], leaving: Callable[[], None]) -> None:
         """Ask to be a member; partitions come in later polls."""
-        self._leaving = leaving
+        self._topics, self._leaving = topics, leaving
         if self._incremental:
             self._admitted_by = time.monotonic() + JOIN_SECONDS
-        with as_log_errors("the group, to be joined"):
+        with as_log_errors("the group, to be joined", self.membership):
             self._consumer.subscribe(
                 sorted(topics),
                 on_assign=self._recorded(self._on_assign),
@@ -153,7 +186,9 @@ class Member:
     def _recorded(self, act: Callable[[list[Any]], None]) -> Callable[[Consumer, list[Any]], None]:
         """Return a callback for the client, which does not survive exceptions in those."""
 
-        def callback(_: Consumer, partitions: list[Any]) -> None:
+        def callback(consumer: Consumer, partitions: list[Any]) -> None:
+            if consumer is not self._consumer:
+                return
             try:
                 act(partitions)
             except BaseException as failure:

@@ -16,6 +16,7 @@ from worker.log.port import LogError
 
 ATTEMPT_SECONDS = 1.0  # of one call; between two of them a signal is noticed
 TELL_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed, is no outage
+LOOK_SECONDS = 10.0  # between two looks whether the brokers speak otherwise than the client
 _PAUSE_SECONDS = 0.1  # after a call that failed at once
 
 T = TypeVar("T")
@@ -36,6 +37,8 @@ class Outage:
         Called again and again while a call waits. What it raises ends the wait.
     patience : float
         Seconds that one call waits for the brokers.
+    look : callable
+        Asked now and then why the brokers may not answer; None where it may be that they are away.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Outage:
         notify: Callable[[str], None],
         pulse: Callable[[], None] = lambda: None,
         patience: float = math.inf,
+        look: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._notify = notify
         self._pulse = pulse
@@ -50,11 +54,24 @@ class Outage:
         self._since: float | None = None
         self._told = False
         self._refusal: Any = None
+        self._distrust: Any = None
+        self._look = look
+        self._look_at = 0.0
 
     def check(self) -> None:
-        """Raise `LogError` where the brokers did answer, but let nobody in: that is not worth waiting for."""
+        """Raise `LogError` where the brokers are there, but will never answer: that is not worth waiting for."""
         if self._refusal is not None:
             raise LogError(f"the brokers did not let this client in: {explain(self._refusal)}")
+        now = time.monotonic()
+        if self._since is None or now - self._since < TELL_AFTER_SECONDS:
+            return  # others of them may be well
+        if self._distrust is not None:
+            raise LogError(f"expected brokers that this client can trust: {explain(self._distrust)}")
+        if now >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            reason = self._look()
+            if reason is not None:
+                raise LogError(reason)
 
     @property
     def lasts(self) -> bool:
@@ -70,20 +87,33 @@ class Outage:
             self._told = True
             self._notify(f"no answer from the brokers ({reason}); waiting for them")
 
+    def tell(self, sentence: str) -> None:
+        """Tell a person something else about the brokers."""
+        self._notify(sentence)
+
     def over(self) -> None:
         """Take note that a broker answered."""
         if self._told:
             self._notify("the brokers answer again")
-        self._since, self._told = None, False
+        self._since, self._told, self._distrust = None, False, None
 
     def on_error(self, error: Any) -> None:
         """Take note of what a client reports on its own account."""
         if error.code() == KafkaError._AUTHENTICATION:
             self._refusal = error
+        elif error.code() == KafkaError._SSL:
+            self._distrust = error
+            self.seen(explain(error))
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.seen(explain(error))
 
-    def wait_for(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
+    def wait_for(
+        self,
+        what: str,
+        attempt: Callable[[float], T],
+        most: float = math.inf,
+        look: Callable[[], None] = lambda: None,
+    ) -> T:
         """Make a call until it is answered, and return its result.
 
         Parameters
@@ -94,6 +124,8 @@ class Outage:
             The call. It is given the seconds that it may take.
         most : float
             Seconds after which the client is not trusted to get through any more.
+        look : callable
+            Called after each attempt that failed. What it raises ends the wait.
 
         Raises
         ------
@@ -112,9 +144,10 @@ class Outage:
                 error = failure.args[0]
                 if verdict(error) is not Verdict.WAIT:
                     raise
-                self.check()
                 self._pulse()
                 self.seen(f"{what}: {explain(error)}")
+                self.check()
+                look()
                 waited = time.monotonic() - began
                 if waited >= most:
                     raise Unanswered from failure
@@ -128,7 +161,9 @@ class Outage:
                 self.over()
                 return result
 
-    def watched(self, call: Callable[[float], T], most: float) -> Callable[[float], T]:
+    def watched(
+        self, call: Callable[[float], T], most: float, look: Callable[[], None] = lambda: None
+    ) -> Callable[[float], T]:
         """Return a call, for `wait_for`, that is given up where it does not come back.
 
         Seen of transactional producers whose coordinator had moved: the client waits, without an end and whatever
@@ -140,6 +175,8 @@ class Outage:
             What to call. Where it does not come back it is left alone in a thread.
         most : float
             Seconds to wait for it.
+        look : callable
+            Called now and then while it does not come back. What it raises ends the wait.
 
         Raises
         ------
@@ -161,6 +198,7 @@ class Outage:
             while not wait([outcome], ATTEMPT_SECONDS).done:
                 self._pulse()
                 self.seen("a call does not come back")
+                look()
                 if time.monotonic() >= deadline:
                     raise Unanswered
             return outcome.result()

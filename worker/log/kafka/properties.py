@@ -206,4 +206,9 @@ def transaction_properties(properties: Properties, group: str, instance: str) ->
     With another name at each start the broker would keep the last transaction of the process before open until
     its time is over, and the offsets in it unreadable.
     """
-    return {**producer_properties(properties), "transactional.id": f"{group}-{instance}"}
+    return {**producer_properties(properties), "transactional.id": transactional_id(group, instance)}
+
+
+def transactional_id(group: str, instance: str) -> str:
+    """Return the name under which an instance of a group writes."""
+    return f"{group}-{instance}"

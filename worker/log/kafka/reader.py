@@ -8,7 +8,7 @@ import confluent_kafka as client
 from confluent_kafka import Consumer
 
 from worker.log.kafka.closing import close_within
-from worker.log.kafka.errors import as_log_errors
+from worker.log.kafka.errors import Needed, as_log_errors
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.reading import Reading
 from worker.log.port import Records, TopicPartition
@@ -23,15 +23,21 @@ class KafkaReader:
         One of its own, of no use to a group.
     outage : Outage
         What to do where no broker answers.
+    needed : Needed
+        What it must be allowed to do besides reading topics.
     check : callable
         Raises `LogError` where positions lie outside the watermarks.
     """
 
     def __init__(
-        self, consumer: Consumer, outage: Outage, check: Callable[[dict[TopicPartition, int]], None]
+        self,
+        consumer: Consumer,
+        outage: Outage,
+        needed: Needed,
+        check: Callable[[dict[TopicPartition, int]], None],
     ) -> None:
         self._consumer = consumer
-        self._reading = Reading(consumer, outage)
+        self._reading = Reading(consumer, outage, needed)
         self._check = check
         self._closed = False
 

@@ -12,7 +12,7 @@ import confluent_kafka as client
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from worker.log.kafka.columns import to_records
-from worker.log.kafka.errors import MISSING, Verdict, explain, verdict
+from worker.log.kafka.errors import MISSING, Fenced, Needed, Verdict, explain, verdict
 from worker.log.kafka.outage import Outage
 from worker.log.port import LogError, Records, TopicPartition
 
@@ -29,6 +29,8 @@ class Reading:
         Whose partitions are assigned by others.
     outage : Outage
         Told where the brokers do not answer, and where they do.
+    needed : Needed
+        What it must be allowed to do besides reading topics.
 
     Attributes
     ----------
@@ -36,9 +38,10 @@ class Reading:
         The next offset of each partition that is read.
     """
 
-    def __init__(self, consumer: Consumer, outage: Outage) -> None:
+    def __init__(self, consumer: Consumer, outage: Outage, *needed: Needed) -> None:
         self._consumer = consumer
         self._outage = outage
+        self._needed = needed
         self._looked = 0.0
         self.positions: dict[TopicPartition, int] = {}
 
@@ -118,7 +121,7 @@ class Reading:
             case Verdict.REFUSED if error.code() in MISSING and self._turns_up(message.topic()):
                 pass
             case Verdict.FENCED:
-                raise LogError(
+                raise Fenced(
                     f"another process is in the group under the name of this instance ({explain(error)}); stop "
                     "one of them, or give each a name of its own; the group lets go of a dead one by and by"
                 )
@@ -128,7 +131,8 @@ class Reading:
                     if message.topic()
                     else ""
                 )
-                raise LogError(f"{where}{explain(error)}")
+                needed = (Needed("Read", "topic", message.topic()), *self._needed)
+                raise LogError(f"{where}{explain(error, *needed)}")
 
     def _turns_up(self, topic: str | None) -> bool:
         """Return whether a topic is there after all: not every broker has heard of a new one at once."""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
-from worker.log.port import LogError, OutRecord, TopicPartition
+from worker.log.kafka.errors import Needed, Verdict, explain, verdict
+from worker.log.kafka.names import names_of_any_bytes
+from worker.log.port import Headers, LogError, OutRecord, TopicPartition
 
 _FULL_SECONDS = 0.1  # to wait for room in the client's queue, before looking again
 
@@ -35,10 +36,13 @@ class Sender:
     ----------
     expect : callable
         Raises `LogError` where there is no such partition.
+    expect_still : callable
+        Raises `LogError` where topics are gone that were there before.
     """
 
-    def __init__(self, expect: Callable[[TopicPartition], None]) -> None:
+    def __init__(self, expect: Callable[[TopicPartition], None], expect_still: Callable[[set[str]], None]) -> None:
         self._expect = expect
+        self._expect_still = expect_still
         self._known: set[TopicPartition] = set()
         self._failures: list[Failure] = []
 
@@ -68,14 +72,7 @@ class Sender:
                 )
             while True:
                 try:
-                    producer.produce(
-                        topic,
-                        value,
-                        key,
-                        partition,
-                        timestamp=timestamp,
-                        headers=list(headers) if headers else None,
-                    )
+                    _produce(producer, target, key, value, headers, timestamp)
                 except BufferError:
                     producer.poll(_FULL_SECONDS)
                 except KafkaException as failure:
@@ -90,6 +87,10 @@ class Sender:
             self._expect(target)
             self._known.add(target)
 
+    def look(self) -> None:
+        """Raise `LogError` where a topic is gone; the client would wait for it, a minute by default."""
+        self._expect_still({target.topic for target in self._known})
+
     def refusal(self) -> str | None:
         """Return why a record was refused for good, None where none was."""
         refused = [failure for failure in self._failures if verdict(failure.error) is Verdict.REFUSED]
@@ -97,7 +98,8 @@ class Sender:
             return None
         # All records of a batch share its fate, and a large one is the likeliest reason.
         error, (topic, partition), size = max(refused, key=attrgetter("size"))
-        return f"a record for {topic}/{partition} of {size:,} bytes was refused: {explain(error)}"
+        needed = Needed("Write", "topic", topic)
+        return f"a record for {topic}/{partition} of {size:,} bytes was refused: {explain(error, needed)}"
 
     def failed(self) -> str | None:
         """Return what kept a record from arriving, None where all have."""
@@ -106,3 +108,28 @@ class Sender:
     def forget(self) -> None:
         """Look anew for the topics to send to: one of them may be gone."""
         self._known.clear()
+
+
+def _produce(
+    producer: Producer,
+    target: TopicPartition,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers,
+    timestamp: int,
+) -> None:
+    def produce() -> None:
+        producer.produce(
+            target.topic,
+            value,
+            key,
+            target.partition,
+            timestamp=timestamp,
+            headers=list(headers) if headers else None,
+        )
+
+    if all(name.isascii() for name, _ in headers):  # as those of all results
+        produce()
+    else:
+        with names_of_any_bytes():
+            produce()

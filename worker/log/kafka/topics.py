@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import confluent_kafka as client
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, NewTopic, OffsetSpec
 
-from worker.log.kafka.errors import MISSING, as_log_errors
+from worker.log.kafka.errors import MISSING, Needed, as_log_errors, forbidden
 from worker.log.kafka.outage import Outage
 from worker.log.port import LogError, TopicPartition, Watermarks
 
 _BROKERS_CHOICE = -1  # of the replication factor
 _LATE_SECONDS = 5.0
+_UNLIMITED = "-1"
+_WITH_PERMISSIONS = MappingProxyType({"include_authorized_operations": True})
 _ANY_TIME = str(2**63 - 1)
+_LOOK_SECONDS = 0.5
 _ASKED = 3  # times before a topic is taken to be missing: not every broker has heard of a new one at once
 _ASKED_SECONDS = 0.05  # between two of them
 
@@ -47,12 +52,48 @@ class Topics:
         self._outage = outage
 
     def partitions(self, topic: str) -> int | None:
-        """Return how many partitions the topic has, None where there is no such topic."""
+        """Return how many partitions the topic has, None where there is no such topic.
+
+        Raises `LogError` where brokers do not say, as this client must not know.
+        """
         for _ in range(_ASKED):
             count = self._described(topic)
             if count is not None:
                 return count
             time.sleep(_ASKED_SECONDS)
+        needed = Needed("Describe", "topic", topic)
+        what = f"topic {topic!r}"
+        with as_log_errors(what):
+            allowed = self._outage.wait_for(what, partial(self._allowed, topic))
+        if allowed is not None and AclOperation.DESCRIBE not in allowed:
+            raise LogError(f"{what}: {forbidden(needed)} (Read and Write include it)")
+        return None
+
+    def _allowed(self, topic: str, seconds: float) -> Collection[AclOperation] | None:
+        """Return what this client may do with a topic, None where there is none."""
+        try:
+            told = self._asked("describe_topics", client.TopicCollection([topic]), seconds, _WITH_PERMISSIONS)
+        except KafkaException as failure:
+            code = failure.args[0].code()
+            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return []
+            if code in MISSING:
+                return None
+            raise
+        operations: Collection[AclOperation] = told.authorized_operations
+        return operations
+
+    def forbidden_of(self, operation: str, topics: Collection[str]) -> str | None:
+        """Return what to tell a person about the first topic with which this client may not do something.
+
+        None where it may do that with all of them, or they are gone.
+        """
+        for topic in sorted(topics):
+            what = f"what may be done with topic {topic!r}"
+            with as_log_errors(what):
+                allowed = self._outage.wait_for(what, partial(self._allowed, topic))
+            if allowed is not None and AclOperation[operation.upper()] not in allowed:
+                return forbidden(Needed(operation, "topic", topic))
         return None
 
     def _described(self, topic: str) -> int | None:
@@ -78,6 +119,15 @@ class Topics:
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers keep only the last record of each key of this topic."""
+        return "compact" in self._configured(topic)["cleanup.policy"]
+
+    def expires(self, topic: str) -> bool:
+        """Return whether the brokers delete records of this topic for their age, or for the size of the topic."""
+        configured = self._configured(topic)
+        limits = (configured["retention.ms"], configured["retention.bytes"])
+        return "delete" in configured["cleanup.policy"] and limits != (_UNLIMITED, _UNLIMITED)
+
+    def _configured(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
 
         def describe(seconds: float) -> Any:
@@ -90,9 +140,9 @@ class Topics:
                 raise KafkaException(KafkaError(KafkaError._WAIT_CACHE)) from failure  # of another broker
 
         what = f"the settings of topic {topic!r}"
-        with as_log_errors(what):
+        with as_log_errors(what, Needed("DescribeConfigs", "topic", topic)):
             told = self._outage.wait_for(what, describe)
-        return "compact" in told["cleanup.policy"].value
+        return {name: entry.value for name, entry in told.items()}
 
     def create(self, topic: str, partitions: int, *, compacted: bool) -> None:
         """Create a topic, with as many replicas as the brokers choose.
@@ -131,7 +181,7 @@ class Topics:
                     raise
 
         what = f"topic {topic!r}, to be created"
-        with as_log_errors(what):
+        with as_log_errors(what, Needed("Create", "topic", topic)):
             self._outage.wait_for(what, create)
 
     def _seen(self, topic: str) -> int:
@@ -175,8 +225,9 @@ class Topics:
                 raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
             return ends
 
-        what = "the watermarks of " + ", ".join(sorted({source.topic for source in sources}))
-        with as_log_errors(what):
+        names = ", ".join(sorted({source.topic for source in sources}))
+        what = f"the watermarks of {names}"
+        with as_log_errors(what, Needed("Describe", "topic", names)):
             return self._outage.wait_for(what, ask) if asked else {}
 
     def expect(self, source: TopicPartition) -> None:
@@ -186,6 +237,22 @@ class Topics:
             raise LogError(
                 f"topic {source.topic!r} has partitions 0 to {count - 1}, but {source.partition} was named"
             )
+
+    def expect_still(self, topics: Collection[str]) -> None:
+        """Raise `LogError` where topics are gone that were there before, as far as the brokers answer at once."""
+        gone = set(topics)
+        for _ in range(_ASKED):
+            try:
+                gone -= self._admin.list_topics(timeout=_LOOK_SECONDS).topics.keys()
+            except KafkaException:
+                return
+            if not gone:
+                return
+            time.sleep(_ASKED_SECONDS)
+        raise LogError(
+            f"expected the topic {min(gone)!r}, to which records are written; it was there, and is gone; create "
+            "it anew, and start again"
+        )
 
     def check_positions(self, positions: dict[TopicPartition, int]) -> None:
         """Raise `LogError` where a partition is unknown or a position lies outside its watermarks."""
@@ -197,10 +264,12 @@ class Topics:
                     "start from one of these"
                 )
 
-    def _asked(self, call: str, request: Any, seconds: float) -> Any:
+    def _asked(
+        self, call: str, request: Any, seconds: float, more: Mapping[str, object] = MappingProxyType({})
+    ) -> Any:
         """Return the only result of a call of the client."""
         # The client goes on working on the mapping, which must not be gone before the result is there.
-        answers = getattr(self._admin, call)(request, request_timeout=seconds)
+        answers = getattr(self._admin, call)(request, request_timeout=seconds, **more)
         self._admin.poll(0)
         (answer,) = answers.values()
         return _result(answer, seconds)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 import confluent_kafka as client
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from worker.log.kafka.errors import Verdict, explain, verdict
+from worker.log.kafka.errors import MISSING, Forbidden, Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage, Unanswered
 from worker.log.kafka.sender import Sender, flush
@@ -36,6 +36,8 @@ class Transactions:
         What to do where no broker answers.
     member : Member
         Whose offsets are committed.
+    name : str
+        The transactional id.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class Transactions:
         new_sender: Callable[[], Sender],
         outage: Outage,
         member: Member,
+        name: str,
     ) -> None:
         self._new_producer = new_producer
         self._new_sender = new_sender
         self._outage = outage
         self._member = member
+        self._needed = (Needed("Write", "transactional-id", name), member.membership)
         self._committed: dict[TopicPartition, int] = {}  # by the last transactions
         self._replace()
 
@@ -73,6 +77,37 @@ class Transactions:
             except Unanswered:
                 self._replace()
 
+    def check_alone(self, source: TopicPartition, outsider: Any) -> None:
+        """Raise `LogError` where another process writes under this name; nothing is written or committed.
+
+        Whoever joins the group under the name of an instance has taken its writer's name before.
+
+        Parameters
+        ----------
+        source : TopicPartition
+            Whose offset the brokers are asked to change.
+        outsider : bytes
+            The identity of a client that is no member.
+        """
+        self.prepare()
+        place = client.TopicPartition(*source, 0)
+
+        def announce(seconds: float) -> None:
+            self._producer.send_offsets_to_transaction([place], outsider, seconds)
+
+        try:
+            self._producer.begin_transaction()
+            self._call("the name of this instance, to be checked", announce)
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.fatal() or verdict(error) is Verdict.FENCED:
+                raise self._beyond_repair(error) from failure
+        except Unanswered:
+            self._replace()
+            self.prepare()
+            return
+        self._abort()
+
     def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
         """Write outputs and offsets; see `Log.commit`."""
         self.prepare()
@@ -87,7 +122,8 @@ class Transactions:
             self.prepare()
             raise CommitAborted("the transaction was not answered; a new producer has ended it") from None
         try:
-            self._call("a transaction, to be committed", self._producer.commit_transaction)
+            commit = self._producer.commit_transaction
+            self._call("a transaction, to be committed", commit, look=self._look)
         except KafkaException as failure:
             raise self._given_up(failure.args[0]) from failure
         except Unanswered:
@@ -127,13 +163,28 @@ class Transactions:
             "a transaction was not answered, and its offsets do not tell whether it was committed; start anew"
         )
 
+    def _look(self) -> None:
+        """Raise `LogError` where a topic is gone; then the transaction, which could wait for it, is ended."""
+        try:
+            self._sender.look()
+        except LogError:
+            self._replace()  # the old producer cannot abort while it commits
+            self.prepare()
+            raise
+
     def _given_up(self, error: Any) -> LogError:
         """Abort, where that can be done, and return the error to be raised."""
         found = verdict(error)
         if error.fatal() or found is Verdict.FENCED:
             return self._beyond_repair(error)
         refusal = self._sender.refusal()
-        self._abort(sound=refusal is not None and not error.txn_requires_abort())
+        sound = refusal is not None and not error.txn_requires_abort()
+        if error.code() in MISSING:
+            try:
+                self._sender.look()  # the brokers do not say which of the topics it is
+            except LogError as gone:
+                refusal = str(gone)
+        self._abort(sound=sound)
         self._sender.forget()
         if found is Verdict.STALE and self._member.outlives_changes:
             time.sleep(STALE_SECONDS)
@@ -142,8 +193,10 @@ class Transactions:
             return OwnershipLost(f"the group no longer takes this member for their owner: {explain(error)}")
         if refusal is not None:
             return LogError(refusal)
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return Forbidden(f"the transaction was refused: {explain(error)}")
         if found is Verdict.REFUSED:
-            return LogError(f"the transaction was refused: {explain(error)}")
+            return LogError(f"the transaction was refused: {explain(error, *self._needed)}")
         return CommitAborted(f"the transaction was aborted: {explain(error)}")
 
     def _abort(self, *, sound: bool = True) -> None:
@@ -163,8 +216,14 @@ class Transactions:
             self._replace()
             self.prepare()
 
-    def _call(self, what: str, attempt: Callable[[float], T], most: float = math.inf) -> T:
-        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS), most)
+    def _call(
+        self,
+        what: str,
+        attempt: Callable[[float], T],
+        most: float = math.inf,
+        look: Callable[[], None] = lambda: None,
+    ) -> T:
+        result = self._outage.wait_for(what, self._outage.watched(attempt, RENEW_SECONDS, look), most, look)
         self._producer.poll(0)
         return result
 
@@ -175,4 +234,6 @@ class Transactions:
                 f"({explain(error)}); stop one of them, or give each a name of its own; where there is no other, "
                 "the transaction took longer than transaction.timeout.ms: start anew"
             )
+        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return LogError(explain(error, *self._needed))
         return LogError(f"the producer is beyond repair: {explain(error)}; start anew")

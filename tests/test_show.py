@@ -579,14 +579,17 @@ def test_no_log(tmp_path: Path) -> None:
 
 
 def test_records_of_others(tmp_path: Path) -> None:
-    """A record with a type that is not known here is told with its place."""
+    """A result of a type that is not known here is told with its place; a header of that name alone makes none."""
     path = tmp_path / "events.db"
     with EmbeddedLog(path) as log:
         log.create_topic("t", 1)
         log.append([OutRecord("t", 0, b"k", b"x", (("type", b"poem"),), NOW)])
+    assert _show(path, "--topic", "t").exit_code == 0
+    with EmbeddedLog(path) as log:
+        log.append([OutRecord("t", 0, b"k", b"x", (("type", b"poem"), ("out_id", b"m:0:0:0:0")), NOW)])
     result = _show(path, "--topic", "t")
     assert result.exit_code == 1
-    assert "t/0 offset 0: expected the header type to be one of split, tree" in result.stderr
+    assert "t/0 offset 1: expected the header type to be one of split, tree" in result.stderr
 
 
 def test_one_tree_alone(tmp_path: Path) -> None:

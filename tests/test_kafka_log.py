@@ -335,6 +335,18 @@ def test_a_member_that_is_replaced_again_and_again_ends(
         until(lambda: False, log)
 
 
+def test_a_member_that_is_not_let_in_asks_anew(group: Group, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the group gives nothing for longer than it can take, another client asks, and then it is told."""
+    monkeypatch.setattr("worker.log.kafka.log.longest_rebalance", lambda properties: -1.0)
+    monkeypatch.setattr("worker.log.kafka.outage.Outage.lasts", False)  # whatever else the broker is busy with
+    log = group.member("early")
+    log.join([topic], ignore)
+    with pytest.raises(LogError, match="expected the group to share out its partitions"):  # noqa: PT012
+        while True:
+            log.poll(10, 0.0)
+    assert sum("joining it anew" in sentence for sentence in group.told) == 4
+
+
 def test_members_of_frozen_brokers_stay_members(kafka: Cluster, group: Group, topic: str) -> None:
     """Brokers that wake up find several requests of one member to be let in again, and answer in any order.
 

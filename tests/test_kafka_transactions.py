@@ -41,7 +41,11 @@ class Alone(Member):
 
     def __init__(self, stored: int = -1, *, incremental: bool = False) -> None:
         super().__init__(
-            lambda: Scripted(consumer_group_metadata=lambda: b"me"), Outage(print), "g", incremental=incremental
+            lambda: Scripted(consumer_group_metadata=lambda: b"me"),
+            Outage(print),
+            "g",
+            wait=60.0,
+            incremental=incremental,
         )
         self.stored = stored
 

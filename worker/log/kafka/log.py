@@ -22,6 +22,7 @@ from worker.log.kafka.properties import (
     Properties,
     client_properties,
     is_incremental,
+    longest_rebalance,
     member_properties,
     producer_properties,
     reader_properties,
@@ -242,7 +243,8 @@ class KafkaLog:
         properties = member_properties(self._properties, self._group, self._instance)
         incremental = is_incremental(self._properties)
         new = partial(self._new, Consumer, properties)
-        return Member(new, self._outage, self._group, incremental=incremental)
+        wait = longest_rebalance(self._properties)
+        return Member(new, self._outage, self._group, wait=wait, incremental=incremental)
 
     @cached_property
     def _writer(self) -> Transactions | AtLeastOnce:

@@ -30,6 +30,8 @@ class Member:
         What to do where no broker answers.
     group : str
         Its name.
+    wait : float
+        Seconds after which a group whose brokers answer has shared out its partitions anew.
     incremental : bool
         Whether partitions come and go one by one, rather than all of them at each change.
 
@@ -40,11 +42,18 @@ class Member:
     """
 
     def __init__(
-        self, new_consumer: Callable[[], Consumer], outage: Outage, group: str, *, incremental: bool
+        self,
+        new_consumer: Callable[[], Consumer],
+        outage: Outage,
+        group: str,
+        *,
+        wait: float,
+        incremental: bool,
     ) -> None:
         self._new_consumer = new_consumer
         self._outage = outage
         self.membership = Needed("Read", "group", group)
+        self._wait = wait
         self._incremental = incremental
         self._topics: Collection[str] = ()
         self._leaving: Callable[[], None] | None = None  # once it has joined
@@ -58,6 +67,7 @@ class Member:
         self._owned: dict[TopicPartition, int] | None = None
         self._failure: BaseException | None = None
         self._admitted_by = float("inf")
+        self._shared_by = float("inf")
         self._given_to: Any = None
 
     def renew(self, fenced: Fenced, check: Callable[[TopicPartition, Any], None]) -> None:
@@ -83,6 +93,7 @@ class Member:
     def join(self, topics: Collection[str], leaving: Callable[[], None]) -> None:
         """Ask to be a member; partitions come in later polls."""
         self._topics, self._leaving = topics, leaving
+        self._shared_by = time.monotonic() + self._wait
         if self._incremental:
             self._admitted_by = time.monotonic() + JOIN_SECONDS
         with as_log_errors("the group, to be joined", self.membership):
@@ -200,6 +211,16 @@ class Member:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        now = time.monotonic()
+        if self._owned is not None or self._outage.lasts:
+            self._shared_by = now + self._wait
+        elif now > self._shared_by and not self._incremental:
+            # Seen after brokers were frozen: the client waits for an answer that was lost, and asks no more.
+            raise Fenced(
+                f"expected the group to share out its partitions within {self._wait:.0f} s, got none; another "
+                "process may be in it under the name of this instance, or a member of it answers to nobody; "
+                "see kafka-consumer-groups.sh --describe --members"
+            )
         if self._owned is None and time.monotonic() > self._admitted_by and not self._outage.lasts:
             raise LogError(
                 f"expected the group to admit this member within {JOIN_SECONDS:.0f} s, got no assignment; "

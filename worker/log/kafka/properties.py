@@ -164,6 +164,19 @@ def is_incremental(properties: Properties) -> bool:
     return properties.get("group.protocol") == "consumer"
 
 
+def longest_rebalance(properties: Properties) -> float:
+    """Return the seconds after which a group has shared out its partitions, whatever becomes of its members.
+
+    Members have max.poll.interval.ms to ask for their share, once more where an answer is lost; one that is dead
+    is missed for session.timeout.ms.
+    """
+    poll, session = (
+        float(properties.get(name, default)) / 1_000
+        for name, default in (("max.poll.interval.ms", 300_000), ("session.timeout.ms", 45_000))
+    )
+    return 2 * poll + session
+
+
 def client_properties(properties: Properties) -> dict[str, Value]:
     """Return the properties of a client that neither reads nor writes records."""
     given = {name: value for name, value in properties.items() if name not in _CONSUMER_ONLY | _PRODUCER_ONLY}

@@ -412,14 +412,14 @@ class NaiveTrees:
         if kind == Kind.NUMERIC:
             moments = seen.moments[event.label]
             before = value - moments[0]
-            mean = moments[0] + before * (event.weight / seen.counts[event.label])
+            mean = moments[0] + before * (float(event.weight) / float(seen.counts[event.label]))
             moments[0] = min(max(mean, min(moments[0], value)), max(moments[0], value))
             moments[1] += event.weight / UNIT * (before * (value - moments[0]))
             moments[2:] = [min(moments[2], value), max(moments[3], value)]
         if kind == Kind.QUANTISED:
             slot = self._slot(seen, value)
             slot.counts[event.label] += event.weight
-            mean = slot.mean + (value - slot.mean) * (event.weight / sum(slot.counts))
+            mean = slot.mean + (value - slot.mean) * (float(event.weight) / float(sum(slot.counts)))
             slot.mean = min(max(mean, min(slot.mean, value)), max(slot.mean, value))
 
     def _slot(self, seen: Seen, value: float) -> Slot:

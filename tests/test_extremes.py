@@ -64,8 +64,7 @@ def test_an_overrun_in_compiled_code_is_caught_where_bounds_are_checked(tmp_path
         )
         told.append((run.returncode, run.stdout.strip(), "IndexError: index is out of bounds" in run.stderr))
     assert told == [(0, "1.0", False), (1, "", True)]
-    folders = sorted(folder.name for folder in (tmp_path / "anabranch" / "kernels").iterdir())
-    assert folders == [folders[0], f"{folders[0]}-checked"]
+    assert len(list((tmp_path / "anabranch" / "kernels").iterdir())) == 2, "neither is taken for the other"
 
 
 def test_what_a_model_raises_is_told_with_what_repeats_it(

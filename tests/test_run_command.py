@@ -344,7 +344,7 @@ def test_every_command_has_help(name: str) -> None:
         (["publish", "--help"], {"numba", "confluent_kafka", "prometheus_client"}),
         (["topics", "list", "tests/golden/mixed.yaml"], {"numba", "confluent_kafka", "prometheus_client"}),
     ],
-    ids=lambda value: " ".join(value),
+    ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else " ".join(value),
 )
 def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str]) -> None:
     """Commands that compute nothing start at once: without the compiler, the client, or the server's metrics."""

@@ -8,7 +8,6 @@ import click
 from rich.console import Console
 
 from worker.commands.common import clear_errors, fail, open_log, read_settings, settings_argument
-from worker.log.kafka import KafkaLog
 from worker.log.port import Log
 from worker.permissions import command, permissions
 from worker.settings import Settings
@@ -87,6 +86,8 @@ def _permit(settings: Settings, principal: str, yes: bool) -> None:
         )
         return
     with clear_errors(), open_log(settings) as log:
+        from worker.log.kafka import KafkaLog  # loads the client
+
         assert isinstance(log, KafkaLog)
         log.allow(principal, permissions(settings))
     click.echo(f"given to {principal}")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.prometheus import Programs, PrometheusUnavailable, find_programs
-from tests.secured import Secured, secured_node
+from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
+from tests.support.secured import Secured, secured_node
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
 _BROKERS = {"installation", "kafka", "kafka3", "secured"}

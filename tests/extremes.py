@@ -26,21 +26,21 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.finders import FINDERS
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
+from algorithms.core.units import MAX_TOTAL, UNIT
 from algorithms.regression.evaluation import Prequential
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
-from algorithms.splits import Op
+from algorithms.splits.finders import FINDERS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
-from algorithms.trees.kinds import Kind
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
-from algorithms.units import MAX_TOTAL, UNIT
-from tests.hostile import HOSTILE
-from tests.model_contents import model_contents
-from tests.naive_regression import Event, events_of
-from tests.one_model import SOURCE, one_model, sorted_by_source
+from tests.oracles.naive_regression import Event, events_of
+from tests.support.hostile import HOSTILE
+from tests.support.model_contents import model_contents
+from tests.support.one_model import SOURCE, one_model, sorted_by_source
 from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, decode_output
 from worker.codec.encode import Measures, encode
 from worker.codec.event import encode_batch, encode_event

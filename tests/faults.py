@@ -34,18 +34,19 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry
 
-from tests.model_contents import model_contents
-from tests.recordings import CLICKS, SETTINGS, WORDS, mixed
+from tests.support.model_contents import model_contents
+from tests.support.places import ROOT
+from tests.support.recordings import CLICKS, SETTINGS, WORDS, mixed
 from worker.broker import Cluster, install
 from worker.log.embedded import EmbeddedLog
 from worker.log.kafka import KafkaLog
 from worker.log.port import Log, OutRecord, TopicPartition
 from worker.loop import Worker
-from worker.metrics import Metrics
-from worker.reporter import Reporter
 from worker.settings import Settings, load
-from worker.status import Status, StatusBoard
 from worker.topics import create_topics
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
 
 PARTITIONS = 4
 KEYS = 40
@@ -111,7 +112,7 @@ class Fleet:
                 [sys.executable, "-m", "worker", "run", str(self.settings)],
                 stderr=log,
                 stdout=log,
-                cwd=Path(__file__).parent.parent,
+                cwd=ROOT,
                 env=os.environ | {"ANABRANCH_LOG__KAFKA__INSTANCE": name},
             )
 

@@ -29,6 +29,7 @@ import yaml
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.places import ROOT
 from worker.broker import Cluster, install
 from worker.broker.ports import HOST, free_ports
 from worker.codec.event import encode_batch, encode_event
@@ -279,7 +280,7 @@ def run(folder: Path, minutes: float, rate: float) -> tuple[list[Figures], dict[
         with KafkaLog({"bootstrap.servers": cluster.bootstrap}, group="soak", instance="creator") as log:
             log.create_topic("soak", PARTITIONS)
             create_topics(log, load(path, {}))
-        source = Path(__file__).parent.parent
+        source = ROOT
         url = f"http://{HOST}:{port}/metrics"
         with subprocess.Popen([sys.executable, "-m", "worker", "run", str(path)], cwd=source) as worker:
             try:

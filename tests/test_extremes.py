@@ -10,6 +10,7 @@ import numba
 import pytest
 
 from tests import extremes
+from tests.support.places import ROOT
 from worker.models.split import SplitModel
 
 OFF = bool(numba.config.DISABLE_JIT)
@@ -57,7 +58,7 @@ def test_an_overrun_in_compiled_code_is_caught_where_bounds_are_checked(tmp_path
         run = subprocess.run(
             [sys.executable, str(tmp_path / "overrun.py")],
             env={**os.environ, "NUMBA_BOUNDSCHECK": checks, "XDG_CACHE_HOME": str(tmp_path)},
-            cwd=Path(__file__).parent.parent,
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,

@@ -1,10 +1,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numba
 import pytest
+
+from tests.support.places import ROOT
 
 SUITES = {
     "dynamic": ["dynamic", "dynamic_build"],
@@ -25,7 +26,7 @@ def test_kernels_do_the_same_as_plain_python(suite: str) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         + [f"tests/test_{name}.py" for name in SUITES[suite]],
-        cwd=Path(__file__).parent.parent,
+        cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

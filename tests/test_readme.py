@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.places import ROOT
 from worker.commands import main
-
-ROOT = Path(__file__).parent.parent
 
 
 def _text(page: str) -> str:

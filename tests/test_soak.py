@@ -1,10 +1,9 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tests import soak
-from tests.one_model import one_model
+from tests.support.one_model import one_model
+from tests.support.places import ROOT
 from worker.codec import Bounds, decode_batch
 from worker.models import KINDS
 
@@ -61,7 +60,7 @@ def test_a_load_that_leads_to_nothing_is_found() -> None:
 def test_every_kind_is_soaked() -> None:
     """There is a model of each kind, and kernels that are compiled for the tests are enough."""
     assert {model["kind"] for model in soak.MODELS.values()} == set(KINDS)
-    compiled = (Path(__file__).parent.parent / "Makefile").read_text()
+    compiled = (ROOT / "Makefile").read_text()
     for model in soak.MODELS.values():
         pipeline = one_model(model | {"input": "in"})
         settings = pipeline._settings.models["tree"].model_dump()

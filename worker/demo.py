@@ -10,8 +10,8 @@ from worker.codec.event import encode_event
 from worker.data import sms_spam
 from worker.log.port import OutRecord
 from worker.settings import LogSettings, MetricsSettings, Settings
-from worker.settings_models import EmitSettings, EvaluateSettings, SplitSettings, TreeEmitSettings, TreeSettings
-from worker.settings_values import Cadence
+from worker.settings.models import EmitSettings, EvaluateSettings, SplitSettings, TreeEmitSettings, TreeSettings
+from worker.settings.values import Cadence
 from worker.sources.example import words
 
 TOPIC = "sms"

@@ -23,17 +23,17 @@ from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLo
 from worker.partition import Partition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution, check_rate
-from worker.reporter import Reporter
 from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
 from worker.warming import are_kept, compile_apart
+from worker.watching.reporter import Reporter
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
 _BUSY_POLL = 0.02  # while a checkpoint is written: the next share is soon due
 _CAREFUL_POLL = 100  # records, while each is committed by itself: a commit takes some ms
-RESTORE_PATIENCE = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
+RESTORE_TIMEOUT = 120.0  # seconds without progress; longer than transaction.timeout.ms, which ends forgotten ones
 _RESTORE_SECONDS = 0.1  # of each turn
 _LONG_BATCH = 1.0  # seconds; a batch that takes longer is followed by a smaller one, so that the group hears of us
 _ATTEMPTS = 10  # of a commit that the log gives up
@@ -93,7 +93,7 @@ class Worker:
                 ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
                 if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
                     break
-            self.turn()
+            self.run_once()
         self._reporter.entered("stopping")
         self.finish()
 
@@ -113,13 +113,13 @@ class Worker:
             compile_apart(self._settings, stop)
         if stop():
             return
-        self._log.join(list(self._inputs), self._leave)
+        self._log.join(list(self._inputs), self._on_revoked)
         self._reporter.entered("restoring")
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Poll once, process what came, and commit if that is due."""
         batches = self._poll()
-        self._follow_group()
+        self._follow_rebalance()
         for records in batches:
             self._process(records)
         self._restore_some()
@@ -202,7 +202,7 @@ class Worker:
         if caution.skip is not None:
             check_rate(self._skips(), now)
         if self.partitions.get(partition.source) is partition:
-            self._take(partition.source, partition.assignment, caution)
+            self._on_assigned(partition.source, partition.assignment, caution)
 
     def _look_back(self, partition: Partition, start: Start) -> None:
         """Learn what is known of a partition that was restored: what it passes by, what ended a process."""
@@ -292,7 +292,7 @@ class Worker:
 
     # --- the group
 
-    def _follow_group(self) -> None:
+    def _follow_rebalance(self) -> None:
         """Take what the group has given, give up what it has taken."""
         owned = self._log.owned
         if owned is None:
@@ -305,7 +305,7 @@ class Worker:
                 self._drop(source)
         for source, assignment in owned.items():
             if source not in self.partitions:
-                self._take(source, assignment)
+                self._on_assigned(source, assignment)
         self._look_for_growth()
 
     def _is_taken(self, source: TopicPartition, assignment: int | None) -> bool:
@@ -325,7 +325,7 @@ class Worker:
         self._log.start(source, partition.position)
         return True
 
-    def _leave(self) -> None:
+    def _on_revoked(self) -> None:
         """Commit, and remember what is left behind: called by the log before partitions go."""
         self.commit()
         for partition in self.partitions.values():
@@ -358,12 +358,12 @@ class Worker:
 
     # --- restoring
 
-    def _take(self, source: TopicPartition, assignment: int, caution: Caution | None = None) -> None:
+    def _on_assigned(self, source: TopicPartition, assignment: int, caution: Caution | None = None) -> None:
         """Begin to restore a partition."""
         pipeline = self._pipeline(source)
         checkpoints = self._checkpointer(source)
         expected = Expected(self._fingerprint, self._inputs[source.topic], self._settings.start)
-        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_PATIENCE)
+        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_TIMEOUT)
         caution = caution or Caution()
         self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring, caution)
 

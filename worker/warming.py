@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from algorithms.cache import NotKeptError, kept_only
-from algorithms.jit import load_ahead
+from algorithms.core.cache import NotKeptError, kept_only
+from algorithms.core.jit import load_ahead
 from worker.log.port import TopicPartition
 from worker.pipeline import Pipeline
 from worker.settings import Settings

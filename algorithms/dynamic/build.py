@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.arrays import int64
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import Names, refer
+from algorithms.core.rows import Rows
+from algorithms.core.units import PER_UNIT
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import Examples, link
 from algorithms.dynamic.nodes import (
@@ -26,10 +30,6 @@ from algorithms.dynamic.nodes import (
 )
 from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
 from algorithms.dynamic.splitter import Way, best_split, forget, impurity, part_columns, partition, sort_columns
-from algorithms.jit import inlined, jit
-from algorithms.names import Names, refer
-from algorithms.trees.rows import Rows
-from algorithms.units import PER_UNIT
 
 _ORDERED = int(Way.ORDERED)
 

@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, UInt32s
-from algorithms.criteria import CRITERIA, UNIT
+from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.declared import Declared
+from algorithms.core.jit import jit
+from algorithms.core.kinds import Kind
+from algorithms.core.names import NO_NAMES, Names
+from algorithms.core.rows import Rows
+from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
 from algorithms.dynamic.prepare import check_kinds, prepared
 from algorithms.dynamic.splitter import Way
-from algorithms.jit import jit
-from algorithms.names import NO_NAMES, Names
-from algorithms.splits import MAX_TOTAL
-from algorithms.trees.declared import Declared
-from algorithms.trees.kinds import Kind
-from algorithms.trees.rows import Rows
 from algorithms.trees.snapshot import Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches

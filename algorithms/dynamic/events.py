@@ -15,9 +15,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from algorithms import ledger
-from algorithms.arrays import int64
-from algorithms.cadence import CHANGE, is_due, next_period
+from algorithms.core import ledger, rows
+from algorithms.core.arrays import int64
+from algorithms.core.cadence import CHANGE, is_due, next_period
+from algorithms.core.events import Op
+from algorithms.core.jit import inlined, jit
+from algorithms.core.units import MAX_TOTAL, PER_UNIT
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -37,11 +40,7 @@ from algorithms.dynamic.state import (
     Rules,
 )
 from algorithms.dynamic.update import begin, collect, update
-from algorithms.jit import inlined, jit
-from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import rows
 from algorithms.trees.predict import loss_of
-from algorithms.units import PER_UNIT
 
 
 class Status(IntEnum):

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms import ledger
-from algorithms.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
-from algorithms.hashing import mix
-from algorithms.jit import ahead, inlined, jit
-from algorithms.ledger import LABEL, LENGTH, LIVE, NONE, START, STATE, TOP, WEIGHT, Ledger
-from algorithms.trees.kinds import BINARY
+from algorithms.core import ledger
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
+from algorithms.core.hashing import mix
+from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.ledger import LABEL, LENGTH, LIVE, NONE, START, STATE, TOP, WEIGHT, Ledger
 
 # Columns of `Examples.chain`: the neighbours in the list of a leaf's examples.
 BEFORE, AFTER = 0, 1

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, extended
-from algorithms.jit import inlined, jit
-from algorithms.trees.kinds import Kind
+from algorithms.core.arrays import Float64s, Int64s, extended
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import Kind
 from algorithms.trees.snapshot import Tree
 
 # Columns of `Nodes.links`.

@@ -9,10 +9,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import ledger
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
-from algorithms.cadence import Emit
-from algorithms.criteria import CRITERIA, UNIT
+from algorithms.core import ledger, rows
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
+from algorithms.core.cadence import Emit
+from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.declared import Declared, Feature
+from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.flat import flattened, rebuilt
+from algorithms.core.given import check_batch, entries_of, id_of, index_of, label_of, units_of
+from algorithms.core.kinds import Kind
+from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
@@ -36,13 +42,6 @@ from algorithms.dynamic.state import (
     Rules,
     examples_of,
 )
-from algorithms.given import check_batch, entries_of, id_of, index_of, label_of, units_of
-from algorithms.names import NO_NAMES, Interner, Names, name_or_id
-from algorithms.splits import OnDuplicate, Op
-from algorithms.trees import rows
-from algorithms.trees.declared import Declared, Feature
-from algorithms.trees.flat import flattened, rebuilt
-from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree
 
 Value = float | int

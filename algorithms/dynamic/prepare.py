@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int8s, Int64s, UInt32s
-from algorithms.trees.entries import in_order
-from algorithms.trees.kinds import Kind
+from algorithms.core.arrays import Float64s, Int8s, Int64s, UInt32s
+from algorithms.core.entries import in_order
+from algorithms.core.kinds import Kind
 
 SERVED = (Kind.BINARY, Kind.NUMERIC)
 

@@ -25,14 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.jit import jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.ledger import LABEL, LENGTH, START, WEIGHT
+from algorithms.core.rows import Rows
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.vocabulary import KIND
-from algorithms.jit import jit
-from algorithms.ledger import LABEL, LENGTH, START, WEIGHT
-from algorithms.trees.kinds import BINARY
-from algorithms.trees.rows import Rows
 
 # Columns of `Segment.spans`.
 BEGIN, END = 0, 1

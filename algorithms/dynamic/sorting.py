@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from algorithms.arrays import Float64s, Int32s, int64
-from algorithms.jit import jit
+from algorithms.core.arrays import Float64s, Int32s, int64
+from algorithms.core.jit import jit
 
 _RUN = 12  # shorter runs are sorted by insertion
 

@@ -10,17 +10,17 @@ import math
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from algorithms.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.names import Names, precedes
+from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, Segment
 from algorithms.dynamic.sorting import sort
 from algorithms.dynamic.vocabulary import KIND, feature_of
-from algorithms.jit import inlined, jit
-from algorithms.names import Names, precedes
 from algorithms.trees.gain import added, closed, noise
-from algorithms.trees.kinds import BINARY
 from algorithms.trees.quantised import between
-from algorithms.trees.rows import NONE, Rows
 
 
 class Way(IntEnum):

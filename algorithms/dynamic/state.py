@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.jit import inlined
+from algorithms.core.ledger import Ledger
+from algorithms.core.names import Names
+from algorithms.core.rows import Rows
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
-from algorithms.jit import inlined
-from algorithms.ledger import Ledger
-from algorithms.names import Names
-from algorithms.trees.rows import Rows
 
 # Columns of `Forest.trees`.
 ALIVE = 0  # 1 once the tree has learned something, until it is dropped; all else counts only then

@@ -10,8 +10,11 @@ node itself is rebuilt; had the root been built from 128 examples or fewer, it w
 
 from __future__ import annotations
 
-from algorithms import ledger
-from algorithms.arrays import int64
+from algorithms.core import ledger
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import release
+from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import nodes
 from algorithms.dynamic.build import build
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
@@ -32,9 +35,6 @@ from algorithms.dynamic.nodes import (
 )
 from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
-from algorithms.jit import inlined, jit
-from algorithms.names import release
-from algorithms.splits import MAX_TOTAL
 
 
 @inlined

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from algorithms.jit import inlined, jit
-from algorithms.names import Names, refer, release
-from algorithms.trees import rows
-from algorithms.trees.rows import COUNT, NONE, Rows
+from algorithms.core import rows
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import Names, refer, release
+from algorithms.core.rows import COUNT, NONE, Rows
 
 # Columns of the cells: how many live examples have the feature, and its `Kind`. The key is (0, feature).
 HOLDERS, KIND = COUNT, COUNT + 1

@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int8s, Int64s
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int8s, Int64s
+from algorithms.core.kinds import Kind
+from algorithms.core.units import PER_UNIT
 from algorithms.regression.leaves import known_of, seen_by
 from algorithms.regression.moments import Moments
 from algorithms.regression.state import FIRST_LABEL, PRIOR_MEAN, PRIOR_SQUARES, Forest
-from algorithms.trees import nodes, rows
-from algorithms.trees.kinds import Kind
+from algorithms.trees import nodes
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, PRIOR, ROOTS, THRESHOLD
-from algorithms.units import PER_UNIT
 
 
 class Labels(NamedTuple):

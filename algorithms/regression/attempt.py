@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import int64
-from algorithms.jit import jit
-from algorithms.names import precedes
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.jit import jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.names import precedes
+from algorithms.core.rows import NEXT, NONE
+from algorithms.core.units import PER_UNIT
 from algorithms.regression import observers
 from algorithms.regression.leaves import present_in, seen_by
 from algorithms.regression.moments import nothing, reduction, unmerged, variance
 from algorithms.regression.observers import Cut
 from algorithms.regression.state import Forest, Rules
-from algorithms.trees import rows
 from algorithms.trees.bounds import epsilon, examples
-from algorithms.trees.kinds import BINARY
 from algorithms.trees.nodes import OBSERVED, SEEN
-from algorithms.trees.rows import NEXT, NONE
-from algorithms.units import PER_UNIT
 
 NOISE = 2.0**-30  # of the leaf's variance: what rounding may feign, and no example could tell from nothing
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.jit import inlined
+from algorithms.core.jit import inlined
 from algorithms.regression import elements as storage
 from algorithms.regression.elements import NONE, Elements, X, ordered
 

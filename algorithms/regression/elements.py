@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, extended, int64
-from algorithms.jit import inlined, jit
-from algorithms.means import moved
+from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.means import moved
 from algorithms.regression.moments import Moments, learned, merged
 
 # Columns of `Elements.links`.

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import wide
-from algorithms.arrays import Float64s, Int64s
-from algorithms.jit import jit
-from algorithms.means import moved
+from algorithms.core import wide
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.jit import jit
+from algorithms.core.means import moved
+from algorithms.core.units import PER_UNIT
 from algorithms.regression.moments import Moments, merged
-from algorithms.units import PER_UNIT
 
 # Columns of `Prequential.window`.
 _TRUTH, _GUESS = 0, 1

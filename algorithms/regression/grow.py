@@ -11,20 +11,22 @@ and the kernel goes on.
 
 from __future__ import annotations
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
-from algorithms.names import refer
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.events import Op
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import refer
+from algorithms.core.rows import NONE
+from algorithms.core.units import MAX_TOTAL
 from algorithms.regression import elements as storage
 from algorithms.regression.attempt import Choice, is_sure, rank
 from algorithms.regression.leaves import begin, count, forget, free_all, predict
 from algorithms.regression.moments import Moments, nothing
 from algorithms.regression.state import FIRST_LABEL, SQUARES, Examples, Forest, Out, Rules
-from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import nodes, rows
+from algorithms.trees import nodes
 from algorithms.trees.grow import Status
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, SEEN, THRESHOLD, TREE
 from algorithms.trees.routing import descend
-from algorithms.trees.rows import NONE
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, TREE_COLUMNS
 
 _APPLIED, _IGNORED, _SKIPPED = int(Status.APPLIED), int(Status.IGNORED), int(Status.SKIPPED)

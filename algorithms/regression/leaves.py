@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
-from algorithms.names import refer, release
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.names import refer, release
+from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.units import PER_UNIT
 from algorithms.regression import elements as storage
 from algorithms.regression import observers
 from algorithms.regression.moments import Moments, learned, merged
@@ -19,13 +23,10 @@ from algorithms.regression.state import (
     Examples,
     Forest,
 )
-from algorithms.trees import nodes, rows
-from algorithms.trees.kinds import BINARY
+from algorithms.trees import nodes
 from algorithms.trees.nodes import FEATURE, FIRST, NUMBER, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.nodes import SQUARES as SQUARED_WEIGHTS
-from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import LEAVES, MADE
-from algorithms.units import PER_UNIT
 
 
 @jit

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined
-from algorithms.means import moved
-from algorithms.units import PER_UNIT
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined
+from algorithms.core.means import moved
+from algorithms.core.units import PER_UNIT
 
 
 class Moments(NamedTuple):

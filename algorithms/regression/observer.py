@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.flat import flattened, rebuilt
+from algorithms.core.units import MAX_TOTAL, PER_UNIT, UNIT
 from algorithms.regression import elements, observers
 from algorithms.regression.elements import USED
 from algorithms.regression.moments import Moments, nothing, variance
-from algorithms.splits import MAX_TOTAL
-from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.units import PER_UNIT, UNIT
 
 
 class Side(NamedTuple):

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
-from algorithms.jit import dispatch, jit
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.jit import dispatch, jit
 from algorithms.regression import ebst, qo
 from algorithms.regression.elements import FIRST, NEXT, NONE, Elements, X, check_tree, moments_of, room
 from algorithms.regression.moments import Moments, learned, merged, nothing, reduction, unmerged

@@ -9,25 +9,26 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
-from algorithms.given import check_batch, entries_of, index_of, number, units_of
-from algorithms.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
+from algorithms.core.declared import Declared
+from algorithms.core.entries import in_order
+from algorithms.core.events import Op
+from algorithms.core.flat import flattened, rebuilt
+from algorithms.core.given import check_batch, entries_of, index_of, number, units_of
+from algorithms.core.kinds import Kind
+from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.rows import COUNT, NONE
+from algorithms.core.units import MAX_TOTAL, UNIT
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Examples, Out, Rules
-from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import nodes, rows
-from algorithms.trees.declared import Declared
+from algorithms.trees import nodes
 from algorithms.trees.earlier import with_learned
-from algorithms.trees.entries import in_order
-from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
-from algorithms.trees.kinds import Kind
 from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
-from algorithms.trees.rows import COUNT, NONE
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, Batch
-from algorithms.units import UNIT
 
 Feature = int | bytes
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
 from algorithms.regression import elements as storage
 from algorithms.regression.elements import FIRST, NEXT, NONE, SIZE, Elements, X, ordered
 from algorithms.trees import quantised

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int8s, Int64s, extended
-from algorithms.names import NO_NAMES, Names
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
+from algorithms.core.names import NO_NAMES, Names
+from algorithms.core.rows import Rows
 from algorithms.regression import elements as storage
 from algorithms.regression.elements import Elements
-from algorithms.trees import nodes, rows
+from algorithms.trees import nodes
 from algorithms.trees.nodes import Nodes
-from algorithms.trees.rows import Rows
 from algorithms.trees.state import TREE_COLUMNS, Batch
 
 # Columns of `Targets.numbers`.

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
+from algorithms.core.kinds import Kind
+from algorithms.core.rows import COUNT, item_of
 from algorithms.trees import nodes
-from algorithms.trees.kinds import Kind
 from algorithms.trees.nodes import DEPTH, KIND, NUMBER, THRESHOLD, Nodes
-from algorithms.trees.rows import COUNT, item_of
 from algorithms.trees.snapshot import Tree
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from algorithms.criteria import Gini, log2
-from algorithms.jit import inlined
+from algorithms.core.criteria import Gini, log2
+from algorithms.core.jit import inlined
+from algorithms.core.units import LN2, PER_UNIT
 from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
-from algorithms.units import LN2, PER_UNIT
 
 _LARGEST = 2.0**1023
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorithms.arrays import Int64s
-from algorithms.splits import MAX_TOTAL
+from algorithms.core.arrays import Int64s
+from algorithms.core.rows import KEY, NONE
+from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.nodes import PRIOR, ROOTS, TREE, WEIGHT
-from algorithms.trees.rows import KEY, NONE
 from algorithms.trees.state import LEARNED
 
 _ALIVE = 1  # what earlier versions had in the column of every tree that has learned something

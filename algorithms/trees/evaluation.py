@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms import wide
-from algorithms.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.jit import jit
-from algorithms.units import LN2, PER_UNIT
+from algorithms.core import wide
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.jit import jit
+from algorithms.core.units import LN2, PER_UNIT
 
 # Columns of `Prequential.window`.
 _TRUTH, _GUESS, _WEIGHT, _LOSS = range(4)

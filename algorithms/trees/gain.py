@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import Int64s
-from algorithms.criteria import Entropy, Gini, rounding, xlogx_units
-from algorithms.jit import dispatch, inlined, jit
+from algorithms.core.arrays import Int64s
+from algorithms.core.criteria import Entropy, Gini, rounding, xlogx_units
+from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.kinds import BINARY, NUMERIC, QUANTISED
+from algorithms.core.rows import COUNT, NEXT, NONE, Rows
+from algorithms.core.units import PER_UNIT
 from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import CANDIDATES
-from algorithms.trees.kinds import BINARY, NUMERIC, QUANTISED
 from algorithms.trees.nodes import Nodes
 from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import FIRST
-from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
-from algorithms.units import PER_UNIT
 
 _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int32s, Int64s, extended, int64
-from algorithms.criteria import log2
-from algorithms.jit import inlined, jit
-from algorithms.means import moved
+from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
+from algorithms.core.criteria import log2
+from algorithms.core.jit import inlined, jit
+from algorithms.core.means import moved
+from algorithms.core.rows import COUNT, FREE, HIGH, NONE, USED, Rows
+from algorithms.core.units import PER_UNIT
 from algorithms.trees import normal
-from algorithms.trees.rows import COUNT, FREE, HIGH, NONE, USED, Rows
-from algorithms.units import PER_UNIT
 
 # The last axis of `Gaussians.moments`.
 MEAN, SQUARES, LEAST, MOST = 0, 1, 2, 3  # mean; weighted sum of squared deviations; extremes

@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from algorithms.arrays import int64
-from algorithms.cadence import CHANGE, is_due, next_period
-from algorithms.jit import inlined, jit
-from algorithms.names import refer, release
-from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import alternates, gaussians, nodes, observers, policies, rows
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.cadence import CHANGE, is_due, next_period
+from algorithms.core.events import Op
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
+from algorithms.core.names import refer, release
+from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.units import MAX_TOTAL
+from algorithms.trees import gaussians, nodes, observers, policies
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import impurity
-from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.leaves import begin_leaf, count, forget, free_all, free_below
 from algorithms.trees.nodes import (
     ASLEEP,
@@ -39,10 +42,10 @@ from algorithms.trees.nodes import (
     is_pure,
 )
 from algorithms.trees.observers import PART
+from algorithms.trees.policies import alternates
 from algorithms.trees.predict import keep_score, loss_of, predict
 from algorithms.trees.ranking import is_sure, rank
 from algorithms.trees.routing import descend, next_on_way
-from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import (
     ATTEMPTS,
     EVENTS,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
-from algorithms.names import release
-from algorithms.trees import nodes, observers, policies, rows
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import release
+from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.units import PER_UNIT
+from algorithms.trees import nodes, observers, policies
 from algorithms.trees.nodes import (
     ALTERNATES,
     ASLEEP,
@@ -19,9 +22,7 @@ from algorithms.trees.nodes import (
     WEIGHT,
     make_leaf,
 )
-from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import LEAVES, MADE, Batch, Forest, Rules
-from algorithms.units import PER_UNIT
 
 
 @inlined

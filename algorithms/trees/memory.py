@@ -15,11 +15,11 @@ from types import ModuleType
 
 import numpy as np
 
-from algorithms.arrays import Int64s
-from algorithms.jit import jit
+from algorithms.core.arrays import Int64s
+from algorithms.core.jit import jit
+from algorithms.core.rows import COUNT, HIGH, KEY, NONE, Rows
 from algorithms.trees import observers, policies
 from algorithms.trees.nodes import ASLEEP, BAYES, FEATURE, MAJORITY, PRIOR, SEEN, SQUARES, WEIGHT, Nodes
-from algorithms.trees.rows import COUNT, HIGH, KEY, NONE, Rows
 from algorithms.trees.state import Forest
 
 _HASH = 24  # bytes of the hash table for a row, at most

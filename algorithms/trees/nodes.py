@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, extended, int64
-from algorithms.jit import ahead, inlined, jit
-from algorithms.trees import rows
-from algorithms.trees.rows import COUNT, NONE, Rows
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.rows import COUNT, NONE, Rows
 
 # Columns of `Nodes.links`.
 FEATURE = 0  # the feature that an inner node splits on; NONE: a leaf

@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, extended, int64
-from algorithms.jit import inlined, jit
-from algorithms.names import Names, refer, release
-from algorithms.trees import gaussians, quantised, rows
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
+from algorithms.core.names import Names, refer, release
+from algorithms.core.rows import COUNT, NEXT, NONE, Rows
+from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import Gaussians
-from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.trees.nodes import OBSERVED, Nodes
 from algorithms.trees.quantised import Quantised, Quantiser
-from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
 
 # Columns of `Features.about`.
 KIND = 0

@@ -8,27 +8,29 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
-from algorithms.cadence import Emit
-from algorithms.criteria import CRITERIA, UNIT, Entropy, Gini
-from algorithms.given import check_batch, entries_of, index_of, label_of, units_of
-from algorithms.names import NO_NAMES, Interner, Names, name_or_id
-from algorithms.splits import MAX_TOTAL, Op
-from algorithms.trees import grow, memory, nodes, observers, rows
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
+from algorithms.core.cadence import Emit
+from algorithms.core.criteria import CRITERIA, UNIT, Entropy, Gini
+from algorithms.core.declared import Declared
+from algorithms.core.entries import in_order
+from algorithms.core.events import Op
+from algorithms.core.flat import flattened, rebuilt
+from algorithms.core.given import check_batch, entries_of, index_of, label_of, units_of
+from algorithms.core.kinds import Kind, is_category
+from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.rows import COUNT, NONE
+from algorithms.core.units import MAX_TOTAL
+from algorithms.trees import grow, memory, nodes, observers
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
-from algorithms.trees.declared import Declared
 from algorithms.trees.earlier import with_learned
-from algorithms.trees.entries import in_order
-from algorithms.trees.flat import flattened, rebuilt
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.grow import Status
-from algorithms.trees.kinds import Kind, is_category
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from algorithms.trees.quantised import Quantiser
-from algorithms.trees.rows import COUNT, NONE
 from algorithms.trees.snapshot import Tree, snapshot
 from algorithms.trees.state import (
     ATTEMPTS,

@@ -6,19 +6,20 @@ from enum import IntEnum
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, int64
-from algorithms.criteria import log2
-from algorithms.jit import inlined, jit
-from algorithms.trees import gaussians, quantised, rows
-from algorithms.trees.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int64s, int64
+from algorithms.core.criteria import log2
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
+from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.units import PER_UNIT
+from algorithms.trees import gaussians, quantised
 from algorithms.trees.nodes import ASLEEP, BAYES, MAJORITY, OBSERVED, SEEN, WEIGHT, Nodes, class_weight
 from algorithms.trees.normal import exp2
 from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import SIZE
 from algorithms.trees.routing import value_of
-from algorithms.trees.rows import COUNT, NEXT, NONE
 from algorithms.trees.state import Batch, Out, Rules
-from algorithms.units import PER_UNIT
 
 # Logarithms of likelihoods are summed in integers: a leaf's features have an order that tells how names came to be
 # interned, and what is predicted must not depend on it.

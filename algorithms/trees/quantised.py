@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s, extended, int64
-from algorithms.jit import inlined, jit
-from algorithms.means import moved
-from algorithms.trees import rows
-from algorithms.trees.rows import COUNT, NEXT, NONE, Rows
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.means import moved
+from algorithms.core.rows import COUNT, NEXT, NONE, Rows
 
 EXACT = 32  # different values that are kept one by one
 

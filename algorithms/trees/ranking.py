@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
-from algorithms.names import Names, precedes
-from algorithms.trees import rows
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
+from algorithms.core.names import Names, precedes
+from algorithms.core.rows import NEXT, NONE
+from algorithms.core.units import PER_UNIT
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity, most_gain, noise
-from algorithms.trees.kinds import BINARY
 from algorithms.trees.nodes import OBSERVED, WEIGHT, Nodes
 from algorithms.trees.observers import KIND, Features
-from algorithms.trees.rows import NEXT, NONE
 from algorithms.trees.state import Choice, Rules
-from algorithms.units import PER_UNIT
 
 _ROUNDED_UP = 1.0 + 1e-9  # a bound times this is one, whatever its rounding
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from algorithms.arrays import int64
-from algorithms.jit import inlined, jit
-from algorithms.trees import rows
-from algorithms.trees.kinds import BINARY, is_number
+from algorithms.core import rows
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY, is_number
+from algorithms.core.rows import NONE
 from algorithms.trees.nodes import FEATURE, KIND, THRESHOLD, Nodes
-from algorithms.trees.rows import NONE
 from algorithms.trees.state import Batch
 
 

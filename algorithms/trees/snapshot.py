@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
-from algorithms.trees import nodes, rows
-from algorithms.trees.kinds import Kind
+from algorithms.core import rows
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.kinds import Kind
+from algorithms.core.rows import COUNT
+from algorithms.trees import nodes
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, ROOTS, THRESHOLD, Nodes
-from algorithms.trees.rows import COUNT
 
 
 class Tree(NamedTuple):

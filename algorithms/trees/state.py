@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
-from algorithms.names import Names
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.names import Names
 from algorithms.trees.nodes import Nodes
 from algorithms.trees.observers import Features
 from algorithms.trees.quantised import Quantiser

@@ -11,9 +11,9 @@ n log2 n, which the criterion knows by heart: with r the branch that the example
 
 from __future__ import annotations
 
-from algorithms.criteria import Entropy, Gini, xlogx_units
-from algorithms.jit import dispatch, inlined
-from algorithms.units import PER_UNIT
+from algorithms.core.criteria import Entropy, Gini, xlogx_units
+from algorithms.core.jit import dispatch, inlined
+from algorithms.core.units import PER_UNIT
 
 
 @inlined

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Int8s, Int64s
-from algorithms.criteria import UNIT
+from algorithms.core.arrays import Int8s, Int64s
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool, Events
-from algorithms.splits import Op
 from algorithms.trees.evaluation import Measures, Prequential
-from algorithms.trees.kinds import Kind
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.tables import Table, first
 from worker.bench.updates import BATCH, plan

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms import scan
-from algorithms.bins import OF_BINS, USED
-from algorithms.finders import FINDERS
-from algorithms.splits import SplitPool
+from algorithms.splits import scan
+from algorithms.splits.bins import OF_BINS, USED
+from algorithms.splits.finders import FINDERS
+from algorithms.splits.pool import SplitPool
 from worker.bench import anchor
 from worker.bench.cases import Case, Progress, Row, measured, significant
 from worker.bench.hard import hard

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from algorithms.splits import Op
+from algorithms.core.events import Op
 from worker.bench.streams import sparse, stream_of
 from worker.bench.updates import Workload, deal, workload
 

@@ -21,13 +21,13 @@ from worker.bench.pipeline import records
 from worker.log.kafka import KafkaLog
 from worker.log.port import TopicPartition
 from worker.loop import Worker
-from worker.metrics import Metrics
-from worker.reporter import Reporter
 from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, TopicSettings
-from worker.settings_models import SplitSettings
-from worker.status import Status, StatusBoard
+from worker.settings.models import SplitSettings
 from worker.topics import create_topics
 from worker.transaction import Transaction
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
 
 _LATENCY_SECONDS = 20.0
 _LATENCY_CHECKPOINTS = 4
@@ -185,7 +185,7 @@ def _work(bootstrap: str, topic: str, guarantee: Guarantee) -> tuple[float, Time
         end = log.watermarks(source).high
         started = time.perf_counter()
         while worker.partitions[source].position < end:
-            worker.turn()
+            worker.run_once()
         worker.commit()
         return time.perf_counter() - started, timed
 
@@ -195,7 +195,7 @@ def make_live(worker: Worker, topic: str) -> TopicPartition:
     worker.join()
     source = TopicPartition(topic, 0)
     while source not in worker.partitions or not worker.partitions[source].is_live:
-        worker.turn()
+        worker.run_once()
     return source
 
 
@@ -214,7 +214,7 @@ def _latency(bootstrap: str, rate: float) -> dict[str, Any]:
         pace = context.Process(target=publish_steadily, args=(bootstrap, topic, rate, _LATENCY_SECONDS))
         pace.start()
         while pace.is_alive():
-            worker.turn()
+            worker.run_once()
         worker.commit()
     consumed = int(rate * _LATENCY_SECONDS)
     line = {f"latency_ms_p{p}": round(float(np.percentile(timed.latencies, p)) * 1000, 1) for p in (50, 99)}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from algorithms.arrays import Float64s
+from algorithms.core.arrays import Float64s
 from algorithms.regression.observer import Observer
 from worker.bench.cases import Progress, Row, machine, significant
 

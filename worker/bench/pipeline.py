@@ -17,11 +17,11 @@ from prometheus_client import CollectorRegistry
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.loop import Worker
-from worker.metrics import Metrics
-from worker.reporter import Reporter
 from worker.settings import LogSettings, Settings
-from worker.settings_models import SplitSettings
-from worker.status import Status, StatusBoard
+from worker.settings.models import SplitSettings
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
 
 FORMS = ("list", "packed", "columns")
 TOPIC = "events"

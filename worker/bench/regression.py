@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
-from algorithms.criteria import UNIT
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
 from algorithms.regression.evaluation import Judged, Prequential
 from algorithms.regression.pool import Events, RegressionPool
-from algorithms.splits import Op
-from algorithms.trees.kinds import Kind
 from worker.bench.cases import Progress, Row, machine, significant
 
 BATCH = 1_000  # examples in one call of the kernel

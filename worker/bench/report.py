@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from algorithms.finders import FINDERS
+from algorithms.splits.finders import FINDERS
 from worker.bench import anchor
 from worker.bench.cases import Row, machine
 from worker.bench.experiments import EXPERIMENTS, LARGEST, Scope

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import slots
-from algorithms.arrays import Int32s, Int64s, int64
-from algorithms.cadence import Emit, When
-from algorithms.criteria import CRITERIA, UNIT
-from algorithms.finders import FINDERS
-from algorithms.jit import jit
-from algorithms.slots import C0, N0, NONE, Slots
-from algorithms.splits import Batch, Op, SplitPool
+from algorithms.core.arrays import Int32s, Int64s, int64
+from algorithms.core.cadence import Emit, When
+from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.events import Op
+from algorithms.core.jit import jit
+from algorithms.splits import slots
+from algorithms.splits.finders import FINDERS
+from algorithms.splits.kernel import Batch
+from algorithms.splits.pool import SplitPool
+from algorithms.splits.slots import C0, N0, NONE, Slots
 from worker.bench.cases import Case, Progress
 from worker.bench.streams import sparse
 from worker.bench.updates import Workload, workload

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from algorithms.cadence import Emit, When
-from algorithms.finders import FINDERS
-from algorithms.splits import SplitPool
+from algorithms.core.cadence import Emit, When
+from algorithms.splits.finders import FINDERS
+from algorithms.splits.pool import SplitPool
 from worker.bench.cases import Case, Progress, Row, machine, measured
 from worker.bench.sides import FLOORS, finding, floors, warm_up
 from worker.bench.updates import Workload

@@ -19,7 +19,7 @@ from worker.log.port import OutRecord, Records, TopicPartition
 from worker.loop import Worker
 from worker.pipeline import Pipeline
 from worker.settings import CheckpointSettings, LogSettings, Settings
-from worker.settings_models import SplitSettings
+from worker.settings.models import SplitSettings
 from worker.topics import create_topics
 
 _SHARED = 40  # features of an example that others have too
@@ -57,7 +57,7 @@ def bench_state(
         source = make_live(worker, topic)
         partition = worker.partitions[source]
         while partition.consumed < examples:
-            worker.turn()
+            worker.run_once()
         progress("checkpointing")
         began, longest, polled = time.perf_counter(), 0.0, 0.0
         poll = log.poll
@@ -72,7 +72,7 @@ def bench_state(
         log.poll = timed_poll  # type: ignore[method-assign]
         while not timed.checkpointed:
             started = time.perf_counter()
-            worker.turn()
+            worker.run_once()
             longest = max(longest, time.perf_counter() - started - polled)
         seconds = time.perf_counter() - began
         written = timed.state_bytes
@@ -82,10 +82,10 @@ def bench_state(
         again = Worker(log, settings, Timed())
         again.join()
         while not again.partitions:
-            again.turn()
+            again.run_once()
         began = time.perf_counter()
         while not again.is_ready:
-            again.turn()
+            again.run_once()
         restored = time.perf_counter() - began
     yield {
         "bench": "state",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Int8s, Int64s, UInt32s
+from algorithms.core.arrays import Int8s, Int64s, UInt32s
 
 
 class Stream(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int64s, UInt32s
 from worker.sources.generators import generate
 
 _CHUNK = 10_000  # examples held as a dense matrix at a time

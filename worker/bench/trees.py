@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.criteria import UNIT
-from algorithms.splits import Op
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
 from algorithms.trees.evaluation import Measures, Prequential
-from algorithms.trees.kinds import Kind
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import Events, Feature, TreePool
 from worker.bench import datasets

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Int8s, Int64s
-from algorithms.criteria import UNIT
-from algorithms.splits import Batch, Op
+from algorithms.core.arrays import Int8s, Int64s
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.splits.kernel import Batch
 from worker.bench.streams import Stream
 
 BATCH = 1_000  # events in one call of a kernel

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.jit import ahead, jit
+from algorithms.core.jit import ahead, jit
 from worker.checkpoint.keys import DIGEST_BYTES, ArrayEntry, Manifest, digest
 
 PAGE_BYTES = 64 * 1024

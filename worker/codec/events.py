@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from algorithms.arrays import Float64s, Int8s, Int32s, Int64s, UInt8s, UInt32s, UInt64s
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt8s, UInt32s, UInt64s
 
 __all__ = ["Events", "Float64s", "Int8s", "Int32s", "Int64s", "UInt8s", "UInt32s", "UInt64s"]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.jit import inlined, jit
+from algorithms.core.jit import inlined, jit
 from worker.codec.events import (
     DELETE,
     DROP,

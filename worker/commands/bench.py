@@ -15,11 +15,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from algorithms.criteria import CRITERIA
-from algorithms.finders import FINDERS
+from algorithms.core.criteria import CRITERIA
+from algorithms.splits.finders import FINDERS
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
-from worker import logs
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
 from worker.bench.dynamic import against, bench_dynamic
@@ -36,6 +35,7 @@ from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
 from worker.bench.updates import EXPECTED, plan, workload
 from worker.broker import Cluster, install
 from worker.commands.common import clear_errors, fail
+from worker.watching import logs
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

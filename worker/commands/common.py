@@ -14,12 +14,12 @@ from typing import NoReturn
 import click
 import structlog
 
-from worker import logs
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError
 from worker.safe_text import printable_lines
 from worker.settings import Settings, load
-from worker.settings_file import SettingsError
+from worker.settings.file import SettingsError
+from worker.watching import logs
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 

@@ -64,7 +64,7 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
         rows.append([cost.name, f"{cost.seconds:.1f}", f"{cost.size / 1000:,.0f}" if cost.files else "", said])
     Console().print(Sheet(columns, rows))
     if into is not None:
-        from algorithms.cache import copy
+        from algorithms.core.cache import copy
 
         copy([file for cost in costs for file in cost.files], into)
 
@@ -89,7 +89,7 @@ def _costs(jobs: list[str], only_list: bool) -> list[Cost]:
 
 def _cost(kernel: str, only_look: bool) -> Cost:
     """Use a kernel once and return what that took."""
-    from algorithms import cache
+    from algorithms.core import cache
 
     started = time.process_time()
     is_kept = True
@@ -104,9 +104,9 @@ def _cost(kernel: str, only_look: bool) -> Cost:
 
 
 def _kernels() -> list[str]:
-    from algorithms.criteria import CRITERIA
-    from algorithms.finders import FINDERS
+    from algorithms.core.criteria import CRITERIA
     from algorithms.regression.observers import OBSERVERS
+    from algorithms.splits.finders import FINDERS
     from algorithms.trees.policies import POLICIES
 
     served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
@@ -123,7 +123,7 @@ def _use(kernel: str) -> None:
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
         import worker.pipeline  # noqa: F401  # all that a worker may need once something has grown
-        from algorithms.jit import load_ahead
+        from algorithms.core.jit import load_ahead
 
         load_ahead()
         return
@@ -145,7 +145,7 @@ def _use(kernel: str) -> None:
 
         RegressionPool(observer=kernel.removeprefix(_REGRESSION)).learn([1], 0.0)
         return
-    from algorithms.splits import SplitPool
+    from algorithms.splits.pool import SplitPool
 
     finder, _, criterion = kernel.partition("-")
     pool = SplitPool(finder=finder, criterion=criterion)

@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from worker import demo as events
-from worker import logs
 from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, decode_output
 from worker.commands.common import clear_errors, in_transactions_of, until_signalled
 from worker.commands.running import worker_on
@@ -26,6 +25,7 @@ from worker.transaction import Transaction
 from worker.views.fitting import fitted
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
+from worker.watching import logs
 
 _PORT = 9464
 _STEP = 100  # records in a transaction: small, so that there is something to watch
@@ -92,7 +92,7 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 if serve:
                     console.print(f"Metrics stay on [bold]{url}[/] until Ctrl-C.")
                 while serve and not stop():
-                    worker.turn()
+                    worker.run_once()
 
 
 def _report(console: Console, outputs: list[Output], total: int, seconds: float) -> None:

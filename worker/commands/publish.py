@@ -24,20 +24,20 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from worker import logs
 from worker.commands.common import until_signalled
 from worker.commands.publish_columns import column_options
 from worker.commands.publish_recording import publish_recording
 from worker.commands.publish_source import Source, file_source, generated_source
 from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
-from worker.publisher import Form, chunks, finish, make_records, write
+from worker.publishing.publisher import Form, chunks, finish, make_records, write
 from worker.safe_text import json_line, printable_lines
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
 from worker.sources.generators import GENERATORS, Generator, generate
 from worker.sources.updates import Updates, parse, with_deletes
+from worker.watching import logs
 
 _TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted

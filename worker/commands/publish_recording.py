@@ -16,8 +16,8 @@ from worker.commands.publish_target import Target
 from worker.log.browse import Browser, Record
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import LogError, OutRecord, TopicPartition, Watermarks
-from worker.playback import Playback
-from worker.publisher import write
+from worker.publishing.publisher import write
+from worker.recordings.pacing import Playback
 from worker.views.words import topic_word
 
 

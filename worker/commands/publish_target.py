@@ -14,7 +14,7 @@ import click
 from worker.commands.common import open_log, read_settings
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError
-from worker.partitioners import PARTITIONERS, Partitioner
+from worker.publishing.partitioners import PARTITIONERS, Partitioner
 from worker.settings import Settings
 
 

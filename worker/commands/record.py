@@ -14,7 +14,6 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from worker import logs
 from worker.commands.common import (
     clear_errors,
     fail,
@@ -26,10 +25,11 @@ from worker.commands.common import (
 from worker.log.bounded import Stretch
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, Records, TopicPartition
-from worker.recorder import Beginning, Until, copy, copy_skips, partitions_of, plan
+from worker.recordings.recorder import Beginning, Until, copy, copy_skips, partitions_of, plan
 from worker.settings import Settings
 from worker.sources.example import UnreadableError, moment
 from worker.views.words import topic_word
+from worker.watching import logs
 
 _TELL_SECONDS = 10.0  # between two lines about the progress
 _DRY_SECONDS = 5.0  # without a record, after which a person is told why

@@ -9,7 +9,6 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from worker import logs
 from worker.commands.common import (
     clear_errors,
     fail,
@@ -19,12 +18,13 @@ from worker.commands.common import (
     until_signalled,
 )
 from worker.commands.running import worker_on
-from worker.compare import first_difference
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition
 from worker.loop import Worker
+from worker.recordings.compare import first_difference
 from worker.settings import LogSettings, Settings
 from worker.transaction import Transaction
+from worker.watching import logs
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -18,7 +18,7 @@ from worker.commands.common import (
 )
 from worker.commands.running import worker_on
 from worker.log.port import LogError
-from worker.status import Status, StatusBoard
+from worker.watching.status import Status, StatusBoard
 
 
 @click.command()

@@ -10,14 +10,14 @@ from importlib.metadata import version
 from prometheus_client import CollectorRegistry
 
 from worker.commands.common import fail
-from worker.http import Pages, Server, ServerError
 from worker.log.port import Log
 from worker.loop import Worker
-from worker.metrics import Metrics
-from worker.reporter import Reporter
 from worker.settings import Settings
-from worker.status import Status, StatusBoard
 from worker.transaction import Transaction
+from worker.watching.http import Pages, Server, ServerError
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
 
 
 @contextmanager

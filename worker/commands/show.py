@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from worker import logs
 from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, joined
 from worker.commands.common import clear_errors, fail, open_log, read_settings
 from worker.log.browse import Browser, Filter, Record, partitions_of
@@ -36,6 +35,7 @@ from worker.views.overview_text import PartitionRow, overview
 from worker.views.record_json import as_object, result_of, tree_object
 from worker.views.tree_text import draw
 from worker.views.words import key_word, model_word, topic_word
+from worker.watching import logs
 
 _LAST = 10  # of each kind
 _SETTINGS = (".yaml", ".yml")  # suffixes

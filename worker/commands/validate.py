@@ -8,7 +8,7 @@ import click
 
 from worker.commands.common import read_settings, settings_argument
 from worker.settings import fingerprint
-from worker.settings_models import DynamicTreeSettings, SplitSettings, TreeSettings
+from worker.settings.models import DynamicTreeSettings, SplitSettings, TreeSettings
 
 
 def _words(model: SplitSettings | TreeSettings | DynamicTreeSettings) -> str:

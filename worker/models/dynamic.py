@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.kinds import Kind
 from algorithms.dynamic.events import Status
 from algorithms.dynamic.pool import Answers, DynamicPool
 from algorithms.dynamic.pool import Events as Batch
-from algorithms.splits import OnDuplicate, Op
-from algorithms.trees.kinds import Kind
 from worker.codec import Bounds, Events
 from worker.codec.events import NO_ID
 from worker.log.port import Records
@@ -23,7 +23,7 @@ from worker.models.port import Outcome, Refusal
 from worker.models.tree_results import Parameters, TreeResults, judged_by, place
 from worker.models.tree_state import TreeState
 from worker.models.values import judged_values
-from worker.settings_models import DynamicTreeSettings
+from worker.settings.models import DynamicTreeSettings
 
 _REFUSED = {
     Status.DUPLICATE_ID: refusals.DUPLICATE_ID,

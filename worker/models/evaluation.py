@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int32s, Int64s
-from algorithms.cadence import When
+from algorithms.core.arrays import Float64s, Int32s, Int64s
+from algorithms.core.cadence import When
 from algorithms.trees.evaluation import Judged, Prequential
 from worker.codec import Evaluation, Measures, Source
-from worker.settings_models import ClassName, EvaluateSettings
-from worker.status import Quality
+from worker.settings.models import ClassName, EvaluateSettings
+from worker.watching.status import Quality
 
 _PREFIX = "evaluation."
 

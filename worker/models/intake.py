@@ -8,8 +8,8 @@ import msgpack
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.names import Interner
-from algorithms.splits import Op
+from algorithms.core.events import Op
+from algorithms.core.names import Interner
 from worker.codec import Events, Reason, Source
 from worker.codec.encode import Class
 from worker.codec.events import IDS, INT_LABEL, NAMES, NO_FEATURES, NO_ID, TEXT_LABEL, Int8s, Int32s, UInt32s

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.names import Interner, Names
+from algorithms.core.names import Interner, Names
 from worker.codec.events import Int32s
 from worker.log.port import Records
 from worker.models.intake import Bools

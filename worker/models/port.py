@@ -10,7 +10,7 @@ import numpy.typing as npt
 from worker.codec import Events, Reason
 from worker.codec.encode import Output
 from worker.log.port import Records
-from worker.status import ModelStatus
+from worker.watching.status import ModelStatus
 
 
 class Result(NamedTuple):

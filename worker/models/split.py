@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.criteria import UNIT
-from algorithms.splits import SPLIT_DUE, TREE_DUE, Batch, Decisions, OnDuplicate, Op, SplitPool, Status
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import OnDuplicate, Op
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch, Decisions, Status
+from algorithms.splits.pool import SplitPool
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.codec.events import NO_ID, Int8s
@@ -19,8 +21,8 @@ from worker.models import refusals
 from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal, Result
-from worker.settings_models import SplitSettings
-from worker.status import ModelStatus
+from worker.settings.models import SplitSettings
+from worker.watching.status import ModelStatus
 
 _SPLIT_SEQ, _TREE_SEQ = 0, 1
 _NONE = -1  # a feature that is none

@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from algorithms.arrays import Int32s, Int64s
-from algorithms.criteria import UNIT
-from algorithms.splits import Op
+from algorithms.core.arrays import Int32s, Int64s
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
 from algorithms.trees.answers import Answers
 from algorithms.trees.answers import Split as Made
 from algorithms.trees.grow import Status
-from algorithms.trees.kinds import Kind
 from algorithms.trees.pool import Events as Batch
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -28,7 +28,7 @@ from worker.models.port import Outcome, Refusal, Result
 from worker.models.tree_results import SPLIT_SEQ, Parameters, TreeResults, judged_by, place, result_of
 from worker.models.tree_state import TreeState
 from worker.models.values import judged_values
-from worker.settings_models import TreeSettings
+from worker.settings.models import TreeSettings
 
 _REFUSED = {
     Status.CANNOT_FORGET: (

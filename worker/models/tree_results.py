@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.arrays import Int8s, Int32s, Int64s
-from algorithms.criteria import UNIT
+from algorithms.core.arrays import Int8s, Int32s, Int64s
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import Answers as DynamicAnswers
-from algorithms.splits import Op
 from algorithms.trees.answers import Answers as TreeAnswers
-from algorithms.trees.kinds import Kind
 from algorithms.trees.snapshot import Tree as Snapshot
 from worker.codec import Events, Prediction, Source, Tree, cut
 from worker.log.port import Records
 from worker.models.evaluation import Evaluations, Guesses
 from worker.models.intake import Bools, id_of, source_of
 from worker.models.port import Result
-from worker.settings_models import ClassName
+from worker.settings.models import ClassName
 
 SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
 Parameters = dict[str, bool | int | float | str | None]

@@ -11,7 +11,7 @@ from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.pool import TreePool
 from worker.models.evaluation import Evaluations
 from worker.models.keys import Keys
-from worker.status import ModelStatus
+from worker.watching.status import ModelStatus
 
 Pool = TypeVar("Pool", TreePool, DynamicPool)
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int8s
+from algorithms.core.arrays import Float64s, Int8s
+from algorithms.core.kinds import Kind, is_category
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.kinds import Kind, is_category
 from worker.codec import Events, Reason
 from worker.models.intake import Bools, binary_detail
 

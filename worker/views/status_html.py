@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from worker.codec import Tree
 from worker.safe_text import printable
-from worker.snapshots import MOST_TREES, Snapshot
-from worker.status import ModelStatus, Status
 from worker.views import tree_svg
 from worker.views.words import key_word, model_word, topic_word
+from worker.watching.snapshots import MOST_TREES, Snapshot
+from worker.watching.status import ModelStatus, Status
 
 TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
 

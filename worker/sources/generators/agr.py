@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 from worker.sources.generators.balance import Balance
 from worker.sources.generators.draws import Draws
 from worker.sources.generators.port import NUMERIC, Attribute, Examples, Schema, at_least, within

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 
 
 class Balance:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from algorithms.arrays import Float64s
+from algorithms.core.arrays import Float64s
 
 EXAMPLES, NORMALS, MODEL, CHOICE = range(4)  # independent sequences of one seed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 
 NUMERIC = 0
 BINARY = 2

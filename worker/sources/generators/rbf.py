@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 from worker.sources.generators.draws import MODEL, NORMALS, Draws
 from worker.sources.generators.port import NUMERIC, Attribute, Examples, Schema, at_least
 

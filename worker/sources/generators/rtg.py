@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.arrays import Float64s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 from worker.sources.generators.draws import MODEL, Draws
 from worker.sources.generators.port import NUMERIC, Attribute, Examples, Schema, at_least, within
 

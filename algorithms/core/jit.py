@@ -1,0 +1,131 @@
+"""The one place that says how kernels are compiled, and how one kernel serves many kinds of state.
+
+Kernels are plain functions over NamedTuples of arrays. With ``NUMBA_DISABLE_JIT=1`` they run as the
+Python that they are, which is how the tests read them with a debugger and check them a second time. With
+``NUMBA_BOUNDSCHECK=1`` an index out of bounds is an IndexError, for tests/extremes.py.
+
+The compiler is imported when a kernel is first called: commands that only look at settings or results do without
+its half second.
+
+::
+
+    jit.py      the decorators
+    target.py   the processor that kernels are compiled for
+    cache.py    where compiled kernels are kept and found
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+# No fast-math: results must not depend on the CPU. `_nrt` off: kernels work in place and allocate nothing, so
+# the counting of array references, which would cost more than the work itself, is left out.
+_OPTIONS = {"nogil": True, "fastmath": False, "_nrt": False}
+
+_lock = threading.RLock()
+_choices: list[Callable[[], None]] = []  # what `dispatch` has to tell the compiler
+_ahead: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = []
+
+
+class Kernel:
+    """A function that numba compiles once it is called, or a kernel that calls it is; else it is as numba's."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's dispatcher."""
+        if self._compiled is None:
+            with _lock:
+                self._compiled = self._compiled or self._made()
+        return self._compiled
+
+    def _made(self) -> Any:
+        import numba
+
+        from algorithms.core import target
+        from algorithms.core.cache import Kept
+
+        while _choices:
+            _choices.pop()()
+        made: Any = numba.jit(nopython=True, _target=target.NAME, **self._options, **_OPTIONS)(self.py_func)
+        made._cache = Kept(self.py_func)
+        return made
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel; it is compiled or loaded for these types first."""
+        return self.compiled(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+
+def jit(function: F) -> F:
+    """Compile a kernel: cached on disk, GIL released. A kernel must not allocate or slice arrays."""
+    return function if IS_OFF else cast(F, Kernel(function, {}))
+
+
+def inlined(function: F) -> F:
+    """Compile a small function into its callers: for what runs for every one of an example.
+
+    A state of a dozen arrays is a hundred machine words, which a call would push and pop.
+    """
+    return function if IS_OFF else cast(F, Kernel(function, {"forceinline": True}))
+
+
+def ahead(arguments: Callable[[], tuple[Any, ...]]) -> Callable[[F], F]:
+    """Have a kernel loaded with the others, before the first event: one that is called when something has grown.
+
+    `arguments` returns some to call it with, of the types that it always has.
+    """
+
+    def registered(kernel: F) -> F:
+        _ahead.append((kernel, arguments))
+        return kernel
+
+    return registered
+
+
+def load_ahead() -> None:
+    """Load, or compile, the kernels that were registered by `ahead`."""
+    for kernel, arguments in _ahead:
+        kernel(*arguments())
+
+
+def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """Make a function that calls the implementation registered for the type of its first argument.
+
+    Inside a kernel the choice is made while compiling and costs nothing; outside (and with the
+    compiler off) it is one dictionary look-up. `implementations` is read when a kernel that uses the
+    function is compiled, so registration must be complete by then.
+    """
+
+    def choose(state: Any, *rest: Any) -> Any:
+        return implementations[type(state)](state, *rest)
+
+    choose.__doc__ = doc
+
+    def tell() -> None:
+        from numba.extending import overload
+
+        # Numba compares signatures, annotations included, so these two functions carry none.
+        @overload(choose, jit_options={"forceinline": True, **_OPTIONS})
+        def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+            chosen = implementations[state.instance_class]
+            return lambda state, *rest: chosen(state, *rest)
+
+    _choices.append(tell)
+    return choose

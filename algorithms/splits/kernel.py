@@ -1,0 +1,590 @@
+"""Events applied to the splits of many keys, strictly in order.
+
+The way of one event::
+
+    apply:  insert | delete | predict | drop  ->  status
+    decide: is a split or a snapshot due?     ->  decision
+
+A batch of 1 and a batch of 1000 give the same answers. A refused event changes nothing. Where the arrays would not
+hold the next event the kernel stops before it, the pool enlarges them and the kernel goes on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from algorithms.core import ledger
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
+from algorithms.core.cadence import CHANGE, is_due, next_period
+from algorithms.core.criteria import score
+from algorithms.core.events import Op
+from algorithms.core.jit import inlined, jit
+from algorithms.core.ledger import Ledger, content_key
+from algorithms.core.names import Names, refer, release
+from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
+from algorithms.splits import finders, slots
+from algorithms.splits.exact import SHORT
+from algorithms.splits.ranking import Ranking
+from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, NONE, Slots, feature_of
+
+
+class Status(IntEnum):
+    """What became of an event; codes from `DUPLICATE_ID` on are refusals, which change nothing."""
+
+    APPLIED = 0
+    IGNORED = 1  # a repeated id, with on_duplicate "ignore"
+    ALREADY_DROPPED = 2  # a delete of an example that the window had dropped before
+    DUPLICATE_ID = 3
+    ABSENT_ID = 4
+    ABSENT_EXAMPLE = 5
+    TOO_MANY_INDEXES = 6
+    TOO_MANY_LIVE_IDS = 7
+    COUNT_OVERFLOW = 8
+    SKIPPED = 9  # the caller had refused the event before
+
+
+_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
+_APPLIED, _IGNORED, _ALREADY_DROPPED, _DUPLICATE_ID, _ABSENT_ID, _ABSENT_EXAMPLE = range(6)
+_TOO_MANY_INDEXES, _TOO_MANY_LIVE_IDS, _COUNT_OVERFLOW, _SKIPPED = range(6, 10)
+_IGNORE, _REPLACE = 1, 2
+
+# Columns of `SplitPool`'s own heads.
+EVENTS = 0  # inserts and deletes applied
+ALIVE = 1  # 1 once an insert was applied, until the index is dropped
+LAST = 2  # the best feature after the event before, or NONE; watched, it has a slot between events
+SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
+HEAD = (0, 0, NONE, -1, -1)
+LAST_TIME = 1 << 62
+
+# Bits of `Decisions.due`.
+SPLIT_DUE, TREE_DUE = 1, 2
+
+# Why the kernel stopped.
+DONE, SLOTS, BOXES, ROWS, CONTENT = 0, 1, 2, 3, 4
+
+
+class Rules(NamedTuple):
+    """The settings of a pool, as its kernel sees them."""
+
+    window: int  # 0: no window
+    tracked: bool  # every live example is in the ledger
+    keyed: bool  # the caller gives the digests of anonymous examples' contents, see shards.py
+    on_duplicate: int
+    max_indexes: int
+    max_live_ids: int
+    split_when: int
+    split_argument: int
+    tree_when: int
+    tree_argument: int
+
+
+class Batch(NamedTuple):
+    """Events for a pool, in order."""
+
+    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
+    op: Int8s  # int8[n], an `Op`; negative: skip
+    label: Int8s  # int8[n], 0 or 1
+    weight: Int64s  # int64[n], in units of 2^-20, > 0
+    time: Int64s  # int64[n], event time, ms
+    named: Int8s  # int8[n], 1 where the example has an id
+    id_high: Int64s  # int64[n], 61 bits of the digest of the id
+    id_low: Int64s  # int64[n], 61 more
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[ones], no repeats in an example
+
+
+class Decisions(NamedTuple):
+    """What a batch led to, trimmed to size. Scores are un-normalised (weight times impurity)."""
+
+    status: Int8s  # int8[n], a `Status` for each event
+    event: Int64s  # int64[k], the events after which something was due, ascending
+    due: Int8s  # int8[k], SPLIT_DUE | TREE_DUE
+    feature: Int64s  # int64[k], the best feature, NONE where nothing splits the node
+    runner_up: Int64s  # int64[k], likewise the second best
+    totals: Int64s  # int64[k, 2], weights of the labels in the node
+    present: Int64s  # int64[k, 2], among the examples with the feature
+    events: Int64s  # int64[k], how many events the index had applied
+    score: Float64s  # float64[k], of the best; the node's own impurity where there is none
+    runner_up_score: Float64s  # float64[k]
+    impurity: Float64s  # float64[k], of the node itself
+    asked: Int64s  # int64[p], the events that were predictions
+    leaf: Int64s  # int64[p]: 0 no split yet, 1 feature absent, 2 feature present
+    weights: Int64s  # int64[p, 2], weights of the labels in that leaf
+    guide: Int64s  # int64[p], the best feature, by which the leaf was chosen, or NONE
+    guide_score: Float64s  # float64[p]
+    changes: int  # how often a best feature became another, as far as was looked
+
+
+class Out(NamedTuple):
+    """Where the kernel writes; rows beyond the counts are garbage."""
+
+    status: Int8s
+    event: Int64s
+    due: Int8s
+    numbers: Int64s  # int64[n, 7]: feature, runner-up, n0, n1, a, b, events
+    scores: Float64s  # float64[n, 3]: best, runner-up, node
+    asked: Int64s  # int64[n, 5]: event, leaf, weights, the best feature
+    guides: Float64s  # float64[n], the score of that feature
+    counts: Int64s  # int64[3]: decisions, predictions, changes of a best feature
+    scratch: Int32s  # the slots of one example
+
+
+class State(NamedTuple):
+    """All that the kernel works on."""
+
+    slots: Slots
+    finder: Any
+    criterion: Any
+    names: Names
+    ledger: Ledger
+    heads: Int64s  # int64[indexes, 5]
+    alive: Int64s  # int64[1], how many indexes are alive
+
+
+# --- counting
+
+
+@inlined
+def _gather(pool: State, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> bool:
+    """Write the slots of an example to `found`; False where a feature has none."""
+    for at in range(start, stop):
+        slot = slots.lookup(pool.slots, index, int64(features[at]))
+        if slot == NONE:
+            return False
+        found[at - start] = slot
+    return True
+
+
+@inlined
+def _gather_or_create(pool: State, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> None:
+    """Write the slots of an example to `found`, made where there are none."""
+    for at in range(start, stop):
+        feature = int64(features[at])
+        slot = slots.lookup(pool.slots, index, feature)
+        if slot == NONE:
+            slot = slots.create(pool.slots, index, feature)
+            refer(pool.names, feature)
+        found[at - start] = slot
+
+
+@inlined
+def _add(pool: State, index: int, label: int, weight: int, found: Int32s, ones: int) -> None:
+    """Add a weight (negative: take it away) to the totals and to the slots found."""
+    heads = pool.slots.heads
+    rows = pool.slots.rows
+    heads[index, N0 + label] += weight
+    lowest_bit = weight & -weight
+    if heads[index, GRAIN] == 0 or lowest_bit < heads[index, GRAIN]:
+        heads[index, GRAIN] = lowest_bit
+    for at in range(ones):
+        slot = int64(found[at])
+        rows[slot, C0 + label] += weight
+        finders.touched(pool.finder, pool.slots, index, slot, label, weight)
+
+
+@inlined
+def _remove_slot(pool: State, index: int, slot: int) -> None:
+    feature = feature_of(pool.slots, slot)
+    finders.removing(pool.finder, pool.slots, index, slot)
+    slots.remove(pool.slots, index, slot)
+    release(pool.names, feature)
+
+
+@jit
+def _remove_empty(pool: State, index: int, found: Int32s, ones: int) -> None:
+    rows = pool.slots.rows
+    for at in range(ones):
+        slot = int64(found[at])
+        if rows[slot, C0] + rows[slot, C1] == 0:
+            _remove_slot(pool, index, slot)
+
+
+@jit
+def _subtract(
+    pool: State,
+    index: int,
+    label: int,
+    weight: int,
+    features: UInt32s,
+    start: int,
+    stop: int,
+    found: Int32s,
+    trusted: bool,
+) -> bool:
+    """Take an example out of the counts; False, and nothing changed, where it cannot have been in them.
+
+    `trusted` says that the ledger vouches for the example. Otherwise the counts must: none may fall
+    below zero, and no feature may be left with more than the totals.
+    """
+    rows = pool.slots.rows
+    ones = stop - start
+    if pool.slots.heads[index, N0 + label] < weight or not _gather(pool, index, features, start, stop, found):
+        return False
+    if not trusted:
+        for at in range(ones):
+            if rows[int64(found[at]), C0 + label] < weight:
+                return False
+    grain = pool.slots.heads[index, GRAIN]
+    finders.taking(pool.finder, pool.slots, pool.criterion, index, label, weight)
+    _add(pool, index, label, -weight, found, ones)
+    if not trusted and finders.overfull(pool.finder, pool.slots, index):
+        _add(pool, index, label, weight, found, ones)
+        pool.slots.heads[index, GRAIN] = grain
+        return False
+    _remove_empty(pool, index, found, ones)
+    return True
+
+
+@jit
+def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool) -> bool:
+    """Take the example of a ledger row out of the counts."""
+    rows = pool.ledger.rows
+    start = rows[row, ledger.START]
+    stop = start + rows[row, ledger.LENGTH]
+    return _subtract(
+        pool,
+        index,
+        rows[row, ledger.LABEL],
+        rows[row, ledger.WEIGHT],
+        pool.ledger.features,
+        start,
+        stop,
+        found,
+        trusted,
+    )
+
+
+@jit
+def _enter_row(pool: State, owner: int, high: int, low: int, batch: Batch, event: int) -> None:
+    """Enter an inserted example in the ledger, which holds on to the names of its features."""
+    start = batch.pointer[event]
+    stop = batch.pointer[event + 1]
+    label = int64(batch.label[event])
+    ledger.add(pool.ledger, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
+    for at in range(start, stop):
+        refer(pool.names, int64(batch.feature[at]))
+
+
+@jit
+def _release_names(pool: State, row: int) -> None:
+    """Let go of the names that a ledger row holds on to, before the row is struck out or loses its features."""
+    start = pool.ledger.rows[row, ledger.START]
+    for at in range(start, start + pool.ledger.rows[row, ledger.LENGTH]):
+        release(pool.names, int64(pool.ledger.features[at]))
+
+
+@jit
+def _strike_row(pool: State, row: int) -> None:
+    """Strike out a ledger row, live or dropped."""
+    _release_names(pool, row)
+    ledger.remove(pool.ledger, row)
+
+
+# --- operations
+
+
+@inlined
+def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
+    index = int64(batch.index[event])
+    named = int64(batch.named[event])
+    weight = batch.weight[event]
+    label = int64(batch.label[event])
+    start = batch.pointer[event]
+    stop = batch.pointer[event + 1]
+    owner = index * 2 + named
+    if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_indexes:
+        return _TOO_MANY_INDEXES
+    if weight >= MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1]):
+        return _COUNT_OVERFLOW
+    high = batch.id_high[event]
+    low = batch.id_low[event]
+    if named:
+        row = ledger.lookup(pool.ledger, owner, high, low)
+        if row != NONE and pool.ledger.rows[row, ledger.STATE] == ledger.LIVE:
+            if rules.on_duplicate == _IGNORE:
+                return _IGNORED
+            if rules.on_duplicate != _REPLACE:
+                return _DUPLICATE_ID
+            if not _forget_row(pool, index, row, found, rules.tracked):
+                return _ABSENT_EXAMPLE
+            _strike_row(pool, row)
+        else:
+            if pool.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
+                return _TOO_MANY_LIVE_IDS
+            if row != NONE:
+                _strike_row(pool, row)
+    elif rules.tracked and not rules.keyed:
+        high, low = content_key(batch.feature, start, stop, label, weight)
+    if pool.heads[index, ALIVE] == 0:
+        pool.heads[index, ALIVE] = 1
+        pool.alive[0] += 1
+    _gather_or_create(pool, index, batch.feature, start, stop, found)
+    _add(pool, index, label, weight, found, stop - start)
+    if named or rules.tracked:
+        _enter_row(pool, owner, high, low, batch, event)
+    if rules.window > 0 and pool.ledger.heads[index, ledger.LIVES] > rules.window:
+        oldest = pool.ledger.heads[index, ledger.OLDEST]
+        _forget_row(pool, index, oldest, found, True)
+        _release_names(pool, oldest)
+        ledger.shelve(pool.ledger, oldest, rules.window)
+    return _APPLIED
+
+
+@jit
+def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
+    index = int64(batch.index[event])
+    named = int64(batch.named[event])
+    start = batch.pointer[event]
+    stop = batch.pointer[event + 1]
+    weight = batch.weight[event]
+    label = int64(batch.label[event])
+    high = batch.id_high[event]
+    low = batch.id_low[event]
+    if named:
+        row = ledger.lookup(pool.ledger, index * 2 + 1, high, low)
+        if row == NONE:
+            return _ABSENT_ID
+        if pool.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
+            return _ALREADY_DROPPED
+    elif rules.tracked:
+        if not rules.keyed:
+            high, low = content_key(batch.feature, start, stop, label, weight)
+        row = ledger.lookup(pool.ledger, index * 2, high, low)
+        if row == NONE:
+            return _ABSENT_EXAMPLE
+    else:
+        gone = _subtract(pool, index, label, weight, batch.feature, start, stop, found, False)
+        return _APPLIED if gone else _ABSENT_EXAMPLE
+    if not _forget_row(pool, index, row, found, rules.tracked):
+        return _ABSENT_EXAMPLE
+    _strike_row(pool, row)
+    return _APPLIED
+
+
+@jit
+def _drop(pool: State, index: int) -> None:
+    """Forget an index: its slots, boxes, live examples and marks."""
+    slot = pool.slots.heads[index, CHAIN]
+    while slot != NONE:
+        _remove_slot(pool, index, slot)
+        slot = pool.slots.heads[index, CHAIN]
+    finders.dropping(pool.finder, pool.slots, index)
+    heads = pool.ledger.heads
+    while heads[index, ledger.OLDEST] != NONE:
+        _strike_row(pool, heads[index, ledger.OLDEST])
+    while heads[index, ledger.FIRST_DROPPED] != NONE:
+        _strike_row(pool, heads[index, ledger.FIRST_DROPPED])
+    slots.reset(pool.slots, index)
+    pool.alive[0] -= pool.heads[index, ALIVE]
+    pool.heads[index, EVENTS] = 0
+    pool.heads[index, ALIVE] = 0
+    pool.heads[index, LAST] = NONE
+    pool.heads[index, SPLIT_PERIOD] = -1
+    pool.heads[index, TREE_PERIOD] = -1
+
+
+# --- deciding
+
+
+@inlined
+def best_slot(pool: State, index: int) -> int:
+    """Return the slot of the best split now, NONE where nothing splits the node, or SHORT."""
+    heads = pool.slots.heads
+    if heads[index, N0] == 0 or heads[index, N1] == 0:
+        return NONE  # a pure node needs no split
+    best = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, NONE)
+    if best != SHORT:
+        heads[index, BEST] = best
+    return best
+
+
+@inlined
+def _decide(pool: State, rules: Rules, index: int, event: int, time: int, out: Out) -> bool:
+    """Settle the finder and write a decision where one is due; False, and none is lost, where it ran short."""
+    if not finders.settle(pool.finder, pool.slots, pool.names, pool.criterion, index):
+        return False
+    heads = pool.heads
+    events = heads[index, EVENTS]
+    split_due = is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
+    tree_due = is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])
+    watched = rules.split_when == CHANGE or rules.tree_when == CHANGE
+    changed = 0
+    if split_due or tree_due or watched:
+        best = best_slot(pool, index)
+        if best == SHORT:
+            return False
+        feature = feature_of(pool.slots, best) if best != NONE else NONE
+        if feature != heads[index, LAST]:
+            changed = 1
+            split_due = split_due or rules.split_when == CHANGE
+            tree_due = tree_due or rules.tree_when == CHANGE
+        if split_due or tree_due:
+            runner_up = NONE
+            if best != NONE:
+                runner_up = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, best)
+            if runner_up == SHORT:
+                return False
+            _write(pool, index, event, best, runner_up, split_due, tree_due, out)
+        heads[index, LAST] = feature
+        out.counts[2] += changed
+    heads[index, SPLIT_PERIOD] = next_period(
+        rules.split_when, rules.split_argument, time, heads[index, SPLIT_PERIOD]
+    )
+    heads[index, TREE_PERIOD] = next_period(rules.tree_when, rules.tree_argument, time, heads[index, TREE_PERIOD])
+    return True
+
+
+@jit
+def score_of(pool: State, index: int, slot: int) -> float:
+    """Return the score of a slot; without one, of the node left whole."""
+    n0 = pool.slots.heads[index, N0]
+    n1 = pool.slots.heads[index, N1]
+    if slot == NONE:
+        return score(pool.criterion, 0, 0, n0, n1)
+    return score(pool.criterion, pool.slots.rows[slot, C0], pool.slots.rows[slot, C1], n0, n1)
+
+
+@jit
+def _write(
+    pool: State,
+    index: int,
+    event: int,
+    best: int,
+    runner_up: int,
+    split_due: bool,
+    tree_due: bool,
+    out: Out,
+) -> None:
+    at = out.counts[0]
+    out.counts[0] += 1
+    out.event[at] = event
+    out.due[at] = (SPLIT_DUE if split_due else 0) | (TREE_DUE if tree_due else 0)
+    out.numbers[at, 0] = feature_of(pool.slots, best) if best != NONE else NONE
+    out.numbers[at, 1] = feature_of(pool.slots, runner_up) if runner_up != NONE else NONE
+    out.numbers[at, 2] = pool.slots.heads[index, N0]
+    out.numbers[at, 3] = pool.slots.heads[index, N1]
+    out.numbers[at, 4] = pool.slots.rows[best, C0] if best != NONE else 0
+    out.numbers[at, 5] = pool.slots.rows[best, C1] if best != NONE else 0
+    out.numbers[at, 6] = pool.heads[index, EVENTS]
+    out.scores[at, 0] = score_of(pool, index, best)
+    out.scores[at, 1] = score_of(pool, index, runner_up)
+    out.scores[at, 2] = score_of(pool, index, NONE)
+
+
+@jit
+def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
+    """Answer with the weights of the leaf that the example falls into; False where the finder ran short."""
+    index = int64(batch.index[event])
+    best = best_slot(pool, index)
+    if best == SHORT:
+        return False
+    at = out.counts[1]
+    out.counts[1] += 1
+    out.asked[at, 0] = event
+    out.asked[at, 1] = 0
+    out.asked[at, 2] = pool.slots.heads[index, N0]
+    out.asked[at, 3] = pool.slots.heads[index, N1]
+    out.asked[at, 4] = NONE
+    out.guides[at] = score_of(pool, index, best)
+    if best == NONE:
+        return True
+    feature = feature_of(pool.slots, best)
+    out.asked[at, 4] = feature
+    a = pool.slots.rows[best, C0]
+    b = pool.slots.rows[best, C1]
+    for k in range(batch.pointer[event], batch.pointer[event + 1]):
+        if int64(batch.feature[k]) == feature:
+            out.asked[at, 1] = 2
+            out.asked[at, 2] = a
+            out.asked[at, 3] = b
+            return True
+    out.asked[at, 1] = 1
+    out.asked[at, 2] -= a
+    out.asked[at, 3] -= b
+    return True
+
+
+# --- the loop
+
+
+@inlined
+def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
+    """Return what must be enlarged before an event can be applied, DONE where all is there."""
+    op = batch.op[event]
+    if op != _INSERT and op != _DELETE:
+        return DONE
+    index = int64(batch.index[event])
+    ones = batch.pointer[event + 1] - batch.pointer[event]
+    touched = ones
+    if op == _INSERT:
+        if slots.room(pool.slots) < ones:
+            return SLOTS
+        if batch.named[event] or rules.tracked:
+            rows, content = ledger.room(pool.ledger, ones)
+            if not rows:
+                return ROWS
+            if not content:
+                return CONTENT
+    if batch.named[event]:
+        row = ledger.lookup(pool.ledger, index * 2 + 1, batch.id_high[event], batch.id_low[event])
+        if row != NONE:
+            touched += pool.ledger.rows[row, ledger.LENGTH]
+    if rules.window > 0:
+        oldest = pool.ledger.heads[index, ledger.OLDEST]
+        if oldest != NONE:
+            touched += pool.ledger.rows[oldest, ledger.LENGTH]
+    # A refused delete goes forth and back, hence twice.
+    return DONE if finders.ready(pool.finder, 2 * touched) else BOXES
+
+
+@jit
+def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide: bool) -> tuple[int, bool, int]:
+    """Apply events from `event` on; `decide` says that this one is applied and only its decision is due.
+
+    Returns where it stopped, whether that event is applied, and why.
+    """
+    while event < batch.index.size:
+        op = batch.op[event]
+        index = int64(batch.index[event])
+        if not decide:
+            short = _shortage(pool, rules, batch, event)
+            if short != DONE:
+                return event, False, short
+            status = _APPLIED
+            if op == _INSERT:
+                status = _insert(pool, rules, batch, event, out.scratch)
+            elif op == _DELETE:
+                status = _delete(pool, rules, batch, event, out.scratch)
+            elif op == _DROP:
+                _drop(pool, index)
+            elif op < 0:
+                status = _SKIPPED
+            out.status[event] = status
+            decide = status == _APPLIED and op != _DROP
+            if decide and op != _PREDICT:
+                pool.heads[index, EVENTS] += 1
+        if decide:
+            if op == _PREDICT:
+                enough = _predict(pool, batch, event, out)
+            else:
+                enough = _decide(pool, rules, index, event, batch.time[event], out)
+            if not enough:
+                return event, True, BOXES
+        decide = False
+        event += 1
+    return event, False, DONE
+
+
+@jit
+def find(pool: State, index: int, excluded: int) -> int:
+    """Return the best slot of an index but `excluded`, NONE where there is none."""
+    return finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, excluded)
+
+
+@jit
+def rank(pool: State, index: int, found: Ranking) -> None:
+    """Offer the features of an index to a ranking."""
+    heads = pool.slots.heads
+    if heads[index, N0] > 0 and heads[index, N1] > 0:  # a pure node needs no split
+        finders.rank(pool.finder, pool.slots, pool.names, pool.criterion, index, found)

@@ -1,0 +1,212 @@
+"""The storage that all indexes of a pool share: totals for each index, counts for each feature it has seen.
+
+A *slot* holds the two counts of one (index, feature). Slots are dense, in order of first sight, so the
+frequent features of a stream lie together in the cache; a hash table maps (index, feature) to the slot.
+Memory therefore follows what was seen: feature 4294967295 is as cheap as 0. Everything about "feature
+absent" follows from the totals, so an example touches only the features that it contains.
+
+::
+
+    table:  [ .. hash|2 .. hash|0 .. hash|1 .. ]           open addressing, see hashing.py
+    rows:   slot 0: (index 0, feature 7)   c10  c11  mark
+            slot 1: (index 0, feature 9)   c10  c11  mark   <- chain of index 0: 1 -> 0
+            slot 2: (index 5, feature 7)   c10  c11  mark   <- chain of index 5: 2
+    heads:  index 0: c0 c1 ..., index 5: c0 c1 ...
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.core import hashing
+from algorithms.core.arrays import Int32s, Int64s, extended
+from algorithms.core.jit import ahead, inlined, jit
+
+# Columns of `Slots.rows`. (C0, C1) are c_j10 and c_j11, int64 in units of 2^-20.
+KEY, C0, C1 = 0, 1, 2
+MARK = 3  # belongs to the finder; NO_MARK until it says otherwise
+
+# Columns of `Slots.chain`: the neighbours in the list of all slots of one index, newest first.
+OLDER, NEWER = 0, 1
+
+# Columns of `Slots.heads`.
+N0, N1 = 0, 1  # c_0 and c_1, the weights of the two labels in the node
+FEATURES = 2  # how many slots the index has
+CHAIN = 3  # its newest slot, or NONE
+GRAIN = 4  # lowest bit of all weights ever seen: every count is a multiple of it; 0 before the first
+BEST = 5  # the slot of the best split when last looked at, or NONE
+HEAD_COLUMNS = 6
+
+# Rows of `Slots.counts`.
+USED, HIGH, FREE = 0, 1, 2  # slots in use; slots ever used; first of the free list (linked through C0)
+
+NONE = -1
+NO_MARK = -1
+_FREE_KEY = -1
+
+
+class Slots(NamedTuple):
+    """Shared storage of the indexes of one pool."""
+
+    table: Int64s  # int64[power of two]
+    rows: Int64s  # int64[capacity, 4]
+    chain: Int32s  # int32[capacity, 2]
+    heads: Int64s  # int64[indexes, HEAD_COLUMNS]
+    counts: Int64s  # int64[3]
+
+
+def make(indexes: int, capacity: int) -> Slots:
+    """Return empty storage."""
+    slots = Slots(
+        table=hashing.table_for(capacity),
+        rows=np.zeros((capacity, 4), np.int64),
+        chain=np.zeros((capacity, 2), np.int32),
+        heads=np.zeros((indexes, HEAD_COLUMNS), np.int64),
+        counts=np.array([0, 0, NONE], np.int64),
+    )
+    for index in range(indexes):
+        reset(slots, index)
+    return slots
+
+
+def grown(slots: Slots, indexes: int, capacity: int) -> Slots:
+    """Return the same storage with room for more indexes and slots."""
+    before = len(slots.heads)
+    more = Slots(
+        table=hashing.grown(slots.table, capacity),
+        rows=extended(slots.rows, capacity) if capacity > len(slots.rows) else slots.rows,
+        chain=extended(slots.chain, capacity) if capacity > len(slots.chain) else slots.chain,
+        heads=extended(slots.heads, indexes) if indexes > before else slots.heads,
+        counts=slots.counts,
+    )
+    more.heads[before:, [CHAIN, BEST]] = NONE
+    return more
+
+
+@jit
+def reset(slots: Slots, index: int) -> None:
+    """Make the head of an index that of an empty one."""
+    for column in range(HEAD_COLUMNS):
+        slots.heads[index, column] = 0
+    slots.heads[index, CHAIN] = NONE
+    slots.heads[index, BEST] = NONE
+
+
+@ahead(lambda: (make(1, 1),))
+@inlined
+def room(slots: Slots) -> int:
+    """Return how many slots can be made before the storage must grow."""
+    return slots.rows.shape[0] - slots.counts[USED]
+
+
+@inlined
+def feature_of(slots: Slots, slot: int) -> int:
+    """Return the feature of a slot."""
+    return slots.rows[slot, KEY] & 0xFFFFFFFF
+
+
+@inlined
+def lookup(slots: Slots, index: int, feature: int) -> int:
+    """Return the slot of (index, feature), or NONE."""
+    table = slots.table
+    rows = slots.rows
+    hashed = hashing.mix(index, feature)
+    wanted = (index << 32) | feature
+    mask = table.size - 1
+    at = hashed & mask
+    while True:
+        entry = table[at]
+        if entry == 0:
+            return NONE
+        if hashing.entry_hash(entry) == hashed:
+            slot = hashing.entry_row(entry)
+            if rows[slot, KEY] == wanted:
+                return slot
+        at = (at + 1) & mask
+
+
+@inlined
+def create(slots: Slots, index: int, feature: int) -> int:
+    """Return a new slot with counts 0 for an (index, feature) that has none; there must be room."""
+    counts = slots.counts
+    slot = counts[FREE]
+    if slot != NONE:
+        counts[FREE] = slots.rows[slot, C0]
+    else:
+        slot = counts[HIGH]
+        counts[HIGH] += 1
+    counts[USED] += 1
+    slots.rows[slot, KEY] = (index << 32) | feature
+    slots.rows[slot, C0] = 0
+    slots.rows[slot, C1] = 0
+    slots.rows[slot, MARK] = NO_MARK
+    hashing.put(slots.table, hashing.mix(index, feature), slot)
+    newest = slots.heads[index, CHAIN]
+    slots.chain[slot, OLDER] = newest
+    slots.chain[slot, NEWER] = NONE
+    if newest != NONE:
+        slots.chain[newest, NEWER] = slot
+    slots.heads[index, CHAIN] = slot
+    slots.heads[index, FEATURES] += 1
+    return slot
+
+
+@inlined
+def remove(slots: Slots, index: int, slot: int) -> None:
+    """Give back a slot."""
+    hashing.take(slots.table, hashing.mix(index, feature_of(slots, slot)), slot)
+    older = slots.chain[slot, OLDER]
+    newer = slots.chain[slot, NEWER]
+    if older != NONE:
+        slots.chain[older, NEWER] = newer
+    if newer != NONE:
+        slots.chain[newer, OLDER] = older
+    else:
+        slots.heads[index, CHAIN] = older
+    slots.heads[index, FEATURES] -= 1
+    if slots.heads[index, BEST] == slot:
+        slots.heads[index, BEST] = NONE
+    slots.rows[slot, KEY] = _FREE_KEY
+    slots.rows[slot, C0] = slots.counts[FREE]
+    slots.counts[FREE] = slot
+    slots.counts[USED] -= 1
+
+
+def check(slots: Slots) -> None:
+    """Raise AssertionError unless every invariant of the storage holds. O(everything)."""
+    rows, heads = slots.rows, slots.heads
+    high = int(slots.counts[HIGH])
+    used = [slot for slot in range(high) if rows[slot, KEY] != _FREE_KEY]
+    assert len(used) == slots.counts[USED]
+    free = []
+    slot = int(slots.counts[FREE])
+    while slot != NONE:
+        free.append(slot)
+        slot = int(rows[slot, C0])
+    assert sorted(used + free) == list(range(high)), "a slot is lost or in two places"
+    assert np.count_nonzero(slots.table) == len(used)
+    assert len(slots.table) > len(used), "a full table would probe for ever"
+    chained = []
+    for index in range(len(heads)):
+        n0, n1 = heads[index, N0], heads[index, N1]
+        assert n0 >= 0 <= n1
+        before, slot, length = NONE, int(heads[index, CHAIN]), 0
+        while slot != NONE:
+            key = int(rows[slot, KEY])
+            assert key >> 32 == index
+            assert lookup(slots, index, key & 0xFFFFFFFF) == slot, "a slot is not found under its key"
+            assert slots.chain[slot, NEWER] == before
+            a, b = rows[slot, C0], rows[slot, C1]
+            assert 0 <= a <= n0, "a feature occurs more often than its label"
+            assert 0 <= b <= n1, "a feature occurs more often than its label"
+            assert a + b > 0, "an empty slot was kept"
+            assert heads[index, GRAIN] > 0
+            assert (a | b) % heads[index, GRAIN] == 0
+            chained.append(slot)
+            length += 1
+            before, slot = slot, int(slots.chain[slot, OLDER])
+        assert length == heads[index, FEATURES]
+        assert heads[index, BEST] == NONE or rows[heads[index, BEST], KEY] >> 32 == index
+    assert sorted(chained) == used

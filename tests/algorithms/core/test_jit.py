@@ -1,0 +1,202 @@
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from algorithms.core import cache, jit, target
+from algorithms.core.arrays import Int64s, int64
+from algorithms.core.cache import sources_of
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+class Counter(NamedTuple):
+    """A state."""
+
+    counts: Int64s
+
+
+@jit.jit
+def increased(state: Counter, by: int) -> int:
+    """Add to a counter, and return what it is then."""
+    state.counts[0] += by
+    return int64(state.counts[0])
+
+
+@jit.jit
+def increased_twice(state: Counter, by: int) -> int:
+    """Do it twice."""
+    return increased(state, by) + increased(state, by)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder where kernels are kept."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "kernels"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    return tmp_path / "kernels"
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*.nbc"))
+
+
+@compiled
+def test_a_kernel_is_kept_and_what_it_calls_is_not(folder: Path) -> None:
+    """One file for the function that Python calls; the other is compiled again where Python calls it as well."""
+    kernel = jit.jit(increased_twice.py_func)  # type: ignore[attr-defined]
+    state = Counter(np.zeros(1, np.int64))
+    assert kernel(state, 2) == 6
+    assert _files(folder) == [
+        f"test_jit.increased_twice-{_line(increased_twice)}.py3{sys.version_info.minor}.1.nbc"
+    ]
+    assert jit.jit(increased.py_func)(state, 3) == 7  # type: ignore[attr-defined]
+    assert len(_files(folder)) == 2
+    assert increased(state, 3) == 10, "a function that was compiled because a kernel calls it"
+
+
+def _line(kernel: Any) -> int:
+    line: int = kernel.py_func.__code__.co_firstlineno
+    return line
+
+
+@compiled
+def test_kept_kernels_are_found_wherever_they_and_the_sources_lie(folder: Path, tmp_path: Path) -> None:
+    """A copy of sources and kernels, at other paths and with other times, compiles nothing."""
+    code = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\nfrom algorithms.core.hashing import mix\nmix(3, 4)\n"
+        "assert mix.py_func.__code__.co_filename.startswith(sys.argv[1])\n"
+        "print(sum(mix.compiled.stats.cache_misses.values()))"
+    )
+    package = Path(jit.__file__).parent.parent
+    missed: list[int] = []
+    for name in ("one", "two"):
+        shutil.copytree(package, tmp_path / name / "algorithms", ignore=shutil.ignore_patterns("__pycache__"))
+        for path in (tmp_path / name).rglob("*.py"):
+            os.utime(path, (1_000_000_000, 1_000_000_000 + len(missed)))
+        command = [sys.executable, "-c", code, str(tmp_path / name)]
+        environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environ)
+        missed.append(int(done.stdout))
+        assert list(folder.rglob("*.nbc"))
+    assert missed == [1, 0]
+
+
+@compiled
+def test_folders_are_looked_through_in_order(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the package ships is read and never written; what it has not is in the folder that is named."""
+    state = Counter(np.zeros(1, np.int64))
+    assert jit.jit(increased.py_func)(state, 1) == 1  # type: ignore[attr-defined]
+    shipped = tmp_path / "shipped"
+    folder.rename(shipped)
+    monkeypatch.setattr(cache, "SHIPPED", shipped)
+    kernel: Any = jit.jit(increased.py_func)  # type: ignore[attr-defined]
+    assert kernel(state, 1) == 2
+    assert sum(kernel.compiled.stats.cache_misses.values()) == 0
+    assert jit.jit(increased_twice.py_func)(state, 1) == 7  # type: ignore[attr-defined]
+    assert len(_files(shipped)) == len(_files(folder)) == 1
+
+
+@compiled
+def test_where_nothing_can_be_written_a_warning_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels are compiled in memory then; the message names the folder and what to do."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    cache._warn.cache_clear()
+    state = Counter(np.zeros(1, np.int64))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            jit.jit(increased.py_func)(state, 1)  # type: ignore[attr-defined]
+    assert state.counts[0] == 2
+    assert [str(each.message) for each in said] == [
+        f"expected to keep compiled kernels in {tmp_path / 'file'}, which cannot be written (Not a directory): "
+        "they are compiled again in each process; name a folder that can be written in ANABRANCH_KERNELS"
+    ]
+
+
+@compiled
+def test_one_process_at_a_time_is_in_an_index(folder: Path) -> None:
+    """Threads and processes that compile for other states at the same time do not take each other's numbers."""
+    types = (np.int64, np.int32, np.uint8, np.float64, np.float32, np.int16)
+
+    def work(dtype: Any) -> None:
+        jit.jit(increased.py_func)(Counter(np.zeros(1, dtype)), 1)  # type: ignore[attr-defined]
+
+    threads = [threading.Thread(target=work, args=(dtype,)) for dtype in types]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(_files(folder)) == len(types)
+    for dtype in types:
+        kernel: Any = jit.jit(increased.py_func)  # type: ignore[attr-defined]
+        assert kernel(Counter(np.zeros(1, dtype)), 1) == 1
+        assert sum(kernel.compiled.stats.cache_misses.values()) == 0
+
+
+@compiled
+def test_other_numba_code_keeps_its_target() -> None:
+    """The baseline is that of kernels alone: a notebook's own functions are compiled for its machine."""
+    own: Any = numba.njit(lambda x: x + 1)
+    assert own(1) == 2
+    kernel: Any = increased
+    assert own.targetctx.codegen().magic_tuple() != kernel.compiled.targetctx.codegen().magic_tuple()
+    assert kernel.compiled.targetctx.codegen().magic_tuple()[1:] == target.processor()
+
+
+@pytest.mark.parametrize(
+    ("environ", "baseline"),
+    [({}, True), ({"ANABRANCH_CPU": "native"}, False), ({"NUMBA_CPU_NAME": "x86-64"}, False)],
+)
+def test_the_processor_that_kernels_are_compiled_for(environ: dict[str, str], baseline: bool) -> None:
+    """The baseline, but on request, and where the processor has not got what the baseline asks for."""
+    code = "from algorithms.target import processor; print(*processor())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=os.environ | environ
+    )
+    assert (done.stdout.split() in (["x86-64-v3"], ["generic"])) == baseline
+
+
+def _imported(source: Path) -> set[Path]:
+    """Return the files of `algorithms` that a file imports, wherever in it."""
+    here = Path(jit.__file__).parent.parent
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "an import that says from where"
+            names = [f"{node.module}.{each.name}" for each in node.names] + [node.module or ""]
+        for name in names:
+            if name.startswith("algorithms."):
+                found.add(here.parent / Path(*name.split(".")).with_suffix(".py"))
+    return {path for path in found if path.exists()}
+
+
+def test_a_kernel_is_looked_up_by_all_that_it_is_made_of() -> None:
+    """Whatever a file here imports, directly or not, is among the sources that name its kernels' folder."""
+    here = Path(jit.__file__).parent.parent
+    for source in here.rglob("*.py"):
+        reached, todo = set(), {source}
+        while todo:
+            reached |= todo
+            todo = {each for path in todo for each in _imported(path)} - reached
+        assert reached - {here / "core" / "cache.py"} <= set(sources_of(source)), source
+    assert len(sources_of(here / "splits" / "kernel.py")) < len(sources_of(here / "trees" / "grow.py"))
+    assert Path(__file__) in sources_of(Path(__file__))

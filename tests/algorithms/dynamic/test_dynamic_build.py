@@ -1,0 +1,225 @@
+"""BUILD and the sparse splitter against the oracle in naive_dynamic.py."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from algorithms.core.criteria import UNIT
+from algorithms.core.kinds import Kind
+from algorithms.dynamic.builder import Sample, build_tree
+from algorithms.dynamic.sorting import sort
+from algorithms.dynamic.splitter import Way
+from algorithms.trees.snapshot import Tree
+from tests.oracles.naive import budget
+from tests.oracles.naive_dynamic import Example, Feature, Terms, build, columns, rows_of, splits
+
+BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
+KINDS: dict[Any, Kind] = {0: BINARY, 3: NUMERIC, 7: BINARY, 9: NUMERIC, 4294967295: NUMERIC}
+VALUES = [-1e300, -2.5, -1.0, -5e-324, 0.0, 5e-324, 1e-9, 1.0, 1.0 + 2.0**-52, 2.0, 1e300]
+
+
+def sample_of(examples: Sequence[Example], rng: random.Random | None = None) -> Sample:
+    """Return examples in columns, the features of each in the order given, or shuffled."""
+    items = [list(example.x.items()) for example in examples]
+    if rng is not None:
+        for each in items:
+            rng.shuffle(each)
+    return Sample(
+        pointer=np.cumsum([0, *map(len, items)], dtype=np.int64),
+        feature=np.array([feature for each in items for feature, _ in each], np.uint32),
+        value=np.array([value for each in items for _, value in each], np.float64),
+        label=np.array([example.label for example in examples], np.int64),
+        weight=np.array([example.weight for example in examples], np.int64),
+    )
+
+
+def compare(examples: Sequence[Example], terms: Terms) -> Tree:
+    """Build by every way and raise AssertionError where a tree is not the oracle's; return it."""
+    expected = columns(terms, build(terms, examples, 0, count()))
+    trees = [build_tree(sample_of(examples, random.Random(3)), way=way, **vars(terms)) for way in Way]
+    for way, tree in zip(Way, trees, strict=True):
+        assert rows_of(tree) == expected, way.name
+    return trees[0]
+
+
+# --- against the oracle
+
+
+@settings(
+    max_examples=budget(400),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.data())
+def test_any_sample_gives_the_oracles_tree(data: st.DataObject) -> None:
+    """Negatives, zeros, repeated values, equal columns, weights, classes: the tree is the same to the bit."""
+    terms = Terms(
+        classes=data.draw(st.integers(2, 4)),
+        criterion=data.draw(st.sampled_from(["gini", "entropy"])),
+        kinds=KINDS,
+        alpha=data.draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])),
+        min_examples=data.draw(st.sampled_from([1, 1, 2, 5])),
+        max_depth=data.draw(st.sampled_from([0, 1, 3, 1 << 30])),
+    )
+    values = st.sampled_from(VALUES)
+    example = st.builds(
+        Example,
+        st.fixed_dictionaries({}, optional=dict.fromkeys(KINDS, values)),
+        st.integers(0, terms.classes - 1),
+        st.sampled_from([UNIT] * 4 + [1, 3, 5 * UNIT]),
+    )
+    compare(data.draw(st.lists(example, max_size=30)), terms)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_larger_samples_give_the_oracles_tree(criterion: str) -> None:
+    """Columns that are long, sparse and dense, so that both ways of equation 8 are taken in one tree."""
+    rng = random.Random(1)
+    kinds: dict[Any, Kind] = {feature: NUMERIC if feature % 2 else BINARY for feature in range(12)}
+    examples = []
+    for _ in range(60 if budget(10) < 10 else 300):
+        label = rng.randrange(3)
+        x = {
+            feature: round(rng.gauss(label, 2.0), 1)
+            for feature in kinds
+            if rng.random() < (0.9 if feature < 4 else 0.2)
+        }
+        examples.append(Example(x, label, rng.choice([UNIT, 2 * UNIT, UNIT // 3])))
+    tree = compare(examples, Terms(classes=3, criterion=criterion, kinds=kinds))
+    assert len(tree.number) > 20
+
+
+def test_the_order_of_examples_does_not_matter() -> None:
+    """A shuffled sample gives the same tree."""
+    rng = random.Random(2)
+    examples = [
+        Example({f: rng.choice([-1.0, 0.5, 2.0]) for f in range(6) if rng.random() < 0.5}, rng.randrange(2))
+        for _ in range(80)
+    ]
+    terms = Terms(default=NUMERIC)
+    one = rows_of(build_tree(sample_of(examples), **vars(terms)))
+    rng.shuffle(examples)
+    assert rows_of(build_tree(sample_of(examples), **vars(terms))) == one
+
+
+# --- what each reading is for
+
+
+def test_zero_is_a_value_like_any_other() -> None:
+    """Thresholds lie between negatives and zeros, and between zeros and positives."""
+    examples = [Example({1: -2.0}, 0), Example({}, 1), Example({1: 0.0}, 1), Example({1: 4.0}, 0)]
+    tree = compare(examples, Terms(default=NUMERIC))
+    assert tree.threshold.tolist() == [-1.0, 0.0, 2.0, 0.0, 0.0]
+    assert [each is None for each in tree.feature] == [False, True, False, True, True]
+
+
+def test_what_only_two_features_tell_together_is_split() -> None:
+    """No split of XOR gains anything; the lowest feature is taken, and the next level is pure."""
+    sides: list[dict[Feature, float]] = [{}, {4: 1.0}, {9: 1.0}, {4: 1.0, 9: 1.0}]
+    examples = [Example(x, len(x) % 2) for x in sides] * 3
+    tree = compare(examples, Terms())
+    assert tree.feature[0] == 4
+    assert len(tree.number) == 7
+    assert (np.count_nonzero(tree.weight[tree.depth == 2], axis=1) == 1).all()
+
+
+def test_the_error_of_rounding_is_no_gain() -> None:
+    """Of splits that gain nothing the lowest feature is taken, though another seems better by the last bit."""
+    terms = Terms(criterion="entropy", max_depth=1)
+    present: list[dict[Feature, float]] = [{4: 1.0}, {9: 1.0}, {9: 1.0}, {}, {}]
+    examples = [Example(x, label) for x in present for label in (0, 1, 1)]  # each feature is in whole groups
+    assert min(splits(terms, examples))[1] == 9
+    assert compare(examples, terms).feature[0] == 4
+
+
+def test_examples_that_nothing_parts_stay_together() -> None:
+    """The same features under different labels make a leaf; BUILD ends."""
+    tree = compare([Example({1: 2.0, 2: 1.0}, label) for label in (0, 1, 0)], Terms(kinds={1: NUMERIC}))
+    assert tree.weight.tolist() == [[2 * UNIT, UNIT]]
+
+
+def test_neighbours_with_nothing_between_are_parted() -> None:
+    """Where no number lies between two values the threshold is the lower one."""
+    examples = [Example({1: 1.0}, 0), Example({1: 1.0 + 2.0**-52}, 1)]
+    assert compare(examples, Terms(default=NUMERIC)).threshold[0] == 1.0
+
+
+def test_scaling_weights_changes_nothing() -> None:
+    """Three times the weights give the same splits."""
+    rng = random.Random(5)
+    made: list[tuple[dict[Feature, float], int]] = [
+        ({f: float(rng.randrange(-2, 3)) for f in range(5)}, rng.randrange(2)) for _ in range(60)
+    ]
+    trees = [
+        compare([Example(x, label, weight) for x, label in made], Terms(default=NUMERIC))
+        for weight in (UNIT, 3 * UNIT)
+    ]
+    assert trees[0].feature == trees[1].feature
+    assert trees[0].threshold.tolist() == trees[1].threshold.tolist()
+
+
+def test_one_class_or_no_example_is_a_leaf() -> None:
+    """A pure sample and an empty one have one node, whatever their features."""
+    assert len(compare([Example({1: 1.0}, 1), Example({2: 1.0}, 1)], Terms()).number) == 1
+    assert compare([], Terms()).weight.tolist() == [[0, 0]]
+
+
+@given(st.lists(st.sampled_from(VALUES), max_size=80), st.integers(0, 5))
+@settings(max_examples=budget(100), deadline=None, derandomize=True, database=None)
+def test_sorting_is_stable_and_leaves_the_rest_alone(values: list[float], start: int) -> None:
+    """Numbers are sorted with what belongs to them, equal ones in the order in which they came."""
+    room = np.full(len(values) + 10, -7.0)
+    room[start : start + len(values)] = values
+    whose = np.arange(len(room), dtype=np.int32)
+    before = room.copy()
+    stop = start + len(values)
+    sort(room, whose, start, stop, np.zeros(len(values)), np.zeros(len(values), np.int32))
+    order = start + np.argsort(np.array(values), kind="stable")
+    assert whose[start:stop].tolist() == order.tolist()
+    assert room[start:stop].tolist() == before[order].tolist()
+    assert (room[:start] == -7.0).all()
+    assert (room[stop:] == -7.0).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"criterion": "sqrt"}, "entropy or gini"),
+        ({"classes": 1}, "at least 2 classes"),
+        ({"alpha": -1.0}, "finite alpha"),
+        ({"min_examples": 0}, "at least 1"),
+        ({"kinds": {1: Kind.NOMINAL}}, "NOMINAL; declare categories"),
+        ({"default": Kind.QUANTISED}, "QUANTISED"),
+    ],
+)
+def test_wrong_terms_are_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
+    """What cannot be built is refused before anything is."""
+    with pytest.raises(ValueError, match=reason):
+        build_tree(sample_of([Example({1: 1.0}, 0)]), **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"value": np.array([np.nan])}, "finite values, example 0"),
+        ({"feature": np.array([1, 1], np.uint32), "value": np.ones(2), "pointer": np.array([0, 2])}, "twice"),
+        ({"label": np.array([2])}, "labels from 0 to 1"),
+        ({"weight": np.array([0])}, "weights above 0"),
+        ({"weight": np.array([1 << 62])}, "in all"),
+        ({"pointer": np.array([0])}, "2 pointers"),
+    ],
+)
+def test_wrong_samples_are_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
+    """An example that is none is named."""
+    with pytest.raises(ValueError, match=reason):
+        build_tree(sample_of([Example({1: 1.0}, 0)])._replace(**changed))

@@ -1,0 +1,393 @@
+"""The contract of regression trees, over every observer, against the oracle in naive_regression.py."""
+
+import math
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
+from algorithms.core.units import MAX_TOTAL
+from algorithms.regression.observers import OBSERVERS
+from algorithms.regression.pool import RegressionPool
+from algorithms.trees.grow import Status
+from algorithms.trees.state import LEARNED
+from tests.oracles.naive import budget, words
+from tests.oracles.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
+
+BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
+HALF, ODD = UNIT // 2, round(0.3 * UNIT)
+
+pytestmark = pytest.mark.parametrize("observer", OBSERVERS)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a random stream is made of."""
+
+    kinds: dict[Feature, Kind]  # of all features
+    weights: tuple[int, ...] = (UNIT,)
+    indexes: int = 1
+    others: float = 0.05  # share of predictions, and of a tenth as many deletes and drops
+    offset: float = 0.0  # of all labels
+    scale: float = 1.0
+
+
+MIXES = {
+    "binary": Mix(dict.fromkeys(range(12), BINARY)),
+    "numeric": Mix(dict.fromkeys(range(6), NUMERIC)),
+    "mixed": Mix({each: (BINARY, NUMERIC)[each % 2] for each in range(9)}, (UNIT, ODD, 3 * UNIT, 1), 3, 0.1),
+    "far": Mix({each: (BINARY, NUMERIC)[each % 2] for each in range(6)}, offset=1e9),
+}
+
+
+class Stream:
+    """Random events whose features say something of the label; 3 and 4, of one kind, are the same: they tie."""
+
+    def __init__(self, seed: int, mix: Mix) -> None:
+        self._rng = random.Random(seed)
+        self._mix = mix
+
+    def take(self, count: int) -> list[Event]:
+        """Return the next events."""
+        return [self._next() for _ in range(count)]
+
+    def _next(self) -> Event:
+        rng, mix = self._rng, self._mix
+        x: dict[Feature, float] = {}
+        y = rng.gauss(0, 0.3)
+        for rank, (feature, kind) in enumerate(mix.kinds.items()):
+            if rng.random() < 0.4:
+                continue
+            value = 1.0
+            if kind == NUMERIC:
+                value = round(rng.gauss(0, 1), 1 if rank % 2 else 15) * 10.0 ** (rank % 3 - 1)
+            x[feature] = value
+            y += (value > 0.2 * 10.0 ** (rank % 3 - 1)) * (3.0, 0.1, 1.0)[rank % 3]
+        if 3 in x and mix.kinds.get(4) == mix.kinds[3]:
+            x[4] = x[3]
+        op, kind_of_event = Op.INSERT, rng.random()
+        if kind_of_event < mix.others:
+            op = Op.PREDICT if kind_of_event < 0.9 * mix.others else Op.DELETE
+            if kind_of_event > 0.98 * mix.others:
+                op = Op.DROP
+        return Event(op, x, mix.offset + mix.scale * y, rng.choice(mix.weights), rng.randrange(mix.indexes))
+
+
+def of(observer: str, mix: Mix | None = None, **rest: Any) -> Settings:
+    """Return settings for an observer, and for a mix."""
+    if mix is not None:
+        rest["kinds"] = {feature: each for feature, each in mix.kinds.items() if each != BINARY}
+    return Settings(observer=observer, **rest)
+
+
+def insert(*features: Feature, label: float = 0.0, **rest: Any) -> Event:
+    """Return an insert of binary features."""
+    return Event(Op.INSERT, dict.fromkeys(features, 1.0), label, **rest)
+
+
+# --- long streams
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_long_streams_agree_with_the_oracle(observer: str, name: str) -> None:
+    """Every guess, split and tree is the oracle's to the bit, whatever the features, weights and labels."""
+    pair = Pair(of(observer, MIXES[name]))
+    stream = Stream(1, MIXES[name])
+    for size in (1, 7, budget(800), budget(700), 1, budget(800)):
+        pair.feed(stream.take(size))
+        pair.check()
+        pair.restored()
+    if budget(10) == 10:
+        assert max(pair.pool.sizes(index).splits for index in range(3)) > 1
+
+
+def test_names_are_ordered_by_their_bytes(observer: str) -> None:
+    """Features with names give the oracle's trees, and what nobody refers to is forgotten."""
+    mix = Mix({word: (BINARY, NUMERIC)[at % 2] for at, word in enumerate(words(10))}, indexes=2, others=0.1)
+    pair = Pair(of(observer, mix, names=True))
+    stream = Stream(2, mix)
+    for _ in range(4):
+        pair.feed(stream.take(budget(200)))
+        pair.check()
+        pair.restored()
+    for index in range(2):
+        pair.feed([Event(Op.DROP, index=index)])
+    pair.check()
+    assert pair.pool.names is not None
+    assert len(pair.pool.names) == sum(each == NUMERIC for each in mix.kinds.values())  # those declared
+
+
+def test_batches_of_any_size_give_the_same_trees(observer: str) -> None:
+    """Batches of 1, 7 and 1000 give the same answers, trees and sizes, and leave the same bytes."""
+    mix = MIXES["mixed"]
+    events = Stream(3, mix).take(budget(1000))
+    seen = []
+    for size in (1, 7, 1000):
+        pool = of(observer, mix).pool()
+        got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
+        state = {name: array.tobytes() for name, array in pool.arrays().items() if name != "trees"}
+        seen.append((got, [(pool_columns(pool, index), pool.sizes(index)) for index in range(3)], state))
+    assert seen[0] == seen[1] == seen[2]
+
+
+SMALL: dict[Feature, Kind] = {0: NUMERIC, 1: BINARY, 2: BINARY, 3: NUMERIC, 4294967295: NUMERIC}
+VALUES = st.sampled_from([-1e140, -1.0, -5e-324, -0.0, 0.0, 0.0004, 1e-9, 0.5, 2.0, 2.1, 1e140])
+
+
+@settings(
+    max_examples=budget(150),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.data())
+def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataObject) -> None:
+    """Whatever is learned, predicted, dropped and restored, pool and oracle agree to the bit."""
+    options: dict[str, Any] = {}
+    if observer == "qo":
+        options = {
+            "most": data.draw(st.sampled_from([2, 3, 99])),
+            "radius": data.draw(st.sampled_from([None, 0.5])),
+        }
+    pair = Pair(
+        of(
+            observer,
+            Mix(SMALL),
+            options=options,
+            period=data.draw(st.integers(1, 6)),
+            delta=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
+            tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
+            max_trees=data.draw(st.sampled_from([1, 9])),
+            max_depth=data.draw(st.sampled_from([1, 2, 99])),
+        )
+    )
+    labels = [0.0, 1.0, 1.0, 2.5, -1e9, 1e9, 1e9 + 1, 1e-9, 1e140, math.nan, math.inf]
+    event = st.builds(
+        Event,
+        st.sampled_from([Op.INSERT] * 9 + [Op.PREDICT, Op.DROP, Op.DELETE]),
+        st.fixed_dictionaries({}, optional=dict.fromkeys(SMALL, VALUES)),
+        st.sampled_from(labels if data.draw(st.booleans()) else labels[:4]),
+        st.sampled_from([UNIT] * 5 + [HALF, ODD, 1, 0, -UNIT, 5 * UNIT]),
+        st.integers(0, 1),
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        pair.feed(data.draw(st.lists(event, max_size=40)))
+        pair.check()
+        pair.restored()
+
+
+# --- habits
+
+
+def grown(observer: str, events: list[Event], **rest: Any) -> RegressionPool:
+    """Return a pool that has learned the events, in batches of 100."""
+    pool = of(observer, **rest).pool()
+    for at in range(0, len(events), 100):
+        outcomes(pool, events[at : at + 100])
+    return pool
+
+
+def test_an_absent_feature_is_a_zero(observer: str) -> None:
+    """Explicit zeros, of either sign, and features left out give the same tree and the same predictions."""
+    mix = replace(MIXES["mixed"], others=0.0)
+    events = Stream(4, mix).take(budget(600))
+    zero = [replace(event, x={feature: event.x.get(feature, -0.0) for feature in mix.kinds}) for event in events]
+    kinds = {feature: kind for feature, kind in mix.kinds.items() if kind == NUMERIC}
+    trees = [pool_columns(grown(observer, each, kinds=kinds), 0) for each in (events, zero)]
+    assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(1e9, 1.0), (-1e9, 1.0), (0.0, 2.0**-30)])
+def test_labels_far_from_0_or_tiny_grow_the_same_tree(observer: str, offset: float, scale: float) -> None:
+    """1e9 and a little, or labels of 1e-9, are split where labels of 1 are."""
+    plain = Mix({0: NUMERIC, 1: BINARY, 2: BINARY, 3: NUMERIC}, others=0.0)
+    kinds = {0: NUMERIC, 3: NUMERIC}
+    whole = [replace(event, label=round(event.label * 2**20) / 2**20) for event in Stream(5, plain).take(800)]
+    moved = [replace(event, label=offset + scale * event.label) for event in whole]
+    a, b = (grown(observer, events, kinds=kinds, period=50) for events in (whole, moved))
+    assert a.sizes().splits > 1
+    assert [row[:7] for row in pool_columns(a, 0)] == [row[:7] for row in pool_columns(b, 0)]
+    assert b.tree().mean == pytest.approx(offset + scale * a.tree().mean, rel=1e-12 if offset else 1e-9, abs=0.0)
+    a.check()
+    b.check()
+
+
+def test_the_scale_of_weights_changes_nothing(observer: str) -> None:
+    """Weights times 8 grow the same tree."""
+    mix = replace(MIXES["mixed"], others=0.0, weights=(UNIT, HALF, 3 * UNIT))
+    events = Stream(6, mix).take(budget(800))
+    heavy = [replace(event, weight=8 * event.weight) for event in events]
+    kinds = {feature: kind for feature, kind in mix.kinds.items() if kind == NUMERIC}
+    a, b = (grown(observer, each, kinds=kinds) for each in (events, heavy))
+    assert [(*row[:7], row[8]) for row in pool_columns(a, 0)] == [(*row[:7], row[8]) for row in pool_columns(b, 0)]
+
+
+def test_a_rare_feature_is_split_on(observer: str) -> None:
+    """A word in one of a hundred examples that tells the label is found among a hundred that do not."""
+    rng = random.Random(7)
+    events = []
+    for at in range(1000):
+        x: dict[Feature, float] = {rng.randrange(1, 100): 1.0 for _ in range(5)}
+        if at % 100 == 7:
+            x[4294967295] = 1.0
+        events.append(Event(Op.INSERT, x, 1e6 + 50.0 * (4294967295 in x) + rng.gauss(0, 1)))
+    pool = grown(observer, events, period=100, delta=1e-3, tau=0.0)
+    tree = pool.tree()
+    assert tree.feature[0] == 4294967295
+    assert pool.predict([4294967295]) == pytest.approx(1e6 + 50, abs=2)
+    assert pool.predict([]) == pytest.approx(1e6, abs=1)
+
+
+def test_ties_go_to_the_lowest_feature(observer: str) -> None:
+    """Of features that say the same the lowest is split on, feature 0 like any other, once the bound is loose."""
+    for features in ((0, 4), (4, 0), (9, 3)):
+        events = [insert(*(features if at % 2 else ()), label=at % 2) for at in range(100)]
+        assert grown(observer, events).tree().feature[0] == min(features)
+
+
+def test_equal_labels_are_never_split(observer: str) -> None:
+    """A leaf of one label makes no attempt, however long it waits."""
+    events = [insert(at % 3, label=0.1) for at in range(200)]
+    pool = grown(observer, events)
+    assert pool.sizes() == (200, 0, 0, 1)
+    assert pool.predict([1]) == 0.1
+
+
+def test_a_weak_feature_is_split_on_and_one_that_says_nothing_is_not(observer: str) -> None:
+    """A hundredth of the variance is worth a split where nothing else is; labels that balance are worth none."""
+    for effect, splits in ((0.2, 1), (0.0, 0)):
+        events = [
+            insert(*([1] if at & 1 else []), label=(1.0 if at & 2 else -1.0) + effect * (at & 1))
+            for at in range(400)
+        ]
+        pool = grown(observer, events, period=400, delta=0.05, tau=0.0)
+        assert pool.sizes() == (400, 1, splits, splits + 1)
+
+
+def test_depth_costs_no_recursion(observer: str) -> None:
+    """A tree that is far deeper than Python's stack is grown, read, restored, dropped and checked."""
+    pool = of(observer, kinds={0: NUMERIC}, options={}, period=2, delta=0.999, tau=9.0).pool()
+    depth = budget(1500)
+    for at in range(depth):
+        outcomes(pool, [Event(Op.INSERT, {0: at + 2.0 - side}, 2.0**-side * at) for side in (1, 0)])
+    assert pool.tree().depth.max() > 0.9 * depth
+    assert pool.predict({0: 1e9}) > 0
+    pool.check()
+    pool = of(observer, kinds={0: NUMERIC}).pool().restore(pool.arrays())
+    pool.drop()
+    assert (pool.node_count, pool.element_count, pool.alive) == (0, 0, 0)
+    pool.check()
+
+
+def test_reading_changes_no_state(observer: str) -> None:
+    """Predictions and snapshots leave every array as it is."""
+    mix = MIXES["mixed"]
+    pool = grown(observer, Stream(8, mix).take(300), kinds={1: NUMERIC, 3: NUMERIC})
+    before = {name: array.tobytes() for name, array in pool.arrays().items()}
+    assert math.isfinite(pool.predict({1: 0.3, 2: 1.0}))
+    assert len(pool.tree().number) == pool.sizes().leaves + pool.sizes().splits
+    pool.check()
+    assert {name: array.tobytes() for name, array in pool.arrays().items()} == before
+
+
+def test_an_empty_tree_says_that_it_knows_nothing(observer: str) -> None:
+    """Without an example the prediction is nan, and the tree has no nodes."""
+    pool = of(observer).pool()
+    assert math.isnan(pool.predict([1]))
+    assert math.isnan(pool.predict([1], index=7))
+    assert pool.tree(3).feature == []
+    assert pool.sizes(99) == (0, 0, 0, 0)
+    pool.check()
+
+
+# --- refusals
+
+
+def test_what_is_refused_changes_nothing(observer: str) -> None:
+    """Deletes, wrong labels, weights and values, and one tree too many are refused by status."""
+    pool = of(observer, max_trees=1).pool()
+    outcomes(pool, [insert(1, label=1.0), insert(2)])
+    before = {name: array.copy() for name, array in pool.arrays().items()}
+    wrong = [
+        (insert(1, index=5), Status.TOO_MANY_TREES),
+        (replace(insert(1), op=Op.DELETE), Status.CANNOT_FORGET),
+        (insert(1, label=math.nan), Status.WRONG_LABEL),
+        (insert(1, label=-math.inf), Status.WRONG_LABEL),
+        (insert(1, label=1e141), Status.WRONG_LABEL),
+        (insert(1, weight=-1), Status.WRONG_WEIGHT),
+        (insert(1, weight=0), Status.IGNORED),
+        (insert(1, weight=MAX_TOTAL), Status.COUNT_OVERFLOW),
+        (Event(Op.INSERT, {1: math.nan}), Status.WRONG_VALUE),
+        (Event(Op.INSERT, {1: math.inf}), Status.WRONG_VALUE),
+        (Event(Op.PREDICT, {1: -1e141}), Status.WRONG_VALUE),
+    ]
+    got = outcomes(pool, [event for event, _ in wrong])
+    assert [each.status for each in got] == [status for _, status in wrong]
+    for name, array in pool.arrays().items():
+        assert name == "trees" or np.array_equal(array, before[name]), name
+    pool.check()
+
+
+def test_the_weight_of_a_tree_has_a_bound_whatever_its_leaves_hold(observer: str) -> None:
+    """What all leaves have learned stays below 2^62 units, also from a checkpoint that did not note that sum."""
+    pair = Pair(of(observer, period=50))
+    events = [insert(at & 1, 3, label=float(at & 1), weight=1 << 51) for at in range(2_060)]
+    got = pair.feed(events)
+    assert [each.status for each in got] == [Status.APPLIED] * 2_047 + [Status.COUNT_OVERFLOW] * 13
+    assert pair.pool.sizes().splits > 0
+    pair.pool.check()
+    arrays = {name: array.copy() for name, array in pair.pool.arrays().items()}
+    arrays["trees"][:, LEARNED] = arrays["trees"][:, LEARNED] > 0
+    pair.pool = pair.settings.pool().restore(arrays)
+    pair.feed([replace(events[0], weight=(1 << 51) - 1), events[0]])
+    pair.pool.check()
+
+
+def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:
+    """What cannot be is refused when the pool is made."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"observer": "none"}, "expected an observer of"),
+        ({"options": {"width": 1}}, f"expected options of {observer}"),
+        ({"period": 0}, "at least 1"),
+        ({"delta": 0.0}, "between 0 and 1"),
+        ({"tau": -1.0}, "at least 0"),
+        ({"kinds": {1: Kind.NOMINAL}}, "binary and numeric features only, got NOMINAL"),
+        ({"kinds": {b"a": NUMERIC}}, "feature id"),
+        ({"kinds": {1: NUMERIC}, "names": True}, "names"),
+    ]
+    for changed, reason in wrong:
+        with pytest.raises(ValueError, match=reason):
+            RegressionPool(**{"observer": observer, **changed})
+
+
+def test_one_example_at_a_time_tells_what_is_wrong(observer: str) -> None:
+    """The interface for one example raises where an example is not one."""
+    pool = of(observer).pool()
+    assert pool.learn([3, 1], 1.0) == Status.APPLIED
+    assert pool.learn({1: 2.0, 7: 0.0}, 4.0, weight=0.5) == Status.APPLIED
+    assert pool.predict([1]) == 2.0
+    wrong: list[tuple[Any, dict[str, Any]]] = [
+        ([1, 1], {"label": 0.0}),
+        ([1], {"label": math.nan}),
+        ([1], {"label": 0.0, "weight": -1.0}),
+        ([1], {"label": 0.0, "weight": math.nan}),
+        ({1: math.nan}, {"label": 0.0}),
+        ([b"name"], {"label": 0.0}),
+        ([1 << 32], {"label": 0.0}),
+        ([1], {"label": 0.0, "index": -1}),
+    ]
+    for x, rest in wrong:
+        with pytest.raises(ValueError, match="expected"):
+            pool.learn(x, **rest)
+    assert pool.sizes().events == 2
+    pool.drop()
+    assert (pool.alive, pool.sizes().events) == (0, 0)
+    pool.check()

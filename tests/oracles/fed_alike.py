@@ -1,0 +1,59 @@
+"""A pool of trees and its oracle, fed alike; what the suites of all such pools begin with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.names import Interner
+
+
+def entries_of(
+    events: Sequence[Any], names: Interner | None, rng: random.Random | None
+) -> tuple[Int64s, UInt32s, Float64s]:
+    """Return pointer, features and values of events, the features of each in the order given, or shuffled."""
+    items = [list(event.x.items()) for event in events]
+    if rng is not None:
+        for each in items:
+            rng.shuffle(each)
+    flat = [item for each in items for item in each]
+    numbers = [names.intern(f) if names is not None and isinstance(f, bytes) else f for f, _ in flat]
+    return (
+        np.cumsum([0, *map(len, items)], dtype=np.int64),
+        np.array(numbers, np.uint32),
+        np.array([value for _, value in flat], np.float64),
+    )
+
+
+class FedAlike:
+    """A pool and its oracle, compared after every batch; a suite says how."""
+
+    def __init__(self, settings: Any, twin: Any, outcomes: Callable[..., list[Any]]) -> None:
+        self.settings = settings
+        self.pool: Any = settings.pool()
+        self.twin = twin
+        self._outcomes = outcomes
+        self._rng = random.Random(7)
+
+    def feed(self, events: Sequence[Any]) -> list[Any]:
+        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
+        expected = [self.twin.apply(event) for event in events]
+        got = self._outcomes(self.pool, events, None if self.settings.names else self._rng)
+        for at, event in enumerate(events):
+            assert got[at] == expected[at], f"event {at}: {event}"
+        for index in sorted({event.index for event in events}):
+            self.compare(index)
+        return got
+
+    def compare(self, index: int) -> None:
+        """Compare a tree with the oracle's."""
+        raise NotImplementedError
+
+    def restored(self) -> None:
+        """Go on with a copy of the pool's state in a new pool."""
+        arrays = {name: array.copy() for name, array in self.pool.arrays().items()}
+        self.pool = self.settings.pool().restore(arrays)

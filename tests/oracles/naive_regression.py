@@ -1,0 +1,526 @@
+"""The oracle of regression: the same behaviour from dictionaries and lists, in the plainest words.
+
+The naive observers repeat the operations on floats, so that they agree to the bit; `exact_merit` says in rational
+numbers what a merit should have been.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.kinds import Kind
+from algorithms.core.units import MAX_TOTAL
+from algorithms.regression.answers import Split, Tree
+from algorithms.regression.pool import Events, RegressionPool
+from algorithms.trees.grow import Status
+from tests.oracles.fed_alike import FedAlike, entries_of
+
+Feature: TypeAlias = int | bytes
+
+Labels = Sequence[tuple[float, int]]  # label, weight in units
+
+
+@dataclass
+class Seen:
+    """The moments of some labels: weight in units, mean, sum of weighted squared deviations."""
+
+    weight: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def learn(self, y: float, weight: int) -> None:
+        """Add a label."""
+        before, self.weight = self.mean, self.weight + weight
+        mean = before + (y - before) * (weight / self.weight)
+        self.mean = min(max(mean, min(before, y)), max(before, y))
+        self.squares += weight / UNIT * ((y - before) * (y - self.mean))
+
+    def plus(self, other: Seen) -> Seen:
+        """Return both."""
+        if not self.weight or not other.weight:
+            return self if self.weight else other
+        n, step = self.weight + other.weight, other.mean - self.mean
+        share = other.weight / n
+        squares = self.squares + other.squares + step * step * (self.weight / UNIT * share)
+        return Seen(n, self.mean + step * share, squares)
+
+    def minus(self, other: Seen) -> Seen:
+        """Return what is not in the other."""
+        n = self.weight - other.weight
+        if not n or not other.weight:
+            return self if n else Seen()
+        mean = self.mean + (self.mean - other.mean) * (other.weight / n)
+        step = other.mean - mean
+        squares = self.squares - other.squares - step * step * (n / UNIT * (other.weight / self.weight))
+        return Seen(n, mean, max(squares, 0.0))
+
+    def variance(self, one: float) -> float:
+        """Return s^2."""
+        n = self.weight / UNIT
+        return self.squares / (n - one) if n > one else self.squares / n if n else 0.0
+
+
+def merit(whole: Seen, low: Seen, high: Seen, one: float) -> float:
+    """Return the variance reduction of a split."""
+    below, above = (side.weight / whole.weight * side.variance(one) for side in (low, high))
+    return whole.variance(one) - below - above
+
+
+@dataclass
+class Point:
+    """An element: its prototype, and the labels of its values."""
+
+    x: float
+    seen: Seen = field(default_factory=Seen)
+    labels: list[tuple[float, int]] = field(default_factory=list)  # less the first of all
+
+    def learn(self, x: float, y: float, weight: int) -> None:
+        """Add an example."""
+        self.seen.learn(y, weight)
+        self.x = prototype(self.x, x, weight / self.seen.weight)
+        self.labels.append((y, weight))
+
+
+def prototype(before: float, x: float, share: float) -> float:
+    """Return a mean of values that is among them."""
+    return min(max(before + (x - before) * share, min(before, x)), max(before, x))
+
+
+class NaiveObserver:
+    """What `OBSERVERS` promises, from a dictionary of points."""
+
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self.name = name
+        self.decimals = options.get("decimals", 3)
+        self.radius: float | None = options.get("radius")
+        self.fraction = options.get("fraction", 0.5)
+        self.most = options.get("most") or (256 if self.radius is None else 1 << 16)
+        self.points: dict[float, Point] = {}
+        self.total = Seen()  # of labels less the first
+        self.first = 0.0
+        self.examples = 0
+
+    def observe(self, x: float, y: float, weight: int) -> None:
+        """Count an example."""
+        if not self.examples:
+            self.first = y
+        self.total.learn(y - self.first, weight)
+        self.examples += 1
+        self.count(x, y - self.first, weight)
+
+    def count(self, x: float, y: float, weight: int) -> None:
+        """Count an example among the points alone."""
+        if self.name == "tebst":
+            x = cut_off(x, self.decimals)
+        key = self._key(x)
+        if self.name == "qo" and key not in self.points:
+            if self.radius is None and len(self.points) >= min(32, self.most):
+                self._regroup(max(self.fraction * self._deviation(), 1e-160))
+                key = self._key(x)
+            while key not in self.points and len(self.points) >= self.most:
+                assert self.radius is not None
+                self._regroup(2.0 * self.radius)
+                key = self._key(x)
+        self.points.setdefault(key, Point(x)).learn(x, y, weight)
+
+    def _key(self, x: float) -> float:
+        if self.radius is None:
+            return x
+        return min(math.floor(x / self.radius), -1 if x < 0 else math.inf)
+
+    def _deviation(self) -> float:
+        points = self.in_order()
+        weight, mean = 0.0, 0.0
+        for point in points:
+            weight += point.seen.weight
+            mean += (point.x - mean) * (point.seen.weight / weight)
+        largest = max(abs(point.x - mean) for point in points)
+        squares = 0.0
+        for point in points:
+            part = (point.x - mean) / largest
+            squares += point.seen.weight * (part * part)
+        return largest * math.sqrt(squares / weight)
+
+    def _regroup(self, radius: float) -> None:
+        points, self.points, self.radius = self.in_order(), {}, radius
+        for point in points:
+            key = self._key(point.x)
+            if key not in self.points:
+                self.points[key] = point
+                continue
+            kept = self.points[key]
+            kept.seen = kept.seen.plus(point.seen)
+            kept.x = prototype(kept.x, point.x, point.seen.weight / kept.seen.weight)
+            kept.labels += point.labels
+
+    def in_order(self) -> list[Point]:
+        """Return the points by their prototypes."""
+        return sorted(self.points.values(), key=lambda point: point.x)
+
+    def best_split(self) -> tuple[str, ...] | None:
+        """Return threshold, merit, and both sides, as hexadecimal text."""
+        one = self.total.weight / UNIT / max(self.examples, 1)
+        found = best_cut(self.name, self.in_order(), self.total, one)
+        if found is None:
+            return None
+        worth, threshold, low, high = found
+        sides = [
+            each
+            for side in (low, high)
+            for each in (side.weight / UNIT, self.first + side.mean, side.variance(one))
+        ]
+        return tuple(each.hex() for each in (threshold, worth, *sides))
+
+
+def best_cut(name: str, points: list[Point], whole: Seen, one: float) -> tuple[float, float, Seen, Seen] | None:
+    """Return merit, threshold and sides of the best split between points in order."""
+    best: tuple[float, float, Seen, Seen] | None = None
+    low = Seen()
+    for at, point in enumerate(points):
+        if at:
+            high = whole.minus(low)
+            worth = merit(whole, low, high, one)
+            if best is None or worth > best[0]:
+                best = (worth, threshold_of(name, points[at - 1].x, point.x), low, high)
+        low = low.plus(point.seen)
+    return best
+
+
+def threshold_of(name: str, low: float, high: float) -> float:
+    """Return the threshold between prototypes: midway, or the lower."""
+    middle = low / 2 + high / 2
+    return middle if name == "qo" and low <= middle < high else low
+
+
+def cut_off(x: float, decimals: int) -> float:
+    """Return the largest of the numbers with so many decimals that is no larger in size."""
+    scale, size = 10.0**decimals, abs(x)
+    if size * scale >= 2.0**53:
+        return x
+    near = math.floor(size * scale)
+    found = max(whole / scale for whole in (near - 1, near, near + 1) if whole / scale <= size)
+    return math.copysign(found, x) + 0.0
+
+
+def exact_merit(low: Labels, high: Labels) -> Fraction:
+    """Return the variance reduction of a split, from its definition, in rational numbers."""
+    examples = len(low) + len(high)
+    weight = Fraction(sum(w for _, w in (*low, *high)), UNIT)
+    one = weight / examples
+
+    def part(labels: Labels) -> Fraction:
+        n = Fraction(sum(w for _, w in labels), UNIT)
+        mean = sum((Fraction(w, UNIT) * Fraction(y) for y, w in labels), Fraction(0)) / n
+        squares = sum((Fraction(w, UNIT) * (Fraction(y) - mean) ** 2 for y, w in labels), Fraction(0))
+        return n / weight * (squares / (n - one) if n > one else squares / n)
+
+    return part([*low, *high]) - part(low) - part(high)
+
+
+# --- trees
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `RegressionPool`; the bound is loose, so that short streams split."""
+
+    observer: str = "qo"
+    options: dict[str, Any] = field(default_factory=dict)
+    period: int = 20
+    delta: float = 0.3
+    tau: float = 0.2
+    default: Kind = Kind.BINARY
+    kinds: dict[Feature, Kind] = field(default_factory=dict)
+    names: bool = False
+    max_trees: int = 1 << 30
+    max_depth: int = 1 << 30
+
+    def pool(self) -> RegressionPool:
+        """Return a new pool with these settings."""
+        return RegressionPool(**vars(self))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; the weight is in units of 2^-20."""
+
+    op: Op
+    x: dict[Feature, float] = field(default_factory=dict)
+    label: float = 0.0
+    weight: int = UNIT
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
+
+    status: Status
+    guess: str = "nan"
+    leaf: int = 0
+    split: Any = None
+
+
+@dataclass
+class SeenFeature:
+    """What a leaf saw of a feature."""
+
+    present: Seen
+    observer: NaiveObserver | None  # of a numeric one
+
+
+@dataclass
+class Node:
+    """A leaf, or an inner node once it has a feature."""
+
+    number: int
+    depth: int
+    prior: Seen
+    first: float = 0.0
+    seen: Seen = field(default_factory=Seen)  # of labels less the first
+    examples: int = 0
+    squared_weights: float = 0.0
+    tried: int = 0
+    features: dict[Feature, SeenFeature] = field(default_factory=dict)
+    feature: Feature | None = None
+    kind: Kind | None = None
+    threshold: float = 0.0
+    children: list[Node] = field(default_factory=list)
+
+    def known(self) -> Seen:
+        """Return the moments of all that is known."""
+        return self.prior.plus(Seen(self.seen.weight, self.first + self.seen.mean, self.seen.squares))
+
+
+@dataclass
+class NaiveTree:
+    """One tree."""
+
+    root: Node
+    made: int = 1
+    events: int = 0
+    learned: int = 0  # weight
+    attempts: int = 0
+    splits: int = 0
+
+
+class NaiveForest:
+    """What `RegressionPool` promises."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.trees: dict[int, NaiveTree] = {}
+
+    def apply(self, event: Event) -> Outcome:
+        """Apply an event."""
+        if event.op == Op.DELETE:
+            return Outcome(Status.CANNOT_FORGET)
+        if event.op == Op.DROP:
+            self.trees.pop(event.index, None)
+            return Outcome(Status.APPLIED)
+        if not all(abs(value) <= 1e140 for value in event.x.values()):
+            return Outcome(Status.WRONG_VALUE)
+        if event.op == Op.PREDICT:
+            return Outcome(Status.APPLIED, *self._guess(event))
+        return self._insert(event)
+
+    def _leaf(self, event: Event) -> Node | None:
+        if event.index not in self.trees:
+            return None
+        node = self.trees[event.index].root
+        while node.feature is not None:
+            value = event.x.get(node.feature, 0.0)
+            node = node.children[value > node.threshold if node.kind == Kind.NUMERIC else value != 0.0]
+        return node
+
+    def _guess(self, event: Event) -> tuple[str, int]:
+        leaf = self._leaf(event)
+        return ("nan", 0) if leaf is None else (leaf.known().mean.hex(), leaf.number)
+
+    def _insert(self, event: Event) -> Outcome:
+        if not abs(event.label) <= 1e140:
+            return Outcome(Status.WRONG_LABEL)
+        if event.weight <= 0:
+            return Outcome(Status.IGNORED if event.weight == 0 else Status.WRONG_WEIGHT)
+        if event.weight + (self.trees[event.index].learned if event.index in self.trees else 0) >= MAX_TOTAL:
+            return Outcome(Status.COUNT_OVERFLOW)
+        leaf = self._leaf(event)
+        guess = self._guess(event)
+        if leaf is None:
+            if len(self.trees) >= self.settings.max_trees:
+                return Outcome(Status.TOO_MANY_TREES)
+            leaf = Node(0, 0, Seen())
+        tree = self.trees.setdefault(event.index, NaiveTree(leaf))
+        tree.events += 1
+        tree.learned += event.weight
+        self._count(leaf, event)
+        return Outcome(Status.APPLIED, *guess, self._maybe_split(tree, leaf))
+
+    def _count(self, leaf: Node, event: Event) -> None:
+        if not leaf.examples:
+            leaf.first = event.label
+        y = event.label - leaf.first
+        leaf.examples += 1
+        leaf.seen.learn(y, event.weight)
+        leaf.squared_weights += (event.weight / UNIT) ** 2
+        for feature, value in event.x.items():
+            if value:
+                numeric = self.settings.kinds.get(feature, self.settings.default) == Kind.NUMERIC
+                if feature not in leaf.features:
+                    observer = NaiveObserver(self.settings.observer, self.settings.options) if numeric else None
+                    leaf.features[feature] = SeenFeature(Seen(), observer)
+                seen = leaf.features[feature]
+                seen.present.learn(y, event.weight)
+                if seen.observer is not None:
+                    seen.observer.count(value, y, event.weight)
+
+    def _maybe_split(self, tree: NaiveTree, leaf: Node) -> Any:
+        if leaf.examples - leaf.tried < self.settings.period:
+            return None
+        leaf.tried = leaf.examples
+        if leaf.depth >= self.settings.max_depth or not leaf.seen.squares:
+            return None
+        tree.attempts += 1
+        one = leaf.seen.weight / UNIT / leaf.examples
+        cuts = []
+        for feature in sorted(leaf.features):
+            cut = self._cut(leaf, leaf.features[feature], one)
+            if cut is not None:
+                cuts.append((feature, cut))
+        if not cuts:
+            return None
+        feature, best = max(cuts, key=lambda each: each[1][0])  # the first of equal ones
+        second = max([0.0, *(cut[0] for other, cut in cuts if other != feature)])
+        n = (leaf.seen.weight / UNIT) ** 2 / leaf.squared_weights
+        margin = math.sqrt(math.log(1 / self.settings.delta) / 2 / n)
+        if best[0] <= 2.0**-30 * leaf.seen.variance(one):
+            return None
+        if not (second / best[0] < 1 - margin or margin < self.settings.tau):
+            return None
+        worth, threshold, *sides = best
+        sides = [Seen(side.weight, leaf.first + side.mean, side.squares) for side in sides]
+        leaf.feature, leaf.threshold = feature, threshold
+        leaf.kind = self.settings.kinds.get(feature, self.settings.default)
+        leaf.children = [Node(tree.made + at, leaf.depth + 1, side) for at, side in enumerate(sides)]
+        leaf.features = {}
+        tree.made += 2
+        tree.splits += 1
+        whole = Seen(leaf.seen.weight, leaf.first + leaf.seen.mean, leaf.seen.squares)
+        told = [each for side in (whole, *sides) for each in labels_of(side)]
+        return (
+            leaf.number,
+            leaf.depth,
+            feature,
+            leaf.kind,
+            *(each.hex() for each in (threshold, worth, second, *told)),
+        )
+
+    def _cut(self, leaf: Node, seen: SeenFeature, one: float) -> tuple[float, float, Seen, Seen] | None:
+        absent = leaf.seen.minus(seen.present)
+        if seen.observer is None:
+            if not absent.weight:
+                return None
+            return merit(leaf.seen, absent, seen.present, one), 0.0, absent, seen.present
+        points = [Point(point.x, point.seen) for point in seen.observer.in_order()]
+        if absent.weight:
+            at_zero = [point for point in points if point.x == 0.0]
+            if at_zero:
+                at_zero[0].seen = at_zero[0].seen.plus(absent)
+            else:
+                points = sorted([*points, Point(0.0, absent)], key=lambda point: point.x)
+        return best_cut(self.settings.observer, points, leaf.seen, one)
+
+
+def labels_of(seen: Seen) -> tuple[float, float, float]:
+    """Return weight in examples, mean and mean squared deviation."""
+    weight = seen.weight / UNIT
+    return weight, seen.mean, seen.squares / weight if weight else 0.0
+
+
+def columns(tree: NaiveTree | None) -> list[tuple[Any, ...]]:
+    """Return the nodes of a tree in preorder."""
+    found: list[tuple[Any, ...]] = []
+    todo = [] if tree is None else [(-1, 0, tree.root)]
+    while todo:
+        parent, branch, node = todo.pop()
+        floats = tuple(each.hex() for each in (node.threshold, *labels_of(node.known())))
+        here = len(found)
+        found.append((node.number, parent, branch, node.depth, node.feature, node.kind, *floats))
+        todo.extend((here, side, node.children[side]) for side in (1, 0) if node.children)
+    return found
+
+
+def pool_columns(pool: RegressionPool, index: int) -> list[tuple[Any, ...]]:
+    """Return the nodes of a pool's tree in the oracle's words."""
+    return tree_columns(pool.tree(index))
+
+
+def tree_columns(tree: Tree) -> list[tuple[Any, ...]]:
+    """Return the nodes of a snapshot in the oracle's words."""
+    whole = zip(tree.number.tolist(), tree.parent.tolist(), tree.branch.tolist(), tree.depth.tolist(), strict=True)
+    floats = [[x.hex() for x in each.tolist()] for each in (tree.threshold, tree.weight, tree.mean, tree.variance)]
+    return [(*numbers, *rest) for numbers, *rest in zip(whole, tree.feature, tree.kind, *floats, strict=True)]
+
+
+def events_of(events: Sequence[Event], pool: RegressionPool, rng: random.Random | None = None) -> Events:
+    """Return the events in columns, the features of each in the order given, or shuffled."""
+    pointer, feature, value = entries_of(events, pool.names, rng)
+    return Events(
+        index=np.array([event.index for event in events], np.int32),
+        op=np.array([event.op for event in events], np.int8),
+        label=np.array([event.label for event in events], np.float64),
+        weight=np.array([event.weight for event in events], np.int64),
+        pointer=pointer,
+        feature=feature,
+        value=value,
+    )
+
+
+def split_words(split: Split) -> Any:
+    """Return a split in the oracle's words."""
+    floats = (split.threshold, split.merit, split.second, *split.labels, *split.low, *split.high)
+    return (split.node, split.depth, split.feature, split.kind, *(float(each).hex() for each in floats))
+
+
+def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
+    """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
+    batch = events_of(events, pool, rng)
+    answers = pool.apply(batch)
+    pool.sweep(batch.feature)
+    splits = {split.event: split_words(split) for split in answers.splits}
+    return [
+        Outcome(Status(status), guess.hex(), leaf, splits.get(at))
+        for at, (status, guess, leaf) in enumerate(
+            zip(answers.status.tolist(), answers.guess.tolist(), answers.leaf.tolist(), strict=True)
+        )
+    ]
+
+
+class Pair(FedAlike):
+    """A pool and its oracle, fed alike and compared after every batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, NaiveForest(settings), outcomes)
+
+    def compare(self, index: int) -> None:
+        """Compare a tree with the oracle's."""
+        tree = self.twin.trees.get(index)
+        assert pool_columns(self.pool, index) == columns(tree)
+        sizes = self.pool.sizes(index)
+        assert sizes[:3] == ((tree.events, tree.attempts, tree.splits) if tree else (0, 0, 0))
+        assert sizes.leaves == sum(node[4] is None for node in columns(tree))
+
+    def check(self) -> None:
+        """Raise AssertionError unless the pool's invariants hold and its size is the oracle's."""
+        self.pool.check()
+        assert self.pool.alive == len(self.twin.trees)
+        assert self.pool.node_count == sum(len(columns(tree)) for tree in self.twin.trees.values())

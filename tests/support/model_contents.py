@@ -1,0 +1,159 @@
+"""What a model holds, as plain values that do not depend on where in its arrays things lie."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algorithms.core import ledger
+from algorithms.core.ledger import Ledger
+from algorithms.core.names import Interner, Names, name_or_id
+from algorithms.core.rows import COUNT, HIGH, KEY
+from algorithms.splits import slots
+from algorithms.splits.kernel import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
+from algorithms.splits.slots import Slots
+from algorithms.trees.nodes import NUMBER, TREE
+from algorithms.trees.pool import Sizes
+from algorithms.trees.state import LEARNED
+from tests.oracles.naive_trees import tree_columns
+from worker.models import Model
+from worker.models.dynamic import DynamicTreeModel
+from worker.models.tree import TreeModel
+
+Feature = int | bytes
+
+
+class Example(NamedTuple):
+    """A live example, or what is remembered of one that the window dropped."""
+
+    id: tuple[int, int] | None  # its digest
+    label: int
+    weight: int
+    features: frozenset[Feature]
+
+
+class Instance(NamedTuple):
+    """The model of one key."""
+
+    totals: tuple[int, int]
+    counts: dict[Feature, tuple[int, int]]
+    events: int
+    last: Feature | None
+    periods: tuple[int, int]
+    live: list[Example]  # oldest first
+    dropped: list[tuple[int, int] | None]  # digests of ids
+
+
+class Grown(NamedTuple):
+    """The tree of one key."""
+
+    nodes: list[tuple[Any, ...]]
+    sizes: Sizes
+    seen: dict[int, dict[tuple[str, Feature], Any]]  # what leaves counted and where, by the number of the node
+
+
+def model_contents(model: Model) -> dict[bytes, Any]:
+    """Return what a model holds, by key; what it holds in common under an empty key."""
+    if isinstance(model, TreeModel):
+        return _trees(model)
+    return _dynamic_trees(model) if isinstance(model, DynamicTreeModel) else dict(_splits(model))
+
+
+def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool = model._pool
+    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    found: dict[bytes, Any] = {
+        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+    }
+    for index in range(len(arrays["trees"])):
+        if arrays["trees"][index].any():
+            live = [
+                (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
+                for features, label, weight in ledger.live(pool._forest.ledger, index)
+            ]
+            found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
+    return found
+
+
+def _trees(model: TreeModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool, links = model._pool, arrays["nodes.links"]
+    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    seen: dict[int, dict[int, dict[tuple[str, Feature], Any]]] = {}
+
+    def count(where: str, node: int, feature: int, what: Any) -> None:
+        name = feature if pool.names is None else pool.names.name(feature)
+        of_node = seen.setdefault(int(links[node, TREE]), {}).setdefault(int(links[node, NUMBER]), {})
+        assert (where, name) not in of_node
+        of_node[where, name] = what
+
+    cells = arrays["features.rows.cells"]
+    for row in np.flatnonzero(cells[: arrays["features.rows.used"][HIGH], KEY] >= 0).tolist():
+        count(
+            "observers", int(cells[row, KEY]) >> 32, int(cells[row, KEY]) & 0xFFFFFFFF, cells[row, COUNT:].tolist()
+        )
+    if "policy.slots.rows" in arrays:
+        for row in arrays["policy.slots.rows"][: arrays["policy.slots.counts"][slots.HIGH]].tolist():
+            if row[slots.KEY] >= 0:
+                count("index", row[slots.KEY] >> 32, row[slots.KEY] & 0xFFFFFFFF, (row[slots.C0], row[slots.C1]))
+    found: dict[bytes, Any] = {
+        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+    }
+    for index in np.flatnonzero(arrays["trees"][:, LEARNED]).tolist():
+        found[keys.name(index)] = Grown(tree_columns(pool.tree(index)), pool.sizes(index), seen.get(index, {}))
+    return found
+
+
+def _splits(model: Model) -> dict[bytes, Instance]:
+    arrays = model.arrays()
+
+    def part(name: str, kind: Any) -> Any:
+        return kind(**{field: arrays[f"{name}.{field}"] for field in kind._fields})
+
+    keys = Interner(part("keys", Names))
+    names = Interner(part("names", Names)) if "names.start" in arrays else None
+    rows = part("slots", Slots).rows
+    heads = part("slots", Slots).heads
+    book: Ledger = part("ledger", Ledger)
+
+    def feature(number: int) -> Feature:
+        return number if names is None else names.name(number)
+
+    counts: dict[int, dict[Feature, tuple[int, int]]] = {}
+    for row in rows[: arrays["slots.counts"][slots.HIGH]]:
+        if row[slots.KEY] >= 0:
+            of_key = counts.setdefault(int(row[slots.KEY]) >> 32, {})
+            of_key[feature(int(row[slots.KEY]) & 0xFFFFFFFF)] = (int(row[slots.C0]), int(row[slots.C1]))
+
+    def examples(index: int, first: int) -> list[Example]:
+        found = []
+        at = int(book.heads[index, first])
+        while at != ledger.NONE:
+            row = book.rows[at].tolist()
+            start, stop = row[ledger.START], row[ledger.START] + row[ledger.LENGTH]
+            found.append(
+                Example(
+                    (row[ledger.HIGH], row[ledger.LOW]) if row[ledger.OWNER] & 1 else None,
+                    row[ledger.LABEL],
+                    row[ledger.WEIGHT],
+                    frozenset(feature(number) for number in book.features[start:stop].tolist()),
+                )
+            )
+            at = row[ledger.NEWER]
+        return found
+
+    found = {}
+    for index, head in enumerate(arrays["heads"].tolist()):
+        if head[ALIVE]:
+            found[keys.name(index)] = Instance(
+                totals=(int(heads[index, slots.N0]), int(heads[index, slots.N1])),
+                counts=counts.get(index, {}),
+                events=head[EVENTS],
+                last=None if head[LAST] == slots.NONE else feature(head[LAST]),
+                periods=(head[SPLIT_PERIOD], head[TREE_PERIOD]),
+                live=examples(index, ledger.OLDEST),
+                dropped=[example.id for example in examples(index, ledger.FIRST_DROPPED)],
+            )
+    return found

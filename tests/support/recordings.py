@@ -1,0 +1,188 @@
+"""Recorded input for whole runs: everything that may come, good and bad, in an order drawn from a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from tests.support.hostile import HOSTILE
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord
+
+WORDS, CLICKS = "words", "clicks"
+PARTITIONS = 2
+START = 1_700_000_000_000  # ms
+
+SETTINGS = """
+log: {embedded: mixed.db}
+models:
+  everything:
+    kind: split
+    input: words
+    classes: [ham, spam]
+    features: names
+    on_duplicate: replace
+    emit: {splits: change, snapshots: {every: 25}}
+  recent:
+    kind: split
+    input: words
+    finder: basegini
+    classes: [ham, spam]
+    features: names
+    window: 20
+    emit: {splits: {every: 7}, snapshots: {every_ms: 60000}}
+  clicks:
+    kind: split
+    input: clicks
+    criterion: gini
+    classes: [0, 1]
+    features: ids
+    verify_deletes: true
+    emit: {splits: change}
+  clicks-scan:
+    kind: split
+    input: clicks
+    finder: baseent
+    classes: [0, 1]
+    features: ids
+    on_duplicate: ignore
+    emit: {splits: change}
+  tree:
+    kind: tree
+    input: words
+    classes: [ham, spam]
+    features: names
+    policy: exact
+    predict: naive_bayes
+    delta: 0.3
+    tau: 0.2
+    on_delete: ignore
+    evaluate: {window: 20, emit: {every: 15}}
+    emit: {snapshots: change}
+  tree-clicks:
+    kind: tree
+    input: clicks
+    classes: [1, 0, 2]
+    features: ids
+    attributes: {numeric: [3, 4294967295], nominal: [5]}
+    policy: imac
+    criterion: gini
+    predict: adaptive
+    period: 6
+    check_every: 4
+    delta: 0.4
+    tau: 0.3
+    evaluate: {emit: {every_ms: 90000}}
+    emit: {snapshots: {every: 20}}
+  forgetting:
+    kind: dynamic-tree
+    input: words
+    classes: [ham, spam]
+    features: names
+    epsilon: 0.3
+    max_depth: 4
+    window: 40
+    on_duplicate: replace
+    evaluate: {window: 20, emit: {every: 25}}
+    emit: {snapshots: change}
+  forgetting-clicks:
+    kind: dynamic-tree
+    input: clicks
+    classes: [1, 0, 2]
+    features: ids
+    attributes: {numeric: [3, 4294967295]}
+    criterion: entropy
+    epsilon: 0
+    max_depth: 5
+    min_examples: 3
+    on_duplicate: ignore
+    emit: {snapshots: {every: 15}}
+bounds: {keys: 6, live_ids: 150}
+"""
+
+
+def mixed(events: int = 600, seed: int = 7, keys: int = 8, partitions: int = PARTITIONS) -> Iterator[OutRecord]:
+    """Yield records of both topics: inserts, deletes, predicts, tombstones, columnar batches and bad ones."""
+    draw = random.Random(seed)
+    hostile = [value for _, value, _ in HOSTILE]
+    vocabulary = [f"word{number}" for number in range(40)] + ["naïve", "größe", "", "a" * 200]
+    sent: dict[str, list[dict[str, Any]]] = {WORDS: [], CLICKS: []}
+    for number in range(events):
+        topic = draw.choice((WORDS, CLICKS))
+        key = b"key-%d" % draw.randrange(keys)
+        time = START + number * 1_000 + draw.randrange(500)
+        kind = draw.choices(
+            ("insert", "delete", "predict", "hostile", "tombstone", "batch", "no key"), (60, 16, 10, 6, 1, 6, 1)
+        )[0]
+        value: bytes | None = None
+        if kind == "insert":
+            event = _insert(draw, topic, vocabulary)
+            sent[topic].append(event | {"key": key})
+            value = msgpack.packb(event)
+        elif kind == "delete":
+            event = dict(draw.choice(sent[topic])) if sent[topic] and draw.random() < 0.8 else {"id": "nobody"}
+            key = event.pop("key", key)
+            if "id" in event:
+                event = {"id": event["id"]}
+            value = msgpack.packb({"op": "delete", **event})
+        elif kind == "predict":
+            event = _insert(draw, topic, vocabulary)
+            value = msgpack.packb({"op": "predict", "id": number, "x": event["x"]})
+        elif kind == "hostile":
+            value = draw.choice(hostile)
+        elif kind == "batch":
+            value = _batch(draw)
+            topic = CLICKS
+        elif kind == "no key":
+            yield OutRecord(topic, draw.randrange(partitions), None, b"\x80", (), time)
+            continue
+        yield OutRecord(topic, int(key[4:]) % partitions, key, value, (), time)
+
+
+def _insert(draw: random.Random, topic: str, vocabulary: list[str]) -> dict[str, Any]:
+    label = draw.randrange(2)
+    picked = draw.sample(range(len(vocabulary)), draw.randrange(9))
+    if label:
+        picked = sorted({*picked, draw.randrange(3)})
+    event: dict[str, Any] = {"y": ["ham", "spam"][label] if topic == WORDS else label}
+    if topic == WORDS:
+        event["x"] = [vocabulary[at] for at in picked]
+    elif draw.random() < 0.5:
+        event["x"] = {"i": np.array(picked, "<u4").tobytes()}
+    else:
+        event["x"] = [4_294_967_295 - at for at in picked]
+    if draw.random() < 0.4:
+        event["id"] = draw.choice((draw.randrange(60), f"example-{draw.randrange(60)}"))
+    if draw.random() < 0.3:
+        event["w"] = draw.choice((0.5, 2, 3.25, 0.1))
+    return event
+
+
+def _batch(draw: random.Random) -> bytes:
+    rows = draw.randrange(1, 20)
+    sizes = [draw.randrange(6) for _ in range(rows)]
+    features = [feature for size in sizes for feature in sorted(draw.sample(range(30), size))]
+    if features and draw.random() < 0.2 and sizes[0] > 1:
+        features[1] = features[0]  # a repeat: this row is refused, the others are not
+    packed: bytes = msgpack.packb(
+        {
+            "n": rows,
+            "ptr": np.cumsum([0, *sizes]).astype("<u4").tobytes(),
+            "i": np.array(features, "<u4").tobytes(),
+            "y": bytes(draw.randrange(2) for _ in range(rows)),
+        }
+    )
+    return packed
+
+
+def write(path: Path, records: Iterator[OutRecord], topics: dict[str, int]) -> None:
+    """Write a recording."""
+    with EmbeddedLog(path) as log:
+        for topic, partitions in topics.items():
+            log.create_topic(topic, partitions)
+        log.append(records)

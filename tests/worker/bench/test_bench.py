@@ -1,0 +1,453 @@
+import json
+import subprocess
+import sys
+from collections import Counter, deque
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from algorithms.core.criteria import CRITERIA
+from algorithms.core.events import Op
+from algorithms.splits.finders import FINDERS
+from worker.bench import anchor, figures
+from worker.bench.cases import Case, measured
+from worker.bench.experiments import EXPERIMENTS
+from worker.bench.hard import hard
+from worker.bench.report import SECTIONS
+from worker.bench.sides import count_dense, criteria_of, finding
+from worker.bench.splits import answers
+from worker.bench.streams import Stream, first, load, sparse
+from worker.bench.updates import BATCH, Workload, workload
+from worker.commands import main
+
+STREAM = sparse(60, 3, 40, 0.1)
+UPDATES = ["incremental", "window:1", "window:25", "window:60", "random:0", "random:0.5", "random:0.9"]
+
+Example = tuple[int, tuple[int, ...]]  # label, features
+
+
+def _bench(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["bench", *arguments])
+
+
+def _examples(stream: Stream) -> list[Example]:
+    spans = pairwise(stream.pointer.tolist())
+    return [
+        (int(label), tuple(stream.feature[start:stop].tolist()))
+        for label, (start, stop) in zip(stream.label, spans, strict=True)
+    ]
+
+
+def _events(work: Workload) -> Iterator[tuple[Op, Example]]:
+    """Yield the operations of all batches with their examples."""
+    for batch in work.batches:
+        spans = pairwise(batch.pointer.tolist())
+        for op, label, (start, stop) in zip(batch.op.tolist(), batch.label.tolist(), spans, strict=True):
+            yield Op(op), (label, tuple(batch.feature[start:stop].tolist()))
+
+
+def _after(work: Workload) -> Counter[Example]:
+    """Return the examples that live after all events; no delete may come before its insert."""
+    live: Counter[Example] = Counter()
+    for op, example in _events(work):
+        live[example] += 1 if op == Op.INSERT else -1
+        assert live[example] >= 0
+    return +live
+
+
+# --- updates
+
+
+@pytest.mark.parametrize("updates", UPDATES)
+def test_every_example_is_inserted_once_and_in_order(updates: str) -> None:
+    """Whatever is deleted, the inserts are the stream."""
+    work = workload(STREAM, updates)
+    assert [example for op, example in _events(work) if op == Op.INSERT] == _examples(STREAM)
+    assert work.examples == 60
+    assert work.events == sum(len(batch.op) for batch in work.batches)
+    assert work.ones == sum(len(example[1]) for _, example in _events(work))
+
+
+def test_incremental_deletes_nothing() -> None:
+    """The incremental model only inserts."""
+    assert {op for op, _ in _events(workload(STREAM))} == {Op.INSERT}
+
+
+@pytest.mark.parametrize("size", [1, 25, 60, 1_000])
+def test_a_window_deletes_what_is_w_examples_old(size: int) -> None:
+    """The insert of example t > W is followed by the delete of example t - W."""
+    expected = []
+    window: deque[Example] = deque()
+    for example in _examples(STREAM):
+        expected.append((Op.INSERT, example))
+        window.append(example)
+        if len(window) > size:
+            expected.append((Op.DELETE, window.popleft()))
+    assert list(_events(workload(STREAM, f"window:{size}"))) == expected
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.3, 0.5, 0.9])
+def test_random_updates_delete_live_examples_as_often_as_said(probability: float) -> None:
+    """Deletes are of live examples, and their share is P as far as something lives."""
+    stream = sparse(2_000, 2, 10, 0.2)
+    work = workload(stream, f"random:{probability}")
+    deletes = work.events - work.examples
+    assert sum(_after(work).values()) == 2_000 - deletes
+    # In the long run no more can be deleted than is inserted.
+    assert deletes / work.events == pytest.approx(min(probability, 0.5), abs=0.03)
+
+
+def test_random_updates_follow_their_seed() -> None:
+    """The same seed gives the same events, another one others."""
+    one, again, other = (list(_events(workload(STREAM, "random:0.5", seed))) for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_events_are_cut_into_batches() -> None:
+    """No batch is longer than a kernel call takes, none is empty, nothing is lost between them."""
+    stream = sparse(2 * BATCH + 1, 1, 3, 0.5)
+    work = workload(stream)
+    assert [len(batch.op) for batch in work.batches] == [BATCH, BATCH, 1]
+    assert [example for _, example in _events(work)] == _examples(stream)
+
+
+@pytest.mark.parametrize(
+    "updates", ["", "window", "window:", "window:0", "window:-1", "random:1", "random:x", "random:nan", "x:1"]
+)
+def test_unknown_updates_are_refused(updates: str) -> None:
+    """The message names what was expected and what came."""
+    with pytest.raises(ValueError, match=r"expected incremental, window:W .*, or random:P .*, got ") as error:
+        workload(STREAM, updates)
+    assert repr(updates) in str(error.value)
+
+
+def test_a_stream_without_examples_is_refused() -> None:
+    """Nothing can be measured on nothing."""
+    with pytest.raises(ValueError, match="expected at least one example"):
+        workload(first(STREAM, 0))
+
+
+def test_the_floor_follows_the_deletes() -> None:
+    """After a window's events the counts are those of the last W examples."""
+    counts = np.zeros((STREAM.features, 2), np.int64)
+    for batch in workload(STREAM, "window:7").batches:
+        count_dense(counts, batch)
+    expected = np.zeros_like(counts)
+    for label, features in _examples(STREAM)[-7:]:
+        expected[list(features), label] += 1
+    assert np.array_equal(counts, expected)
+
+
+# --- finders
+
+
+@pytest.mark.parametrize("updates", UPDATES)
+def test_exact_and_scan_answer_alike(updates: str) -> None:
+    """Both find the same best scores after every event, and no event is refused."""
+    work = workload(STREAM, updates)
+    exact, scan = (answers(finding(work, finder, "entropy")) for finder in ("exact", "baseent"))
+    assert exact["sum_of_scores"] == scan["sum_of_scores"]
+    assert (exact["best"], exact["score"]) == (scan["best"], scan["score"])
+    assert exact["refused"] == scan["refused"] == 0
+
+
+@pytest.mark.parametrize("work", list(hard(100, 60)), ids=lambda work: work.data)
+def test_hard_streams_are_valid(work: Workload) -> None:
+    """No event of a hard stream is refused, no example lists a feature twice, exact and scan answer alike."""
+    for _, (_, features) in _events(work):
+        assert len(set(features)) == len(features)
+        assert max(features, default=0) < work.features
+    exact, scan = (answers(finding(work, finder, "entropy")) for finder in ("exact", "baseent"))
+    assert exact["sum_of_scores"] == scan["sum_of_scores"]
+    assert exact["refused"] == scan["refused"] == 0
+
+
+# --- measuring
+
+
+def _clock(finder: str, work: Workload, *seconds: float) -> Case:
+    taken = iter(seconds)
+    return Case(finder, None, work, lambda: next(taken))
+
+
+def test_figures_are_medians_and_ratios_are_taken_round_by_round() -> None:
+    """A machine that slows down in one round changes no ratio."""
+    work = workload(STREAM)
+    cases = [_clock("base", work, 1.0, 10.0, 1.5), _clock("other", work, 3.0, 30.0, 4.5)]
+    base, other = measured(cases, ["base"], 3, lambda step: None)
+    assert (base["seconds"], other["seconds"]) == (1.5, 4.5)
+    assert (base["to_base"], other["to_base"]) == (1.0, 3.0)
+    assert other["us_per_example"] == 75_000.0
+
+
+def test_a_slow_case_is_not_run_again() -> None:
+    """What has taken more than the patience in all has fewer rounds; the line says how many."""
+    work = workload(STREAM)
+    cases = [_clock("base", work, 1.0, 1.0, 1.0), _clock("slow", work, 9.0)]
+    base, slow = measured(cases, ["base"], 3, lambda step: None, patience=5.0)
+    assert (base["repeats"], slow["repeats"]) == (3, 1)
+    assert slow["to_base"] == 9.0
+
+
+# --- commands
+
+COSTS = {
+    "bench",
+    "data",
+    "updates",
+    "finder",
+    "criterion",
+    "examples",
+    "events",
+    "features",
+    "ones",
+    "seconds",
+    "us_per_example",
+    "ns_per_one",
+    "to_count_only",
+    "to_count_hash",
+    "repeats",
+    "machine",
+}
+ANSWERS = {"sum_of_scores", "best", "score", "state_bytes", "refused"}
+
+
+def _lines(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("updates", ["incremental", "window:20", "random:0.4"])
+def test_bench_splits_prints_a_line_for_each_floor_and_finder(updates: str) -> None:
+    """Each line is JSON with every figure; finders add what they answered."""
+    arguments = ["--data", "sparse:50,2,20,0.2", "--repeats", "2", "--updates", updates]
+    floors, found = (lambda lines: (lines[:2], lines[2:]))(_lines(_bench("splits", *arguments)))
+    assert [line["finder"] for line in floors] == ["count-only", "count-hash"]
+    assert all(set(line) == COSTS for line in floors)
+    assert [line["finder"] for line in found] == list(FINDERS)
+    assert all(set(line) == COSTS | ANSWERS for line in found)
+    assert {line["updates"] for line in floors + found} == {updates}
+    assert {line["sum_of_scores"] for line in found if line["finder"] in ("exact", "baseent")} == {
+        found[0]["sum_of_scores"]
+    }
+
+
+def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None:
+    """Each line is JSON with every figure."""
+    lines = _lines(
+        _bench("pipeline", "--forms", "packed,columns", "--keys", "1,5", "--events", "40", "--repeats", "1")
+    )
+    assert [(line["form"], line["keys"]) for line in lines] == [
+        ("packed", 1),
+        ("packed", 5),
+        ("columns", 1),
+        ("columns", 5),
+    ]
+    for line in lines:
+        assert line["examples_per_second"] > 0
+        assert line["ones"] == 40 * 15
+        assert {"seconds", "results", "live_keys", "state_bytes_per_key", "repeats", "machine"} <= set(line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["splits"], "Missing option '--data'"),
+        (["splits", "--data", "sparse:1"], "expected sparse:n,d1,d2,q as in sparse:10000,10,10000,0.001"),
+        (["splits", "--data", "absent.npz"], "expected sparse:n,d1,d2,q or an .npz file"),
+        (["splits", "--data", "sparse:9,1,1,0.5", "--finders", "best"], "expected some of exact, "),
+        (["splits", "--data", "sparse:9,1,1,0.5", "--updates", "window:0"], "--updates: expected incremental, "),
+        (["pipeline", "--keys", "0"], "expected whole numbers from 1, got '0'"),
+        (["pipeline", "--forms", "xml"], "expected some of list, packed, columns, got 'xml'"),
+        (["report", "--data", "absent"], "'absent' does not exist"),
+    ],
+)
+def test_bad_arguments_give_a_clear_message(arguments: list[str], message: str) -> None:
+    """The message names the option and what was expected; nothing is measured."""
+    result = _bench(*arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+# --- the report
+
+
+def _save(path: Path, stream: Stream) -> None:
+    np.savez(
+        path,
+        indptr=stream.pointer,
+        indices=stream.feature,
+        labels=stream.label,
+        shape=(len(stream.label), stream.features),
+    )
+
+
+def _program(path: Path, body: str) -> Path:
+    path.write_text(f"#!{sys.executable}\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+# Reads the file that it is given, so that its format is tested as well.
+ANCHOR = """
+import array, sys
+algorithm, file, alpha = sys.argv[1:]
+content = open(file, "rb").read()
+n, features, ones = array.array("q", content[:24])
+assert (algorithm, alpha) == ("updent", "0.1")
+assert len(content) == 24 + 8 * (n + 1) + 4 * ones + n
+pointer = array.array("q", content[24 : 24 + 8 * (n + 1)])
+assert (pointer[0], pointer[n]) == (0, ones)
+print(f"{algorithm} n={n} t=1.500s us/ex=3")
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """Return the page of a quick report with two recorded sets and another program, and its lines."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "sets").mkdir()
+    for name in ("farm_ads", "news20_bigram"):
+        _save(folder / "sets" / f"{name}.npz", STREAM)
+    other = _program(folder / "other", ANCHOR)
+    page = folder / "out" / "RESULTS.md"
+    lines = _lines(
+        _bench(
+            *("report", "--quick", "--repeats", "1", "--date", "2026-01-02"),
+            *("--out", str(page), "--data", str(folder / "sets"), "--anchor", str(other)),
+        )
+    )
+    return page, lines
+
+
+def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]]) -> None:
+    """There are lines of every experiment, each with every figure, and each has a section on the page."""
+    _, lines = report
+    assert list(dict.fromkeys(line["experiment"] for line in lines)) == list(EXPERIMENTS)
+    assert all(COSTS <= set(line) for line in lines if line["experiment"] != "trees")
+    trees = [line["trees"] for line in lines if line["experiment"] == "trees" and line["finder"] == "updent"]
+    assert trees == sorted(trees, reverse=True)
+    assert trees[0] > trees[-1] >= 1
+    assert set(SECTIONS) == set(EXPERIMENTS)
+
+
+def test_the_page_of_a_report_has_tables_plots_and_where_it_was_made(
+    report: tuple[Path, list[dict[str, Any]]],
+) -> None:
+    """Every plot that the page shows lies beside it and names what it draws; every finder has its column."""
+    page, _ = report
+    text = page.read_text()
+    for section in SECTIONS.values():
+        assert f"## {section.title}\n" in text
+    shown = {line.partition("](")[2].removesuffix(")") for line in text.splitlines() if line.startswith("![")}
+    assert shown == {plot.name for plot in page.parent.glob("*.svg")}
+    assert len(shown) >= 12
+    for plot in shown:
+        drawn = (page.parent / plot).read_text()
+        assert ("updent" if plot.endswith("trees.svg") else "exact, entropy") in drawn
+        assert "<text" in drawn
+    assert "| data: time per example (µs) | count-only | count-hash | exact, entropy | exact, gini |" in text
+    assert "* date: 2026-01-02\n" in text
+    assert "* command: `anabranch bench report --quick --data sets --anchor other --repeats 1`\n" in text
+    assert "* machine: " in text
+    assert "* commit: " in text
+    assert str(page.parent.parent) not in text
+    assert text.count("target at most") == 3
+
+
+def test_a_report_compares_with_another_program(report: tuple[Path, list[dict[str, Any]]]) -> None:
+    """The other program's own measure of its time is a line, and every line of a set is put beside it."""
+    _, lines = report
+    sets = [line for line in lines if line["experiment"] == "sets"]
+    assert {line["data"] for line in sets} == {"farm_ads", "news20_bigram"}
+    assert [line["seconds"] for line in sets if line["finder"] == "anchor"] == [1.5, 1.5]
+    assert all(line["to_anchor"] == pytest.approx(line["seconds"] / 1.5, rel=0.01) for line in sets)
+
+
+def test_deletes_are_measured_against_inserts(report: tuple[Path, list[dict[str, Any]]]) -> None:
+    """Explicit deletes, checked ones, a pool's own window and random deletes each have their ratio."""
+    _, lines = report
+    ratios = {line["updates"]: line["to_inserts"] for line in lines if "to_inserts" in line}
+    assert list(ratios) == [
+        "incremental",
+        "window:50",
+        "window:50, checked",
+        "window:50, the pool's own",
+        "random:0.5",
+    ]
+    assert ratios["incremental"] == 1.0
+
+
+def test_another_program_that_prints_no_time_is_refused(tmp_path: Path) -> None:
+    """The message says what was expected of the program and what it printed."""
+    for body, message in [
+        ("print('hello')", "expected t=1.234s in what other prints, got 'hello"),
+        ("exit(3)", "3"),
+    ]:
+        with pytest.raises(ValueError, match="expected") as error:
+            anchor.check(_program(tmp_path / "other", body))
+        assert message in str(error.value)
+
+
+def test_another_program_needs_recorded_sets(tmp_path: Path) -> None:
+    """Without a folder of sets there is nothing to run the other program on."""
+    result = _bench(
+        "report", "--anchor", str(_program(tmp_path / "other", "")), "--out", str(tmp_path / "page.md")
+    )
+    assert result.exit_code == 2
+    assert "expected --data as well" in " ".join(result.stderr.split())
+
+
+def test_a_folder_without_recorded_sets_is_refused(tmp_path: Path) -> None:
+    """The message names the files that were looked for; nothing is measured."""
+    result = _bench("report", "--data", str(tmp_path), "--out", str(tmp_path / "RESULTS.md"))
+    assert result.exit_code == 2
+    assert "news20_bigram.npz" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_without_matplotlib_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before anything is measured, the message names the extra to install."""
+    for module in ("worker.bench.report", "worker.bench.figures"):
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delattr("worker.bench.report")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = _bench("report", "--quick", "--out", str(tmp_path / "RESULTS.md"))
+    assert result.exit_code == 1
+    assert "pip install 'anabranch[bench]'" in result.stderr
+    assert result.stdout == ""
+
+
+def test_the_other_commands_need_no_matplotlib() -> None:
+    """The command line does not import what only the report's plots need."""
+    code = "import sys, worker.commands; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_plot_depends_on_its_figures_alone(tmp_path: Path) -> None:
+    """Drawn twice it is the same file, so that a commit shows what has changed."""
+    view = SECTIONS["width"].views[0]
+    lines = {"exact, entropy": {10: 1.0, 100: 2.0}, "unheard-of": {10: 3.0}}
+    for name in ("one.svg", "two.svg"):
+        figures.draw(tmp_path / name, view, lines)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_criteria_of_a_finder() -> None:
+    """A finder is measured with the criteria that it serves."""
+    assert criteria_of("exact") == list(CRITERIA)
+    assert criteria_of("baseent") == ["entropy"]
+
+
+def test_a_prefix_of_a_stream(tmp_path: Path) -> None:
+    """A limit takes the first examples, and a recorded set is read as it was written."""
+    _save(tmp_path / "set.npz", STREAM)
+    stream = load(str(tmp_path / "set.npz"), 7)
+    assert _examples(stream) == _examples(STREAM)[:7]
+    assert _examples(load(str(tmp_path / "set.npz"), 1_000)) == _examples(STREAM)

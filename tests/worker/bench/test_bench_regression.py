@@ -1,0 +1,87 @@
+import json
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from algorithms.core.kinds import Kind
+from worker.bench.regression import SIDES, Terms, bench_regression, friedman, run_peer, words
+from worker.commands import main
+
+
+def _bench(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["bench", "regression", *arguments])
+
+
+def test_observers_are_compared_on_the_same_streams() -> None:
+    """Every observer's tree beats the mean, fewer elements take less memory, and words need no observer."""
+    result = _bench("--examples", "3000", "--repeats", "1", "--delta", "0.05", "--tau", "0.3")
+    assert result.exit_code == 0, result.output
+    rows = list(map(json.loads, result.stdout.splitlines()))
+    assert [(row["data"], row["side"]) for row in rows] == [
+        *(("friedman", side) for side in SIDES),
+        ("words", next(iter(SIDES))),
+    ]
+    for row in rows:
+        assert row["examples"] == 3000
+        assert 0.1 < row["r2"] < 1.0
+        assert row["mae"] < row["rmse"]
+        assert row["leaves"] > 1
+        assert row["us_per_example"] > 0
+    by_side = {row["side"]: row for row in rows[:-1]}
+    assert by_side["qo"]["elements"] < by_side["qo-0.01"]["elements"] < by_side["ebst"]["elements"]
+    assert by_side["qo"]["state_bytes"] < by_side["ebst"]["state_bytes"]
+    assert rows[-1]["elements"] == 0
+
+
+def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
+    """A regressor gets each example as a dict, is asked first and told then; its first word is not judged."""
+
+    class Last:
+        n_leaves = 1
+
+        def __init__(self) -> None:
+            self.seen: list[tuple[dict[int, float], float]] = []
+
+        def predict_one(self, x: dict[int, float]) -> float:  # noqa: ARG002
+            return self.seen[-1][1] if self.seen else 0.0
+
+        def learn_one(self, x: dict[int, float], y: float) -> None:
+            self.seen.append((x, y))
+
+    stream = words(300, 1)
+    last = Last()
+    _, judged = run_peer(last, stream)
+    measures = judged.measures()
+    assert (measures.weight, measures.silent) == (299.0, 1.0)
+    assert measures.mae == pytest.approx(np.abs(np.diff(stream.y)).mean())
+    assert [y for _, y in last.seen] == stream.y.tolist()
+    assert last.seen[7][0] == dict.fromkeys(stream.feature[stream.pointer[7] : stream.pointer[8]].tolist(), 1.0)
+    *_, row = bench_regression([stream], ["qo"], Terms(200, 1e-7, 0.05, 1), lambda terms: {"last": Last()})
+    assert (row["side"], row["leaves"], row["mae"]) == ("last", 1, pytest.approx(measures.mae, rel=1e-3))
+
+
+def test_streams_are_what_they_say() -> None:
+    """Friedman's function has ten uniform features, five of which say nothing; words are in order, each once."""
+    stream = friedman(5000, 3)
+    x = stream.value.reshape(-1, 10)
+    assert 0.0 <= x.min() <= x.max() <= 1.0
+    told = np.abs([np.corrcoef(x[:, j], stream.y)[0, 1] for j in range(10)])
+    assert told[[0, 1, 3, 4]].min() > 0.2 > 0.1 > told[5:].max()
+    assert stream.kind == Kind.NUMERIC
+    texts = words(500, 3)
+    for at in range(500):
+        assert (np.diff(texts.feature[texts.pointer[at] : texts.pointer[at + 1]]) > 0).all()
+    assert texts.feature.max() < 2000
+    again: dict[str, Any] = words(500, 3)._asdict()
+    assert all(np.array_equal(each, again[name]) for name, each in texts._asdict().items())
+
+
+@pytest.mark.skipif(find_spec("river") is not None, reason="river is installed")
+def test_without_river_it_is_said_how_to_get_it() -> None:
+    """--river without river ends with a message, not a traceback."""
+    result = _bench("--river", "--examples", "50", "--repeats", "1")
+    assert result.exit_code != 0
+    assert "anabranch[peers]" in result.output

@@ -1,0 +1,505 @@
+"""A worker that dies at any step and is started again leaves the bytes that an undisturbed one leaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+import worker.checkpoint.writer
+import worker.pipeline
+from tests.support.model_contents import model_contents
+from tests.support.places import ROOT
+from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from worker import demo
+from worker.checkpoint import Checkpointer
+from worker.codec.event import encode_event
+from worker.commands.common import in_transactions_of
+from worker.log.embedded import EmbeddedLog
+from worker.log.embedded_reader import EmbeddedReader
+from worker.log.port import LogError, OutRecord, Records, TopicPartition
+from worker.log.storage import LogFile
+from worker.loop import Worker
+from worker.models.split import SplitModel
+from worker.pipeline import Pipeline
+from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, load
+from worker.topics import create_topics
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
+
+SMS_SETTINGS = """
+log: {embedded: sms.db}
+models:
+  spam:
+    kind: split
+    input: sms
+    classes: [ham, spam]
+    features: names
+    on_duplicate: replace
+    emit: {splits: change, snapshots: {every: 50}}
+"""
+
+
+class Died(BaseException):
+    """The end of a worker's life. No handler of errors may keep it alive."""
+
+
+class Work(NamedTuple):
+    """Something to do: settings, input, and what an undisturbed worker makes of it."""
+
+    settings: Path
+    recording: Path
+    outputs: dict[TopicPartition, list[Any]]
+    contents: list[dict[bytes, Any]]
+
+
+def _worker(
+    log: EmbeddedLog, settings: Settings, records: int, checkpoint: CheckpointSettings | None = None
+) -> Worker:
+    """Return a worker with so many records in a transaction."""
+    settings = in_transactions_of(records, settings).model_copy(update={"checkpoint": checkpoint})
+    reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
+    return Worker(log, settings, reporter)
+
+
+def _make_ready(worker: Worker) -> None:
+    worker.join()
+    while not worker.is_ready:
+        worker.run_once()
+
+
+def _live(
+    settings: Path,
+    recording: Path,
+    log: Path,
+    records: int,
+    checkpoint: CheckpointSettings | None = None,
+    kind: type[EmbeddedLog] = EmbeddedLog,
+) -> list[dict[bytes, Any]]:
+    """Run a worker to the end of the recording and return what its models hold then."""
+    told = load(settings, {})
+    with kind(log, group=told.group, source=recording) as opened:
+        if kind is not EmbeddedLog:
+            create_topics(opened, told)
+            told = told.model_copy(update={"log": AT_LEAST_ONCE})
+        running = _worker(opened, told, records, checkpoint)
+        running.run(lambda: False, until_end=True)
+        partitions = sorted(running.partitions.items())
+        models = [model for _, partition in partitions for model in partition.pipeline.models]
+        for model in models:
+            model.check()
+        return [model_contents(model) for model in models]
+
+
+def _outputs(settings: Path, log: Path) -> dict[TopicPartition, list[Any]]:
+    """Return every byte of the results and dead letters."""
+    found: dict[TopicPartition, list[Any]] = {}
+    with EmbeddedLog(log) as opened:
+        for route in load(settings, {}).routes.values():
+            for topic in route.results:
+                for number in range(opened.partitions(topic) or 0):
+                    source = TopicPartition(topic, number)
+                    records = opened.read(source, 0, 100_000)
+                    columns = (records.keys, records.values, records.headers, records.timestamps.tolist())
+                    found[source] = list(zip(*columns, strict=True))
+    return found
+
+
+def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[str, int]) -> Work:
+    settings, recording = folder / "settings.yaml", folder / "recording.db"
+    settings.write_text(text)
+    write(recording, records, topics)
+    contents = _live(settings, recording, folder / "undisturbed.db", 5_000)
+    return Work(settings, recording, _outputs(settings, folder / "undisturbed.db"), contents)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """Return work on two topics of two partitions, with four models and events of all kinds."""
+    return _work(tmp_path_factory.mktemp("mixed"), SETTINGS, mixed(400), {WORDS: PARTITIONS, CLICKS: PARTITIONS})
+
+
+@pytest.fixture(scope="module")
+def sms(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """Return work on the demo's first messages and on its end: deletes, corrections, mistakes, questions."""
+    records = list(demo.records())
+    some = iter([*records[:500], *records[-520:]])
+    return _work(tmp_path_factory.mktemp("sms"), SMS_SETTINGS, some, {demo.TOPIC: 1})
+
+
+def test_undisturbed_work_is_worth_comparing(everything: Work, sms: Work) -> None:
+    """The work that is disturbed below has results, dead letters and models in every partition."""
+    for work in (everything, sms):
+        assert all(len(records) > 5 for records in work.outputs.values() if records)
+        assert sum(map(len, work.outputs.values())) > 100
+        assert all(work.contents)
+
+
+STEPS: dict[str, tuple[Any, str, bool]] = {  # where, what, whether it is done before the worker dies
+    "before polling": (EmbeddedLog, "poll", False),
+    "after polling": (EmbeddedLog, "poll", True),
+    "after decoding": (worker.pipeline, "decode_batch", True),
+    "after one model has applied": (SplitModel, "apply", True),
+    "after processing": (Pipeline, "process", True),
+    "before the commit": (EmbeddedLog, "commit", False),
+    "inside the commit": (LogFile, "append", True),
+    "after the commit": (EmbeddedLog, "commit", True),
+}
+CHECKPOINT_STEPS: dict[str, tuple[Any, str, bool]] = {
+    **STEPS,
+    "before the models are copied": (Checkpointer, "take", False),
+    "after the models were copied": (Checkpointer, "take", True),
+    "after reading a part of a checkpoint": (EmbeddedReader, "poll", True),
+    "before the models are put in place": (Pipeline, "restore", False),
+    "after the models were put in place": (Pipeline, "restore", True),
+}
+DEATHS = ((1, 10), (2, 7), (3, 40), (9, 1), (17, 13), (40, 25))  # at which call, records in a transaction
+EARLY_DEATHS = ((1, 4), (1, 3), (2, 4), (1, 1), (3, 3), (4, 2))  # for what happens seldom
+LATE_DEATHS = ((2, 20), (9, 4), (28, 2), (55, 1), (90, 1))
+OFTEN = CheckpointSettings(records=12, bytes_per_second=1 << 40)
+AT_LEAST_ONCE = LogSettings(kafka=KafkaSettings(bootstrap="nowhere:9092", guarantee="at_least_once"))
+
+
+class Plain(EmbeddedLog):
+    """A log that writes without transactions: first the outputs, in order, then the offsets."""
+
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+        """Write the outputs one after the other, then the offsets."""
+        for output in outputs:
+            self.append([output])
+        super().commit([], offsets, note)
+
+
+def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
+    """Return the step such that its `count`-th call ends the worker."""
+    left = count
+
+    def dying(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0 and not done:
+            raise Died
+        result = step(*arguments, **named)
+        if left == 0:
+            raise Died
+        return result
+
+    return dying
+
+
+def _die_often(
+    work: Work,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: tuple[Any, str, bool],
+    checkpoint: CheckpointSettings | None = None,
+    kind: type[EmbeddedLog] = EmbeddedLog,
+    deaths_at: Sequence[tuple[int, int]] = DEATHS,
+) -> int:
+    """Let workers die at a step, one after the other, each in other batches; return how many did."""
+    where, what, done = step
+    deaths = 0
+    for count, records in deaths_at:
+        with monkeypatch.context() as patch, suppress(Died):
+            patch.setattr(where, what, deadly(getattr(where, what), count, done))
+            deaths += 1
+            _live(work.settings, work.recording, log, records, checkpoint, kind)
+            deaths -= 1
+    return deaths
+
+
+@pytest.mark.parametrize("name", ["everything", "sms"])
+@pytest.mark.parametrize("step", STEPS)
+def test_death_at_a_step(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, name: str
+) -> None:
+    """Workers that die one after the other, each in other batches, leave the bytes of one that lives."""
+    work: Work = request.getfixturevalue(name)
+    log = tmp_path / "log.db"
+    assert _die_often(work, log, monkeypatch, STEPS[step]) >= 4
+    assert _live(work.settings, work.recording, log, 100) == work.contents
+    assert _outputs(work.settings, log) == work.outputs
+
+
+@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
+@pytest.mark.parametrize("share", [1, 8_000_000], ids=["record by record", "at once"])
+def test_death_around_checkpoints(
+    everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, share: int
+) -> None:
+    """The same with checkpoints, written over many transactions or in one: any part of one may be missing.
+
+    Record by record, workers die with some pages sent, with manifests but no record, with the record but not
+    all tombstones.
+    """
+    monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", share)
+    log = tmp_path / "log.db"
+    deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
+    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, deaths_at=deaths_at) >= 3
+    assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+    restored: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Pipeline, "restore", _counted(Pipeline.restore, restored))
+        assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+    assert len(restored) == 4, "each partition began with the checkpoint that the one before left at its end"
+    assert _outputs(everything.settings, log) == everything.outputs
+
+
+def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
+    def counting(*arguments: Any) -> Any:
+        calls.append(1)
+        return step(*arguments)
+
+    return counting
+
+
+@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
+def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Without transactions results may come again; none is missing, none differs, and the models are right."""
+    monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", 200_000)
+    log = tmp_path / "log.db"
+    deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
+    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3
+    assert _live(everything.settings, everything.recording, log, 100, OFTEN, Plain) == everything.contents
+    repeated = 0
+    for source, records in _outputs(everything.settings, log).items():
+        once = list(dict.fromkeys(records))
+        assert once == everything.outputs[source]
+        repeated += len(records) - len(once)
+    if step == "inside the commit":
+        assert repeated
+
+
+def die_inside_the_commit(settings: str, recording: str, log: str) -> None:
+    """Run in a process of its own, which ends before the third transaction does; nothing is closed."""
+    count = 0
+    append = LogFile.append
+
+    def dying(self: LogFile, records: Any) -> int:
+        nonlocal count
+        count += 1
+        written = append(self, records)
+        if count == 3:
+            os._exit(9)
+        return written
+
+    LogFile.append = dying  # type: ignore[method-assign]
+    _live(Path(settings), Path(recording), Path(log), 30)
+
+
+def test_a_process_that_ends_inside_a_commit(everything: Work, tmp_path: Path) -> None:
+    """What a dead process had written of a transaction is not seen, and the next worker writes it."""
+    log = tmp_path / "log.db"
+    call = f"die_inside_the_commit({str(everything.settings)!r}, {str(everything.recording)!r}, {str(log)!r})"
+    died = subprocess.run(
+        [sys.executable, "-c", f"from tests.worker.state.test_crash import die_inside_the_commit; {call}"],
+        cwd=ROOT,
+        check=False,
+    )
+    assert died.returncode == 9
+    with EmbeddedLog(log, source=everything.recording) as opened:
+        committed = [
+            opened.committed(TopicPartition(topic, number)) or 0
+            for topic in (WORDS, CLICKS)
+            for number in range(PARTITIONS)
+        ]
+        assert sum(committed) == 60
+    assert _live(everything.settings, everything.recording, log, 50) == everything.contents
+    assert _outputs(everything.settings, log) == everything.outputs
+
+
+def test_kill_9(tmp_path: Path) -> None:
+    """A worker process killed at any moment, and again, leaves the bytes of an undisturbed one."""
+    draw = random.Random(5)
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    work = _work(tmp_path, SETTINGS.replace("mixed.db", "killed.db"), mixed(300), topics)
+    log = tmp_path / "killed.db"
+    write(log, mixed(300), topics)
+    for _ in range(4):
+        options = yaml.safe_load(work.settings.read_text())
+        options |= {"metrics": None, "transaction": {"records": draw.randrange(1, 4)}}
+        told = tmp_path / "now.yaml"
+        told.write_text(yaml.safe_dump(options))
+        with (
+            EmbeddedLog(log, create=False) as opened,
+            subprocess.Popen(
+                [sys.executable, "-m", "worker", "run", str(told)],
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+            ) as running,
+        ):
+            target = _committed(opened) + draw.randrange(30, 70)
+            deadline = time.monotonic() + 120
+            while _committed(opened) < target:
+                assert running.poll() is None, f"it ended by itself with {running.returncode}"
+                assert time.monotonic() < deadline, f"it has committed {_committed(opened)} of {target}"
+                time.sleep(0.002)
+            time.sleep(draw.random() * 0.005)
+            running.send_signal(signal.SIGKILL)
+        assert running.returncode == -signal.SIGKILL
+    assert _live(work.settings, log, tmp_path / "unused.db", 5_000) == work.contents
+    ended = subprocess.run(
+        [sys.executable, "-m", "worker", "run", str(told), "--until-end"],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
+    )
+    assert b"stopped" in ended.stderr
+    assert _outputs(work.settings, log) == work.outputs
+
+
+def _committed(log: EmbeddedLog) -> int:
+    """Return how many records of the mixed recording are committed."""
+    sources = [TopicPartition(topic, number) for topic in (WORDS, CLICKS) for number in range(PARTITIONS)]
+    return sum(log.committed(source) or 0 for source in sources)
+
+
+# --- what a worker refuses to restore
+
+
+def _small(tmp_path: Path, events: int = 5) -> tuple[EmbeddedLog, Worker]:
+    """Return a log with some events and a worker of it that has committed them all."""
+    log = EmbeddedLog(tmp_path / "small.db")
+    log.create_topic(demo.TOPIC, 1)
+    log.append(islice(demo.records(), events))
+    settings = demo.settings(tmp_path / "small.db", None)
+    _worker(log, settings, 5_000).run(lambda: False, until_end=True)
+    return log, _worker(log, settings, 5_000)
+
+
+SOURCE = TopicPartition(demo.TOPIC, 0)
+
+
+def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
+    """A committed offset whose records are partly gone ends the start: the models could not be rebuilt."""
+    log, again = _small(tmp_path)
+    with log:
+        log.truncate(SOURCE, 1)
+        with pytest.raises(
+            LogError, match=r"sms/0: expected the records from offset 0 on.*those below 1 are gone"
+        ):
+            again.run(lambda: False, until_end=True)
+        assert log.committed(SOURCE) == 5
+
+
+def test_a_checkpoint_of_other_arrays_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state that another version's arrays hold is not put into this one's."""
+    log, _ = _small(tmp_path)
+    settings = demo.settings(tmp_path / "small.db", None)
+    with log:
+        _worker(log, settings, 5_000, OFTEN).run(lambda: False, until_end=True)
+        arrays = SplitModel.arrays
+        monkeypatch.setattr(SplitModel, "arrays", lambda model: arrays(model) | {"new": np.zeros(3)})
+        with pytest.raises(LogError, match=r"sms/0: expected a checkpoint with the arrays of this version"):
+            _worker(log, settings, 5_000, OFTEN).run(lambda: False, until_end=True)
+
+
+def test_an_uncommitted_topic_starts_at_what_is_left(tmp_path: Path) -> None:
+    """Without a committed offset the first record kept is the first one processed."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        log.create_topic(demo.TOPIC, 1)
+        log.append(islice(demo.records(), 5))
+        log.truncate(SOURCE, 2)
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        fresh.run(lambda: False, until_end=True)
+        assert log.committed(SOURCE) == 5
+        examples = {model.name: model.status().examples for model in fresh.partitions[SOURCE].pipeline.models}
+        assert examples["word"] == 3
+
+
+def test_an_offset_beyond_the_end_is_refused(tmp_path: Path) -> None:
+    """A committed offset that the topic never reached means another topic of the same name."""
+    log, again = _small(tmp_path)
+    with log:
+        log.commit([], {SOURCE: 6})
+        with pytest.raises(LogError, match=r"expected the committed offset to be at most 5.*got 6"):
+            again.run(lambda: False, until_end=True)
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    """Results up to the committed offset came from other settings, so the models cannot be rebuilt with these."""
+    log, again = _small(tmp_path)
+    settings = demo.settings(tmp_path / "small.db", None)
+    spam = settings.models["word"].model_copy(update={"criterion": "gini"})
+    changed = settings.model_copy(update={"models": {"spam": spam}})
+    with log:
+        with pytest.raises(LogError, match=r"expected the settings that the results up to offset 5"):
+            _worker(log, changed, 5_000).run(lambda: False, until_end=True)
+        again.run(lambda: False, until_end=True)
+
+
+def test_a_second_worker_of_the_group_is_stopped(tmp_path: Path) -> None:
+    """Of two workers on one log the one that commits too late ends, and no result is written twice."""
+    log, first = _small(tmp_path, events=10)
+    with log, EmbeddedLog(tmp_path / "small.db") as same:
+        second = _worker(same, demo.settings(tmp_path / "small.db", None), 5_000)
+        _make_ready(first)
+        _make_ready(second)
+        log.append(islice(demo.records(), 10, 20))
+        first.run_once()
+        first.commit()
+        written = log.watermarks(TopicPartition("sms.out", 0)).high
+        second.run_once()
+        second.commit()
+        with pytest.raises(LogError, match="another worker of the group"):
+            second.run_once()
+        assert log.watermarks(TopicPartition("sms.out", 0)).high == written
+
+
+def test_a_missing_input_is_named(tmp_path: Path) -> None:
+    """A worker whose input topic is not there says so, with the model that wants it."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        with pytest.raises(LogError, match="the topic 'sms', the input of model word, tree; there is none"):
+            fresh.run(lambda: False, until_end=True)
+
+
+@pytest.mark.parametrize("topic", ["sms.out", "sms.dead"])
+def test_an_output_topic_with_other_partitions_is_refused(tmp_path: Path, topic: str) -> None:
+    """Results of input partition n go to output partition n, so there must be as many."""
+    with EmbeddedLog(tmp_path / "log.db") as log:
+        log.create_topic(demo.TOPIC, 2)
+        log.create_topic(topic, 3)
+        fresh = _worker(log, demo.settings(tmp_path / "log.db", None), 2)
+        with pytest.raises(LogError, match=f"expected the topic '{topic}'.*to have 2 partitions.*it has 3"):
+            fresh.run(lambda: False, until_end=True)
+
+
+def test_a_stop_ends_a_long_restore(tmp_path: Path) -> None:
+    """A worker that is told to stop while it rebuilds its models does so, and commits nothing."""
+    log, again = _small(tmp_path)
+    with log:
+        log.append(islice(demo.records(), 3))
+        again.run(lambda: True)
+        assert log.committed(SOURCE) == 5
+        assert not again.is_ready
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 100])
+def test_a_gap_at_the_end_of_a_recording_is_its_end(tmp_path: Path, records: int) -> None:
+    """Offsets without records, such as those of control records, are passed over, also in a restore."""
+    offsets = np.array([0, 1, 6])
+    values = [encode_event(["a"], "spam")] * 3
+    with EmbeddedLog(tmp_path / "recording.db") as recording:
+        recording.create_topic(demo.TOPIC, 1)
+        recording.record(Records(SOURCE, offsets, offsets + 1, [b"k"] * 3, values, [()] * 3, 20))
+    settings = demo.settings(tmp_path / "log.db", None)
+    with EmbeddedLog(tmp_path / "log.db", source=tmp_path / "recording.db") as log:
+        for _ in range(2):
+            running = _worker(log, settings, records)
+            running.run(lambda: False, until_end=True)
+            assert running.partitions[SOURCE].position == 20
+            assert running.partitions[SOURCE].pipeline.models[0].status().keys == 1

@@ -1,0 +1,239 @@
+"""Checkpoints that an earlier version wrote: the code as it is restores them, and goes on to the same bytes.
+
+`python -m tests.worker.state.test_golden_checkpoints` writes them anew: for a new kind of state, never for
+a change that makes the old ones unreadable. State topics of users are as old.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from algorithms.core.kinds import Kind
+from algorithms.regression.observers import OBSERVERS
+from algorithms.regression.pool import RegressionPool
+from tests.support.places import GOLDEN
+from tests.support.recordings import CLICKS, PARTITIONS, START, WORDS, mixed
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord, TopicPartition
+from worker.loop import Worker
+from worker.recordings.compare import first_difference
+from worker.settings import Settings, load
+from worker.watching.metrics import Metrics
+from worker.watching.reporter import Reporter
+from worker.watching.status import Status, StatusBoard
+
+NUMBERS = "numbers"
+EVENTS = 300  # of the words and clicks, and as many of the numbers: a checkpoint lies in the middle of them
+
+# Every finder, policy, criterion, kind of attribute and way to predict; what state there is depends on these.
+SETTINGS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  exact: {kind: split, input: words, classes: [ham, spam], features: names, on_duplicate: replace,
+    emit: {snapshots: {every: 25}}}
+  sqrt: {kind: split, input: clicks, criterion: sqrt, classes: [0, 1], features: ids}
+  verified: {kind: split, input: clicks, criterion: gini, classes: [0, 1], features: ids, verify_deletes: true}
+  window: {kind: split, input: words, finder: basegini, classes: [ham, spam], features: names, window: 20,
+    emit: {splits: {every: 7}, snapshots: {every_ms: 60000}}}
+  scan: {kind: split, input: clicks, finder: baseent, classes: [0, 1], features: ids, on_duplicate: ignore}
+  updent: {kind: split, input: words, finder: updent, alpha: 0.5, classes: [ham, spam], features: names}
+  updgini: {kind: split, input: clicks, finder: updgini, alpha: 0.1, classes: [0, 1], features: ids}
+  tree-exact: {kind: tree, input: words, classes: [ham, spam], features: names, policy: exact,
+    predict: naive_bayes, delta: 0.3, tau: 0.2, on_delete: ignore, evaluate: {window: 20, emit: {every: 15}},
+    emit: {snapshots: change}}
+  tree-periodic: {kind: tree, input: numbers, classes: [a, b, c], features: names, policy: periodic, period: 10,
+    delta: 0.3, tau: 0.3, attributes: {default: numeric, nominal: [town], binary: [flag]}, predict: adaptive,
+    evaluate: {emit: {every: 20}}, emit: {snapshots: {every: 50}}}
+  tree-quantised: {kind: tree, input: numbers, classes: [a, b, c], features: names, policy: periodic,
+    criterion: gini, period: 10, delta: 0.3, tau: 0.3, inherit: true, drop_poor: true, memory_limit: 2000000,
+    attributes: {default: quantised, nominal: [town], radius_fraction: 0.5}, emit: {snapshots: {every: 50}}}
+  tree-osm: {kind: tree, input: clicks, classes: [1, 0, 2], features: ids, policy: osm, criterion: gini, period: 8,
+    delta: 0.3, tau: 0.3, on_delete: ignore, emit: {snapshots: {every: 40}}}
+  tree-imac: {kind: tree, input: numbers, classes: [a, b, c], features: names, policy: imac, criterion: gini,
+    period: 6, check_every: 4, delta: 0.4, tau: 0.3, attributes: {default: numeric, nominal: [town]},
+    predict: adaptive, emit: {snapshots: {every: 40}}}
+  tree-efdt: {kind: tree, input: numbers, classes: [a, b, c], features: names, policy: efdt, period: 8,
+    check_every: 16, delta: 0.3, tau: 0.3, attributes: {default: numeric, nominal: [town]}, predict: naive_bayes,
+    emit: {snapshots: {every: 40}}}
+  tree-hat: {kind: tree, input: numbers, classes: [a, b, c], features: names, policy: hat, period: 10, delta: 0.3,
+    tau: 0.3, attributes: {default: numeric, nominal: [town]}, evaluate: {}, emit: {snapshots: {every: 40}}}
+  forgets: {kind: dynamic-tree, input: words, classes: [ham, spam], features: names, epsilon: 0.3, max_depth: 4,
+    window: 40, on_duplicate: replace, evaluate: {window: 20, emit: {every: 25}}, emit: {snapshots: change}}
+  forgets-numbers: {kind: dynamic-tree, input: numbers, classes: [a, b, c], features: names, criterion: entropy,
+    attributes: {default: numeric, binary: [flag]}, epsilon: 0, max_depth: 5, min_examples: 3, window: 60,
+    emit: {snapshots: {every: 15}}}
+bounds: {keys: 6, live_ids: 150}
+"""
+
+
+def numbers(events: int = EVENTS, seed: int = 3) -> Iterator[OutRecord]:
+    """Yield examples with numeric, nominal and binary features, three classes that change, two keys."""
+    draw = random.Random(seed)
+    for at in range(events):
+        label = draw.randrange(3)
+        x: dict[str, float] = {"hot": round(draw.gauss(label * 2.0 * (-1) ** (at // 150), 1.0), 3)}
+        if draw.random() < 0.7:
+            x["wet"] = draw.choice((0.5, 1.25, -3.0)) * label
+        if draw.random() < 0.6:
+            x["town"] = draw.randrange(1, 4) if draw.random() < 0.3 else label + 1
+        if draw.random() < 0.4 + 0.2 * label:
+            x["flag"] = 1
+        event = {"x": x, "y": "abc"[label], "id": at}
+        if draw.random() < 0.1:
+            event = {"op": "predict", "x": x}
+        key = b"key-%d" % draw.randrange(2)
+        yield OutRecord(NUMBERS, 0, key, msgpack.packb(event), (), START + 500 * at)
+
+
+def stream() -> list[OutRecord]:
+    """Return all records in one order, so that the middle is a middle of every topic."""
+    words_and_clicks, figures = list(mixed(EVENTS, seed=11)), list(numbers())
+    return [record for pair in zip(words_and_clicks, figures, strict=True) for record in pair]
+
+
+def _worker(log: EmbeddedLog, settings: Settings) -> Worker:
+    return Worker(log, settings, Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0))))
+
+
+def run_models(log: Path, settings: Settings, records: list[OutRecord]) -> dict[TopicPartition, dict[str, Any]]:
+    """Publish records, let a worker read them to the end and leave a checkpoint; return its arrays."""
+    with EmbeddedLog(log, group=settings.group) as opened:
+        for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
+            opened.create_topic(topic, partitions)
+        opened.append(records)
+        worker = _worker(opened, settings)
+        worker.run(lambda: False, until_end=True)
+        for partition in worker.partitions.values():
+            for model in partition.pipeline.models:
+                model.check()
+        return {source: partition.pipeline.arrays() for source, partition in worker.partitions.items()}
+
+
+def _layouts(arrays: dict[TopicPartition, dict[str, Any]]) -> dict[str, str]:
+    """Return type and size of a row of each array, by model and name."""
+    return {
+        f"{model}/{name}": f"{array.dtype.str}{array.shape[1:]}"
+        for models in arrays.values()
+        for model, named in models.items()
+        for name, array in named.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Return the settings of the checkpoints."""
+    path = tmp_path_factory.mktemp("golden") / "settings.yaml"
+    path.write_text(SETTINGS)
+    return load(path, {})
+
+
+def _unpacked(name: str, folder: Path) -> Path:
+    path = folder / name
+    with gzip.open(GOLDEN / f"{name}.gz") as packed, path.open("wb") as out:
+        shutil.copyfileobj(packed, out)
+    return path
+
+
+def test_checkpoints_restore_and_go_on(tmp_path: Path, settings: Settings) -> None:
+    """A worker that starts from the kept checkpoints writes the bytes that the one which wrote them went on to."""
+    log, golden = _unpacked("checkpoints.db", tmp_path), _unpacked("checkpoints.out.db", tmp_path)
+    with EmbeddedLog(log, group=settings.group) as opened:
+        for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
+            for number in range(partitions):  # what is in the models must come from the checkpoint alone
+                source = TopicPartition(topic, number)
+                committed = opened.committed(source)
+                assert committed
+                opened.truncate(source, committed)
+    run_models(log, settings, stream()[EVENTS:])
+    topics = [topic for route in settings.routes.values() for topic in route.results]
+    with EmbeddedLog(golden, create=False) as wanted, EmbeddedLog(log) as found:
+        assert first_difference(wanted, found, topics) is None
+
+
+def test_the_names_of_arrays_stay(tmp_path: Path, settings: Settings) -> None:
+    """Checkpoints of today have arrays of the same names, types and row sizes as the kept ones."""
+    kept = np.load(GOLDEN / "arrays.npz")
+    arrays = run_models(tmp_path / "log.db", settings, stream()[:60])
+    assert _layouts(arrays) == dict(zip(kept["names"].tolist(), kept["layouts"].tolist(), strict=True))
+
+
+def _regression(observer: str) -> RegressionPool:
+    options = {"radius": 0.25} if observer == "qo" else {}
+    return RegressionPool(
+        observer=observer, options=options, period=20, delta=0.1, tau=0.2, default=Kind.NUMERIC, names=True
+    )
+
+
+def _learn(pool: RegressionPool, start: int, stop: int) -> list[float]:
+    """Learn some of a stream and return the predictions made before."""
+    draw, guesses = random.Random(5), []
+    for at in range(stop):
+        x = {b"hot": draw.gauss(0.0, 1.0), b"wet": draw.random(), b"rare": float(draw.random() < 0.1)}
+        label = (3.0 if x[b"hot"] > 0.3 else -1.0) + x[b"wet"] + draw.gauss(0.0, 0.1)
+        if at >= start:
+            guesses.append(pool.predict(x))
+            pool.learn(x, label, weight=draw.choice((1.0, 0.5, 2.0)))
+    return guesses
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_regression_trees_restore_and_go_on(observer: str) -> None:
+    """A regression pool that starts from the kept arrays predicts what the one that wrote them did."""
+    with np.load(GOLDEN / "regression.npz") as kept:
+        arrays = {
+            name.removeprefix(f"{observer}/"): kept[name] for name in kept if name.startswith(f"{observer}/")
+        }
+    expected = arrays.pop("predictions").tolist()
+    pool = _regression(observer).restore(arrays)
+    pool.check()
+    assert _learn(pool, 150, 300) == expected
+
+
+def _write() -> None:
+    """Write the golden files."""
+    folder = GOLDEN / "made"
+    folder.mkdir()
+    settings_file = folder / "settings.yaml"
+    settings_file.write_text(SETTINGS)
+    settings = load(settings_file, {})
+    log = folder / "checkpoints.db"
+    arrays = run_models(log, settings, stream()[:EVENTS])
+    layouts = _layouts(arrays)
+    np.savez_compressed(
+        GOLDEN / "arrays.npz", names=np.array(list(layouts)), layouts=np.array(list(layouts.values()))
+    )
+    whole = folder / "checkpoints.out.db"
+    shutil.copyfile(log, whole)
+    run_models(whole, settings, stream()[EVENTS:])
+    with EmbeddedLog(whole) as opened, EmbeddedLog(folder / "results.db") as results:
+        for topic in (topic for route in settings.routes.values() for topic in route.results):
+            partitions = opened.partitions(topic) or 0
+            results.create_topic(topic, partitions)
+            for number in range(partitions):
+                results.record(opened.read(TopicPartition(topic, number), 0, 1_000_000))
+    for made, name in ((log, "checkpoints.db"), (folder / "results.db", "checkpoints.out.db")):
+        with made.open("rb") as raw, gzip.GzipFile(GOLDEN / f"{name}.gz", "wb", mtime=0) as packed:
+            shutil.copyfileobj(raw, packed)
+    states: dict[str, Any] = {}
+    for observer in OBSERVERS:
+        pool = _regression(observer)
+        _learn(pool, 0, 150)
+        states |= {f"{observer}/{name}": array.copy() for name, array in pool.arrays().items()}
+        states[f"{observer}/predictions"] = np.array(_learn(pool, 150, 300))
+    np.savez_compressed(GOLDEN / "regression.npz", **states)
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    _write()

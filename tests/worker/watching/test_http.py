@@ -1,0 +1,302 @@
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from tests.worker.commands.test_show import TREE
+from worker.codec import to_record
+from worker.views import tree_svg
+from worker.watching import http
+from worker.watching.http import MAX_CONNECTIONS, Pages, Server, ServerError
+from worker.watching.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def read(self) -> float:
+        """Return the time that was set."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return the clock that everything in a test goes by."""
+    return Clock()
+
+
+@pytest.fixture
+def board(clock: Clock) -> StatusBoard:
+    """Return a board where a loop that has just started ticked."""
+    return StatusBoard(Status(tick=clock.now))
+
+
+@pytest.fixture
+def pages(clock: Clock, board: StatusBoard) -> Pages:
+    """Return pages with one metric and a limit of 30 s."""
+    registry = CollectorRegistry()
+    Counter("things", "Things.", registry=registry).inc(3)
+    return Pages(registry, board, 30.0, clock.read)
+
+
+@pytest.fixture
+def server(pages: Pages) -> Iterator[Server]:
+    """Run a server and check that none of its threads is left."""
+    threads = threading.active_count()
+    with Server("127.0.0.1", 0, pages) as server:
+        yield server
+    assert threading.active_count() == threads
+
+
+def _connect(server: Server) -> HTTPConnection:
+    return HTTPConnection(urlsplit(server.url).netloc, timeout=10)
+
+
+def _get(
+    server: Server, path: str, accept: str = "*/*", method: str = "GET"
+) -> tuple[HTTPResponse, str]:  # fmt: skip
+    connection = _connect(server)
+    try:
+        connection.request(method, path, headers={"Accept": accept})
+        response = connection.getresponse()
+        return response, response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_metrics_in_plain_text(server: Server) -> None:
+    """A scraper that asks for nothing special gets the text format."""
+    response, body = _get(server, "/metrics")
+    assert response.status == 200
+    assert response.headers["Content-Type"].startswith("text/plain; version=")
+    assert next(family.name for family in parse_text(body)) == "things"
+
+
+def test_metrics_in_openmetrics(server: Server) -> None:
+    """A scraper that knows OpenMetrics gets it."""
+    response, body = _get(server, "/metrics", "application/openmetrics-text; version=1.0.0")
+    assert response.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    families = parse_openmetrics(body)  # type: ignore[no-untyped-call]
+    assert [family.name for family in families] == ["things"]
+
+
+@pytest.mark.parametrize("accept", ["application/openmetrics-text; version=x", "text/plain; version=", ";;,"])
+def test_odd_accept_headers(server: Server, accept: str) -> None:
+    """A header that makes no sense still gets the metrics."""
+    response, body = _get(server, "/metrics", accept)
+    assert response.status == 200
+    assert "things_total 3.0" in body
+
+
+def test_alive_while_the_loop_ticks(server: Server, clock: Clock, board: StatusBoard) -> None:
+    """A worker is alive until its loop has been silent for longer than the limit, and again when it ticks."""
+    board.status = Status(tick=100.0, state="running")
+    clock.now = 130.0
+    response, body = _get(server, "/livez")
+    assert (response.status, json.loads(body)) == (200, {"ok": True, "why": "the loop ticked 30.0 s ago"})
+
+    clock.now = 130.5
+    response, body = _get(server, "/livez")
+    assert response.status == 503
+    assert response.headers["Content-Type"] == "application/json"
+    assert json.loads(body) == {
+        "ok": False,
+        "why": "the loop last ticked 30.5 s ago, more than the 30 s of metrics.stall_seconds",
+    }
+
+    board.status = Status(tick=130.4, state="running")
+    assert _get(server, "/livez")[0].status == 200
+
+
+def test_alive_while_kernels_are_compiled(server: Server, clock: Clock, board: StatusBoard) -> None:
+    """A worker that is starting is alive however long that takes: a restart would begin it all again."""
+    for state in ("starting", "compiling"):
+        board.status = Status(tick=100.0, state=state)
+        clock.now = 1_000.0
+        assert _get(server, "/livez")[0].status == 200
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("starting", 503), ("compiling", 503), ("restoring", 503), ("running", 200), ("stopping", 503)],
+)
+def test_ready_while_running(server: Server, board: StatusBoard, state: State, status: int) -> None:
+    """A worker is ready while it is running and says what it does otherwise."""
+    board.status = Status(tick=100.0, state=state)
+    response, body = _get(server, "/readyz")
+    assert response.status == status
+    assert json.loads(body) == {"ok": status == 200, "why": f"the worker is {state}"}
+
+
+def test_status_page(server: Server, board: StatusBoard) -> None:
+    """The status page shows partitions with their lag, and models, with names escaped."""
+    board.status = Status(
+        tick=99.0,
+        state="running",
+        partitions=(PartitionStatus("sms", 3, 1000, 1234),),
+        models=(ModelStatus("<spam>", 20, 345, 6, 67_890),),
+    )
+    response, body = _get(server, "/")
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "The worker is <strong>running</strong>; its loop ticked 1.0 s ago." in body
+    assert "<td>sms</td><td>3</td><td>1000</td><td>1234</td><td>234</td>" in body
+    assert (
+        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td><td></td><td></td><td></td>" in body
+    )
+    assert all(f'href="{path}"' in body for path in ("/metrics", "/livez", "/readyz"))
+
+
+def test_unknown_path(server: Server) -> None:
+    """An unknown path gets a list of the known ones."""
+    response, body = _get(server, "/metric")
+    assert (response.status, body) == (404, "expected one of /, /metrics, /livez, /readyz, /models/MODEL/KEY\n")
+
+
+def test_trees_are_drawn(server: Server, board: StatusBoard) -> None:
+    """The status page links to each tree that was written, whatever its key is called, and its page draws it."""
+    assert "No tree was written yet" in _get(server, "/")[1]
+    keys = [b"everyone", b"<a href=x>/?%", b"\xff\x00"]
+    board.snapshots.add(to_record(TREE, "sms.out", key) for key in keys)
+    links = re.findall(r'href="(/models/[^"]+)"', _get(server, "/")[1])
+    assert len(links) == 3
+    for link, key in zip(links, reversed(keys), strict=True):
+        response, body = _get(server, link)
+        assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        assert tree_svg.draw(TREE, key) in body
+        assert "<a href=x>" not in body
+        assert "after sms/0 offset 9: version 5,574, 7 nodes" in body
+
+
+@pytest.mark.parametrize("path", ["/models/", "/models/spam", "/models/spam/nobody", "/models/x/y/z", "/models/%"])
+def test_unknown_trees(server: Server, path: str) -> None:
+    """A tree that was not written has no page."""
+    response, body = _get(server, path)
+    assert response.status == 404
+    assert body.startswith("expected a model and key whose snapshot was written of late")
+
+
+def test_query_and_head(server: Server) -> None:
+    """A query string is not part of the path, and HEAD has the headers of GET without its body."""
+    response, body = _get(server, "/livez?verbose", method="HEAD")
+    assert (response.status, body) == (200, "")
+    assert int(response.headers["Content-Length"]) > 0
+
+
+def test_other_methods_are_refused(server: Server) -> None:
+    """The server can only be read."""
+    assert _get(server, "/metrics", method="POST")[0].status == 501
+
+
+def test_port_in_use(server: Server, pages: Pages) -> None:
+    """A port that is taken is named, with what to do."""
+    port = urlsplit(server.url).port
+    assert port is not None
+    with pytest.raises(ServerError, match=rf"127\.0\.0\.1:{port}, got: Address already in use; set metrics"):
+        Server("127.0.0.1", port, pages)
+
+
+def test_unknown_host(pages: Pages) -> None:
+    """A host that is none of this machine's is named, with what to do."""
+    with pytest.raises(ServerError, match=r"expected to listen on 192\.0\.2\.1:0, got: .*; set metrics\.host"):
+        Server("192.0.2.1", 0, pages)
+
+
+def test_ipv6(pages: Pages) -> None:
+    """The server listens on IPv6 too, where the machine has it."""
+    try:
+        server = Server("::1", 0, pages)
+    except ServerError:
+        pytest.skip("this machine has no IPv6")
+    with server:
+        assert server.url.startswith("http://[::1]:")
+        assert _get(server, "/livez")[0].status == 200
+
+
+def test_port_is_free_after_close(server: Server, pages: Pages) -> None:
+    """A port can be listened on as soon as the server that had it is closed."""
+    port = urlsplit(server.url).port
+    assert port is not None
+    _get(server, "/livez")
+    server.close()
+    server.close()
+    with Server("127.0.0.1", port, pages) as second:
+        assert _get(second, "/livez")[0].status == 200
+
+
+def test_a_silent_client_holds_up_nobody(server: Server) -> None:
+    """While a client is connected and says nothing, others are answered and the server can be closed."""
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as silent:
+        assert _get(server, "/livez")[0].status == 200
+        start = time.monotonic()
+        server.close()
+        assert time.monotonic() - start < 3
+        assert silent.recv(1) == b""
+
+
+def test_connections_are_bounded(server: Server) -> None:
+    """Of clients that open connections without end the one that has waited longest is cut."""
+    silent = [_socket(server) for _ in range(MAX_CONNECTIONS)]
+    try:
+        assert _get(server, "/livez")[0].status == 200
+        assert silent[0].recv(1) == b""
+        silent[-1].sendall(b"GET /livez HTTP/1.0\r\n\r\n")
+        assert silent[-1].recv(12) == b"HTTP/1.0 200"
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def test_probes_pass_slow_clients(server: Server) -> None:
+    """While 200 clients send their requests byte by byte, and come again when cut, probes are answered."""
+    slow = [_socket(server) for _ in range(200)]
+    try:
+        for _ in range(8):
+            for at, connection in enumerate(slow):
+                try:
+                    connection.sendall(b"G")
+                except OSError:  # the server has cut it
+                    connection.close()
+                    slow[at] = _socket(server)
+            start = time.monotonic()
+            assert _get(server, "/livez")[0].status == 200
+            assert time.monotonic() - start < 1
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_a_request_has_a_time_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that goes on sending is cut when its time for the whole request is over."""
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
+    with _socket(server) as drip:
+        drip.settimeout(0.05)
+        start = time.monotonic()
+        while time.monotonic() - start < 3:  # with a limit for each read, that is 5 s
+            try:
+                drip.sendall(b"G")
+                assert drip.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                pass
+            break
+        else:
+            pytest.fail("the server goes on reading")
+
+
+def _socket(server: Server) -> socket.socket:
+    address = urlsplit(server.url)
+    return socket.create_connection((address.hostname, address.port), timeout=10)

@@ -1,0 +1,250 @@
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from algorithms.core.wide import restored
+from algorithms.trees.evaluation import Judged
+from worker.codec.reasons import Reason
+from worker.log.port import TopicPartition
+from worker.watching.metrics import END_TO_END_BUCKETS, STAGE_BUCKETS, Metrics
+from worker.watching.status import ModelStatus, Quality
+
+FIRST, SECOND = TopicPartition("sms", 0), TopicPartition("sms", 1)
+
+# The whole contract with dashboards and alert rules: name, kind, labels.
+DECLARED = {
+    "anabranch_build": ("info", {"version", "python"}),
+    "anabranch_records_consumed": ("counter", {"topic", "partition"}),
+    "anabranch_events_applied": ("counter", {"model", "op"}),
+    "anabranch_records_rejected": ("counter", {"topic", "reason"}),
+    "anabranch_events_rejected": ("counter", {"topic", "reason"}),
+    "anabranch_records_produced": ("counter", {"type"}),
+    "anabranch_splits_changed": ("counter", {"model"}),
+    "anabranch_events_passed_over": ("counter", {"model", "why"}),
+    "anabranch_stage_duration_seconds": ("histogram", {"stage"}),
+    "anabranch_end_to_end_latency_seconds": ("histogram", {"topic"}),
+    "anabranch_batch_records": ("histogram", set()),
+    "anabranch_lag_records": ("gauge", {"topic", "partition"}),
+    "anabranch_committed_offset": ("gauge", {"topic", "partition"}),
+    "anabranch_last_commit_timestamp_seconds": ("gauge", {"topic", "partition"}),
+    "anabranch_restore_remaining_records": ("gauge", {"topic", "partition"}),
+    "anabranch_last_checkpoint_timestamp_seconds": ("gauge", {"topic", "partition"}),
+    "anabranch_quarantined_records": ("gauge", {"topic", "partition"}),
+    "anabranch_last_quarantine_timestamp_seconds": ("gauge", {"topic", "partition"}),
+    "anabranch_checkpoint_bytes": ("gauge", {"topic", "partition"}),
+    "anabranch_checkpoint_written_bytes": ("counter", set()),
+    "anabranch_transactions_aborted": ("counter", set()),
+    "anabranch_ownership_lost": ("counter", set()),
+    "anabranch_keys": ("gauge", {"model"}),
+    "anabranch_live_slots": ("gauge", {"model"}),
+    "anabranch_live_examples": ("gauge", {"model"}),
+    "anabranch_state_bytes": ("gauge", {"model"}),
+    "anabranch_examples_judged": ("counter", {"model"}),
+    "anabranch_examples_right": ("counter", {"model"}),
+    "anabranch_tree_nodes": ("gauge", {"model"}),
+    "anabranch_tree_depth": ("gauge", {"model"}),
+    "anabranch_prequential_accuracy": ("gauge", {"model", "over"}),
+    "anabranch_prequential_kappa": ("gauge", {"model", "over"}),
+    "anabranch_prequential_macro_f1": ("gauge", {"model", "over"}),
+    "anabranch_prequential_log_loss": ("gauge", {"model", "over"}),
+    "process_cpu_seconds": ("counter", set()),
+    "process_max_fds": ("gauge", set()),
+    "process_open_fds": ("gauge", set()),
+    "process_resident_memory_bytes": ("gauge", set()),
+    "process_start_time_seconds": ("gauge", set()),
+    "process_virtual_memory_bytes": ("gauge", set()),
+}
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    """Return a registry of the test's own."""
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def metrics(registry: CollectorRegistry) -> Metrics:
+    """Return metrics in the test's registry."""
+    return Metrics(registry, "1.2.3")
+
+
+def _use_all(metrics: Metrics, source: TopicPartition) -> None:
+    metrics.consumed(source, 100)
+    metrics.applied("spam", "insert", 90)
+    metrics.applied("spam", "delete", 5)
+    metrics.rejected_records("sms", Reason.MALFORMED)
+    metrics.rejected_events("sms", Reason.UNKNOWN_CLASS, 4)
+    metrics.produced("split", 3)
+    metrics.splits_changed("spam", 3)
+    metrics.passed_over("spam", "duplicate-ignored", 4)
+    metrics.took("decode", 0.0003)
+    metrics.delivered("sms", 1_700_000_000.5, 1_700_000_000_000)
+    metrics.position(source, 100, 130)
+    metrics.committed(source, 100, 1_700_000_000.0)
+    metrics.restoring(source, 7)
+    metrics.copied(source, 4_096)
+    metrics.wrote_state(1_024)
+    metrics.checkpointed(source, 1_700_000_000.0)
+    metrics.quarantine(source, 1, 1_700_000_000.0)
+    metrics.aborted()
+    metrics.lost()
+    metrics.judged("spam", 8, 6)
+    total = Judged(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2)
+    quality = Quality(8, total, Judged(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0))
+    metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
+
+
+def _families(registry: CollectorRegistry) -> dict[str, Metric]:
+    text = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
+    families: Iterable[Metric] = parse_openmetrics(text)  # type: ignore[no-untyped-call]
+    return {family.name: family for family in families}
+
+
+def test_metrics_are_as_declared(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """Names, kinds and labels of all metrics are those of the contract, and there are no others."""
+    _use_all(metrics, FIRST)
+    found = {}
+    for name, family in _families(registry).items():
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        found[name] = (family.type, labels)
+        assert family.documentation
+    has_proc = Path("/proc/self/stat").exists()
+    assert found == {name: each for name, each in DECLARED.items() if has_proc or not name.startswith("process_")}
+
+
+def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """A scraper that does not know OpenMetrics can read the metrics, and no sample is NaN."""
+    _use_all(metrics, FIRST)
+    samples = [
+        sample
+        for family in parse_text(generate_latest(registry).decode())
+        for sample in family.samples
+    ]  # fmt: skip
+    assert len(samples) > len(DECLARED)
+    assert not any(math.isnan(sample.value) for sample in samples)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "value"),
+    [
+        ("anabranch_build_info", {"version": "1.2.3"}, 1),
+        ("anabranch_records_consumed_total", {"topic": "sms", "partition": "0"}, 200),
+        ("anabranch_events_applied_total", {"model": "spam", "op": "insert"}, 180),
+        ("anabranch_records_rejected_total", {"topic": "sms", "reason": "malformed"}, 2),
+        ("anabranch_events_rejected_total", {"topic": "sms", "reason": "unknown-class"}, 8),
+        ("anabranch_records_produced_total", {"type": "split"}, 6),
+        ("anabranch_splits_changed_total", {"model": "spam"}, 6),
+        ("anabranch_stage_duration_seconds_count", {"stage": "decode"}, 2),
+        ("anabranch_stage_duration_seconds_sum", {"stage": "decode"}, 0.0006),
+        ("anabranch_end_to_end_latency_seconds_sum", {"topic": "sms"}, 1.0),
+        ("anabranch_batch_records_sum", {}, 200),
+        ("anabranch_lag_records", {"topic": "sms", "partition": "0"}, 30),
+        ("anabranch_committed_offset", {"topic": "sms", "partition": "0"}, 100),
+        ("anabranch_last_commit_timestamp_seconds", {"topic": "sms", "partition": "0"}, 1_700_000_000),
+        ("anabranch_restore_remaining_records", {"topic": "sms", "partition": "0"}, 7),
+        ("anabranch_keys", {"model": "spam"}, 2),
+        ("anabranch_live_slots", {"model": "spam"}, 300),
+        ("anabranch_live_examples", {"model": "spam"}, 85),
+        ("anabranch_state_bytes", {"model": "spam"}, 65_536),
+        ("anabranch_examples_right_total", {"model": "spam"}, 12),
+        ("anabranch_tree_nodes", {"model": "spam"}, 7),
+        ("anabranch_tree_depth", {"model": "spam"}, 2),
+        ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),
+        ("anabranch_prequential_kappa", {"model": "spam", "over": "all"}, 0.5),
+        ("anabranch_prequential_accuracy", {"model": "spam", "over": "window"}, 1.0),
+    ],
+)
+def test_values(
+    metrics: Metrics, registry: CollectorRegistry, name: str, labels: dict[str, str], value: float
+) -> None:
+    """Counters and histograms add up over calls; gauges hold the last value."""
+    _use_all(metrics, FIRST)
+    _use_all(metrics, FIRST)
+    samples = [sample for family in _families(registry).values() for sample in family.samples]
+    found = [s.value for s in samples if s.name == name and labels.items() <= s.labels.items()]
+    assert found == [pytest.approx(value)]
+
+
+def test_forget_removes_one_partition(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """After a revoke no series of the partition is left, and the other partitions' are."""
+    _use_all(metrics, FIRST)
+    _use_all(metrics, SECOND)
+    metrics.forget(FIRST)
+    metrics.forget(FIRST)
+    left = {
+        (sample.labels["partition"], family.name)
+        for family in _families(registry).values()
+        for sample in family.samples
+        if "partition" in sample.labels
+    }
+    assert left == {("1", name) for name, (_, labels) in DECLARED.items() if "partition" in labels}
+
+
+def test_a_partition_that_comes_back_starts_anew(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """A partition that is assigned again counts from zero, on a series that is scraped."""
+    metrics.consumed(FIRST, 5)
+    metrics.forget(FIRST)
+    metrics.consumed(FIRST, 2)
+    assert registry.get_sample_value(
+        "anabranch_records_consumed_total", {"topic": "sms", "partition": "0"}
+    ) == 2  # fmt: skip
+
+
+def test_only_what_is_known_is_shown(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """A partition that has committed nothing shows no committed offset, rather than a zero."""
+    metrics.position(FIRST, 0, 10)
+    labels = {"topic": "sms", "partition": "0"}
+    assert registry.get_sample_value("anabranch_lag_records", labels) == 10
+    assert registry.get_sample_value("anabranch_committed_offset", labels) is None
+
+
+def test_nothing_grows_with_traffic(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """The number of series depends on the labels alone, not on how much is counted."""
+    _use_all(metrics, FIRST)
+    before = len(generate_latest(registry).splitlines())
+    for _ in range(100):
+        _use_all(metrics, FIRST)
+    assert len(generate_latest(registry).splitlines()) == before
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(math.nan, 0), (math.inf, 0), (-1.0, 1)])
+def test_odd_durations(
+    metrics: Metrics, registry: CollectorRegistry, seconds: float, count: int
+) -> None:  # fmt: skip
+    """A duration that is no number is not observed and one before zero counts as zero."""
+    metrics.took("poll", 1.0)
+    metrics.took("poll", seconds)
+    name = "anabranch_stage_duration_seconds"
+    assert registry.get_sample_value(f"{name}_count", {"stage": "poll"}) == 1 + count
+    assert registry.get_sample_value(f"{name}_sum", {"stage": "poll"}) == 1.0
+
+
+def test_stale_watermark(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """A watermark that is older than the position means no lag, not a negative one."""
+    metrics.position(FIRST, 12, 10)
+    assert registry.get_sample_value("anabranch_lag_records", {"topic": "sms", "partition": "0"}) == 0
+
+
+def test_buckets() -> None:
+    """Stage buckets reach from 10 us to 10 s; all buckets rise."""
+    assert (STAGE_BUCKETS[0], STAGE_BUCKETS[-1]) == (1e-5, 10.0)
+    for buckets in (STAGE_BUCKETS, END_TO_END_BUCKETS):
+        assert sorted(set(buckets)) == list(buckets)
+
+
+def test_two_workers_in_one_process() -> None:
+    """Metrics share nothing: two of them live side by side."""
+    first, second = CollectorRegistry(), CollectorRegistry()
+    Metrics(first, "1").produced("split")
+    Metrics(second, "1").produced("split", 2)
+    labels = {"type": "split"}
+    assert first.get_sample_value("anabranch_records_produced_total", labels) == 1
+    assert second.get_sample_value("anabranch_records_produced_total", labels) == 2

@@ -1,0 +1,1 @@
+"""Examples of files and generators, made records and written to a topic."""

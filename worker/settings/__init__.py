@@ -1,0 +1,371 @@
+"""The settings: one YAML file, `ANABRANCH_*` variables over it, checked into frozen typed values.
+
+`load` is the way in; the classes here and in settings_models.py are the reference of what the file may hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+
+from annotated_types import Ge, Le
+from pydantic import Field, PlainValidator, ValidationError, ValidationInfo, field_validator, model_validator
+
+from worker.codec.bounds import Bounds
+from worker.log.port import LogError
+from worker.settings.file import TEXTS, Location, SettingsError, override, read_file
+from worker.settings.models import ModelSettings
+from worker.settings.problems import Conflict, Words, conflicting, expected, explain
+from worker.settings.values import ModelName, Section, TopicName
+
+_MOST_SECRET = 1 << 20  # bytes; a device has no end
+
+
+class SecretFile(Section):
+    """A value that is kept in a file of its own."""
+
+    file: Path  # a relative path starts at the settings file
+
+    def read(self, name: str) -> str:
+        """Return the value of the property of that name, without line ends behind it; `LogError` says why not."""
+        wrong = self.wrong()
+        if wrong is not None:
+            raise LogError(
+                f"{self.file}: expected a file with the value of the property {name!r}, got {wrong}; "
+                "check the path, its permissions and what it holds"
+            )
+        return self._content()
+
+    def wrong(self) -> str | None:
+        """Return why the file has no value, None where it has one."""
+        try:
+            content = self._content()
+            return "an empty file" if not content else "the character NUL in it" if "\0" in content else None
+        except UnicodeDecodeError:
+            return "bytes that are not UTF-8"
+        except OSError as error:
+            return f"an error: {error.strerror}"
+
+    def _content(self) -> str:
+        with self.file.open("rb") as file:
+            return file.read(_MOST_SECRET).decode("utf-8-sig").rstrip("\r\n")
+
+
+def _property(value: object, info: ValidationInfo) -> str | SecretFile:
+    match value:
+        case str() | SecretFile():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case {"file": str(path), **others} if path and not others:
+            return SecretFile(file=_beside_the_file(Path(path), info))
+    raise expected("a text, or {file: PATH} with the path of a file that holds it")
+
+
+Property: TypeAlias = Annotated[str | SecretFile, PlainValidator(_property)]
+
+
+class KafkaSettings(Section):
+    """A Kafka cluster, and this worker's place in its group."""
+
+    bootstrap: Annotated[str, Field(min_length=1)]  # host:port, more after commas
+    # Tells the workers of a group apart and stays the same over restarts: group.instance.id, and part of the
+    # transactional.id. The host's name unless told otherwise; a StatefulSet's pods keep theirs.
+    instance: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    guarantee: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    # Of librdkafka, as they are called there. Among them are secrets, so they are never shown.
+    properties: Mapping[str, Property] = Field(default={}, repr=False)
+
+    @field_validator("bootstrap")
+    @classmethod
+    def _no_user(cls, bootstrap: str) -> str:
+        if "@" in bootstrap:
+            raise expected("host:port, more after commas, without a user (see sasl.username among the properties)")
+        return bootstrap
+
+    @property
+    def name(self) -> str:
+        """The instance, the default filled in."""
+        return self.instance or socket.gethostname()
+
+    def resolved(self) -> dict[str, str]:
+        """Return all properties, with those that are kept in files; raise `LogError` where one cannot be read."""
+        read = {
+            name: value.read(name) if isinstance(value, SecretFile) else value
+            for name, value in self.properties.items()
+        }
+        return {"bootstrap.servers": self.bootstrap, **read}
+
+
+class LogSettings(Section):
+    """Where the topics are: one of the two."""
+
+    kafka: KafkaSettings | None = None
+    embedded: Path | None = None  # the embedded log's file; a relative path starts at the settings file
+
+    @field_validator("embedded")
+    @classmethod
+    def _from_the_settings(cls, path: Path | None, info: ValidationInfo) -> Path | None:
+        return None if path is None else _beside_the_file(path, info)
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.kafka is None) == (self.embedded is None):
+            raise expected("either kafka or embedded")
+        return self
+
+
+def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
+    return Path((info.context or {}).get("folder", "")) / path
+
+
+class TopicSettings(Section):
+    """Where the results of one input topic go, and the checkpoints of its models."""
+
+    output: TopicName | None = None  # <input>.out
+    dead_letters: TopicName | None = None  # <input>.dead
+    state: TopicName | None = None  # <input>.state
+
+
+class TransactionSettings(Section):
+    """When outputs and offsets are committed: at whichever of these comes first."""
+
+    # A broker aborts a transaction after transaction.timeout.ms, 60 s unless told otherwise.
+    interval_ms: Annotated[int, Ge(1), Le(30_000)] = 250
+    records: Annotated[int, Ge(1), Le(10_000_000)] = 5_000  # consumed
+    bytes: Annotated[int, Ge(1), Le(1 << 30)] = 8_000_000  # consumed
+
+
+class CheckpointSettings(Section):
+    """When a partition's state is written to the state topic, at whichever comes first, and how fast."""
+
+    interval_ms: Annotated[int, Ge(1), Le(86_400_000)] = 60_000
+    records: Annotated[int, Ge(1), Le(1 << 40)] = 1_000_000  # consumed: as many are replayed at most
+    bytes_per_second: Annotated[int, Ge(1_000), Le(1 << 40)] = 20_000_000
+
+
+class MetricsSettings(Section):
+    """The page of metrics, health and status."""
+
+    port: Annotated[int, Ge(0), Le(65_535)] | None = 9464  # 0 is any free port, null no page
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    stall_seconds: Annotated[float, Ge(0.1), Le(86_400)] = 30.0  # a loop silent for longer is not alive
+
+
+class LoggingSettings(Section):
+    """What the worker says about itself."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "text", "json"] = "auto"  # auto: text on a terminal, JSON lines otherwise
+
+
+class Route(NamedTuple):
+    """Where the results of an input topic go and its checkpoints, defaults filled in."""
+
+    output: str
+    dead_letters: str
+    state: str
+
+    @property
+    def results(self) -> tuple[str, str]:
+        """The topics that the results and the dead letters go to."""
+        return self.output, self.dead_letters
+
+
+class Settings(Section):
+    """Everything a worker is told."""
+
+    log: LogSettings
+    group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
+    topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
+    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1, max_length=1_000)]
+    bounds: Bounds = Bounds()
+    start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
+    on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
+    transaction: TransactionSettings = TransactionSettings()
+    checkpoint: CheckpointSettings | None = CheckpointSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    logging: LoggingSettings = LoggingSettings()
+
+    @property
+    def routes(self) -> dict[str, Route]:
+        """Every input topic and where its results go, by name."""
+        routes = {}
+        for source in sorted({model.input for model in self.models.values()}):
+            topic = self.topics.get(source, TopicSettings())
+            routes[source] = Route(
+                topic.output or f"{source}.out",
+                topic.dead_letters or f"{source}.dead",
+                topic.state or f"{source}.state",
+            )
+        return routes
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _metrics_off(cls, value: Any) -> Any:
+        return {"port": None} if value is None else value
+
+    @model_validator(mode="after")
+    def _fit_together(self, info: ValidationInfo) -> Self:
+        thorough = bool((info.context or {}).get("thorough"))
+        if found := [
+            *_topic_conflicts(self),
+            *_class_conflicts(self),
+            *_start_conflicts(self),
+            *_defect_conflicts(self),
+            *_property_conflicts(self, thorough=thorough),
+        ]:
+            raise conflicting(found)
+        return self
+
+
+def _topic_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield what is wrong among the topics: each output takes the results of one input and nothing else."""
+    routes = settings.routes
+    for name in settings.topics:
+        if name not in routes:
+            what = f"the input topic of a model ({', '.join(routes)})"
+            yield Conflict(("topics", name), what, name, about_name=True, choices=tuple(routes))
+    taken: dict[str, str] = {}
+    for source, route in routes.items():
+        for use, topic in route._asdict().items():
+            location, advice = _location_of(settings, source, use)
+            what = f"a topic for the {_USES[use]} of '{source}'"
+            if topic in routes:
+                yield Conflict(location, f"{what} that is no input{advice}", topic)
+            elif topic in taken:
+                yield Conflict(location, f"{what} other than that for {taken[topic]}{advice}", topic)
+            elif len(topic) > 249:
+                yield Conflict(location, f"{what} of at most 249 characters{advice}", topic)
+            taken.setdefault(topic, f"the {_USES[use]} of '{source}'")
+
+
+_USES = {"output": "results", "dead_letters": "dead letters", "state": "checkpoints"}
+
+
+def _location_of(settings: Settings, source: str, use: str) -> tuple[Location, str]:
+    """Return the setting that a topic follows from, with advice where that is not the topic's own setting."""
+    if source in settings.topics and getattr(settings.topics[source], use) is not None:
+        return ("topics", source, use), ""
+    reader = next(name for name, model in settings.models.items() if model.input == source)
+    return ("models", reader, "input"), f" (this one is a default: set topics.{source}.{use})"
+
+
+_CLASSES_BYTES = 256_000  # of all names of a model's classes: a thousand of the usual bounds.name_bytes
+
+
+def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield the class names that no event could carry."""
+    most = settings.bounds.name_bytes
+    for name, model in settings.models.items():
+        for index, text in enumerate(model.classes):
+            if isinstance(text, str) and len(text.encode()) > most:
+                location = ("models", name, "classes", index)
+                yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
+        size = sum(len(text.encode()) for text in model.classes if isinstance(text, str))
+        if size > _CLASSES_BYTES:
+            wanted = f"names of at most {_CLASSES_BYTES:,} bytes together, which are part of many records"
+            yield Conflict(("models", name, "classes"), wanted, Words(f"{size:,} bytes"))
+
+
+def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield a start that could not be found again: only a checkpoint tells what was left out."""
+    if settings.start == "latest" and settings.checkpoint is None:
+        yield Conflict(("start",), "'earliest' where checkpoint is null", settings.start)
+
+
+def _defect_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield a quarantine that could not be remembered: what is passed by is kept where checkpoints are."""
+    if settings.on_defect == "quarantine" and settings.checkpoint is None:
+        yield Conflict(("on_defect",), "'stop' where checkpoint is null", settings.on_defect)
+
+
+def _property_conflicts(settings: Settings, *, thorough: bool) -> Iterator[Conflict]:
+    """Yield the properties of the Kafka client that are not the user's to set, or that it does not take."""
+    if settings.log.kafka is None:
+        return
+    from worker.log.kafka.checking import faults  # loads the client
+    from worker.log.kafka.properties import refused_properties
+
+    given = settings.log.kafka.properties
+    refused = {name: f"no property '{name}' ({why})" for name, why in refused_properties(given).items()}
+    if "bootstrap.servers" in given:
+        refused["bootstrap.servers"] = "it as log.kafka.bootstrap"
+    for name, wanted in refused.items():
+        yield Conflict((*TEXTS, name), wanted, Words("it here"))
+    values: dict[str, str | None] = {}
+    for name, value in given.items():
+        if isinstance(value, str):
+            values[name] = value
+            continue
+        wrong = value.wrong() if thorough else None
+        if wrong is not None:
+            yield Conflict((*TEXTS, name, "file"), f"a file with the value, got {value.file}", Words(wrong))
+        values[name] = value.read(name) if thorough and wrong is None else None
+    for name, fault in faults({name: value for name, value in values.items() if name not in refused}).items():
+        choices = (fault.meant,) if fault.meant else ()
+        got: str = name if fault.about_name else Words("another (it is not shown)")
+        yield Conflict((*TEXTS, name), fault.expected, got, fault.about_name, choices)
+
+
+def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> Settings:
+    """Read, override and check the settings.
+
+    Parameters
+    ----------
+    path : Path
+        The YAML file.
+    environ : Mapping[str, str]
+        The environment; variables without the prefix `ANABRANCH_` are not looked at.
+    thorough : bool, optional
+        Whether the files of secrets are looked for, too.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    SettingsError
+        With everything that was wrong, each with its place.
+    """
+    document = read_file(path)
+    problems = override(document, environ)
+    try:
+        # As JSON, because that is what YAML holds: lists become tuples and mappings become sections,
+        # while strict typing still keeps "5", 5.0 and true from passing as 5.
+        context = {"folder": path.parent, "thorough": thorough}
+        settings = Settings.model_validate_json(json.dumps(document.data), context=context)
+    except ValidationError as error:
+        problems += explain(error, document, Settings)
+    if problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def fingerprint(settings: Settings) -> str:
+    """Return a digest of all that the bytes of the outputs depend on: the models and the bounds.
+
+    Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
+    checkpoint, metrics and logging.
+    """
+    relevant = settings.model_dump(mode="json", include={"models", "bounds"})
+    for model in relevant["models"].values():
+        # What a model does not use changes no fingerprint, so that older ones hold.
+        if model.get("alpha", 0) is None:
+            del model["alpha"]
+        for name in ("drop_poor", "inherit"):
+            if not model.get(name, True):
+                del model[name]
+        attributes = model.get("attributes", {})
+        for name in ("quantised", "radius", "radius_fraction"):
+            if not attributes.get(name, 0):
+                attributes.pop(name, None)
+    canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

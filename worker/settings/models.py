@@ -1,0 +1,309 @@
+"""The settings of models: a class for each kind, told apart by `kind`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import Field, PlainValidator, ValidationInfo, field_validator, model_validator
+
+from algorithms.core.kinds import Kind
+from algorithms.dynamic.promise import missing
+from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.policies import POLICIES
+from worker.settings.problems import expected
+from worker.settings.values import Cadence, Due, Section, TopicName
+
+
+def _feature_name(name: object) -> int | str:
+    if (type(name) is int and 0 <= name < 1 << 32) or (isinstance(name, str) and name):
+        return name
+    raise expected("a feature: an id from 0 to 4294967295, or a name")
+
+
+ClassName: TypeAlias = int | str
+FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
+FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
+_MOST_CLASSES = 1_000
+_SOME_CLASSES = f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
+*_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
+_OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
+Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
+_IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
+_APPROXIMATE = ("updent", "updgini")
+
+
+class EmitSettings(Section):
+    """What a model writes without being asked, and when."""
+
+    splits: Due = Cadence("change")
+    snapshots: Due = Cadence("never")
+
+
+class SplitSettings(Section):
+    """A model that keeps the best split of each key's examples."""
+
+    kind: Literal["split"]
+    input: TopicName
+    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
+    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
+    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
+    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
+    classes: tuple[ClassName, ClassName]  # label 0, label 1
+    features: Literal["ids", "names"]
+    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    emit: EmitSettings = EmitSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_the_finder(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
+            return data
+        implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
+        if data["finder"] in _APPROXIMATE:
+            implied["alpha"] = 0.1
+        return {**implied, **data}
+
+    @field_validator("criterion")
+    @classmethod
+    def _agree_with_finder(cls, criterion: Criterion, info: ValidationInfo) -> Criterion:
+        finder = info.data.get("finder", "")
+        implied = _IMPLIED.get(finder, criterion)
+        if criterion != implied:
+            raise expected(f"'{implied}', which the finder '{finder}' implies")
+        return criterion
+
+    @field_validator("alpha")
+    @classmethod
+    def _only_where_it_is_used(cls, alpha: float | None, info: ValidationInfo) -> float | None:
+        finder = info.data.get("finder", _APPROXIMATE[0])
+        if finder in _APPROXIMATE and alpha is None:
+            raise expected("a number from 0.001 to 100")
+        if finder not in _APPROXIMATE and alpha is not None:
+            raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
+        return alpha
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _two_classes(cls, value: Any) -> Any:
+        return _classes(value, 2, "two different classes, both integers or both strings")
+
+
+def _classes(value: Any, most: int, what: str) -> tuple[ClassName, ...]:
+    """Return the classes of a model, 2 to `most`; `what` says so."""
+    kinds = {type(name) for name in value} if isinstance(value, list | tuple) else set()
+    if kinds not in ({int}, {str}) or not 2 <= len(value) <= most or len(set(value)) < len(value):
+        raise expected(what)
+    if kinds == {int} and not all(-(1 << 63) <= name < 1 << 63 for name in value):
+        raise expected("classes that fit into 64 bits")
+    return tuple(value)
+
+
+class AttributeSettings(Section):
+    """What the values of features are."""
+
+    default: FeatureKind = "binary"  # of all features that are not named below
+    binary: tuple[FeatureName, ...] = ()  # present or absent
+    nominal: tuple[FeatureName, ...] = ()  # a category, as a whole number from 0 to 4294967295
+    numeric: tuple[FeatureName, ...] = ()  # a number, observed by a normal distribution for each class
+    quantised: tuple[FeatureName, ...] = ()  # a number, counted in slots as wide as the next two say
+    # The width of the slots of all of them. Without one each has its own in each leaf, a share of the standard
+    # deviation of its first values there: 0.5 unless told otherwise.
+    radius: Annotated[float, Gt(0.0), Le(LARGEST_VALUE)] | None = None
+    radius_fraction: Annotated[float, Gt(0.0), Le(100.0)] | None = Field(default=None, validate_default=True)
+
+    @field_validator("radius", "radius_fraction")
+    @classmethod
+    def _only_where_it_is_used(cls, width: float | None, info: ValidationInfo) -> float | None:
+        slots = info.data.get("default") == "quantised" or bool(info.data.get("quantised"))
+        if width is not None and not slots:
+            raise expected(f"no {info.field_name}, which only quantised features have a use for")
+        if info.field_name == "radius" or not slots:
+            return width
+        radius = info.data.get("radius")
+        if width is not None and radius is not None:
+            raise expected("no radius_fraction beside a radius, which is that of all quantised features")
+        return 0.5 if width is None and radius is None else width
+
+    @property
+    def kinds(self) -> dict[int | bytes, Kind]:
+        """The kind of each feature that is named, in the words of the pool."""
+        return {
+            name.encode() if isinstance(name, str) else name: kind
+            for kind in Kind
+            for name in getattr(self, kind.name.lower())
+        }
+
+    def check_space(self, features: str | None) -> None:
+        """Raise an error unless each feature is named once, as ids or names; None: nobody knows which."""
+        named = [*self.binary, *self.nominal, *self.numeric, *self.quantised]
+        wanted = int if features == "ids" else str
+        if features is not None and not all(type(name) is wanted for name in named):
+            raise expected(f"features as {features}, as 'features' says")
+        if len(set(named)) < len(named):
+            raise expected("each feature once")
+
+    @property
+    def only_binary(self) -> bool:
+        """Whether all features are."""
+        return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
+
+
+class EvaluateSettings(Section):
+    """Every example is predicted before it is learned; how good that was is measured over all keys together."""
+
+    window: Annotated[int, Ge(1), Le(1 << 16)] = 1_000  # the last examples of a partition, beside all of them
+    emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
+
+    @field_validator("emit")
+    @classmethod
+    def _no_change(cls, emit: Cadence) -> Cadence:
+        if emit.kind == "change":
+            raise expected("'never', {every: N} or {every_ms: T} with a number from 1", ("never",))
+        return emit
+
+
+class TreeEmitSettings(Section):
+    """What a tree writes without being asked, and when."""
+
+    splits: Literal["change", "never"] = "change"  # a record for each split that is made
+    snapshots: Due = Cadence("never")  # of the key's tree; on change: after every split
+
+
+class TreeSettings(Section):
+    """A model that grows a classification tree from each key's examples. It cannot forget."""
+
+    # What a model of kind `split` has and a tree has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
+    )
+
+    kind: Literal["tree"]
+    input: TopicName
+    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
+    features: Literal["ids", "names"]
+    attributes: AttributeSettings = AttributeSettings()
+    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact index,
+    # which is never late and serves two classes and binary features.
+    policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
+    criterion: Literal["entropy", "gini"] = "entropy"
+    predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
+    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min, eta of imac
+    check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
+    delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
+    tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
+    inherit: bool = False
+    # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
+    # bound, and forgets their values.
+    drop_poor: bool = False
+    # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
+    memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
+    on_delete: Literal["reject", "ignore"] = "reject"
+    evaluate: EvaluateSettings | None = None
+    emit: TreeEmitSettings = TreeEmitSettings()
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _some_classes(cls, value: Any) -> Any:
+        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_space(info.data.get("features"))
+        return attributes
+
+    @field_validator("policy")
+    @classmethod
+    def _serves(cls, policy: str, info: ValidationInfo) -> str:
+        if POLICIES[policy].only_binary:
+            if len(info.data.get("classes", (0, 1))) != 2:
+                raise expected(f"a policy for more than two classes ({_OTHERS})")
+            if not info.data.get("attributes", AttributeSettings()).only_binary:
+                raise expected(f"a policy for nominal and numeric features ({_OTHERS})")
+        return policy
+
+    @field_validator("drop_poor")
+    @classmethod
+    def _not_where_all_are_needed(cls, drop: bool, info: ValidationInfo) -> bool:
+        policy = info.data.get("policy")
+        if drop and policy in POLICIES and not POLICIES[policy].drops:
+            raise expected(f"false with the policy {policy!r}, which needs all features")
+        return drop
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _where_one_node_counts(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        policy = info.data.get("policy")
+        if limit is not None and policy in POLICIES and not POLICIES[policy].limits:
+            raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
+        return limit
+
+
+class DynamicEmitSettings(Section):
+    """What a tree that forgets writes without being asked, and when."""
+
+    snapshots: Due = Cadence("never")  # of the key's tree; on change: after a subtree was rebuilt
+
+
+class DynamicTreeSettings(Section):
+    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+
+    # What other kinds have and this has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "on_delete": "it takes deletes; a model of kind 'tree' does not",
+        "verify_deletes": "all live examples are kept, so deletes are always verified",
+        "finder": "a model of kind 'split' has one",
+        **dict.fromkeys(("policy", "period", "check_every", "delta", "tau"), "a model of kind 'tree' has it"),
+    }
+
+    kind: Literal["dynamic-tree"]
+    input: TopicName
+    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
+    features: Literal["ids", "names"]
+    attributes: AttributeSettings = AttributeSettings()  # binary and numeric ones
+    criterion: Literal["gini", "entropy"] = "gini"
+    # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
+    min_examples: Annotated[int, Ge(1), Le(1 << 30)] = 1  # a node of at most so many is a leaf
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 10
+    alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
+    # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small.
+    beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    evaluate: EvaluateSettings | None = None
+    emit: DynamicEmitSettings = DynamicEmitSettings()
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _some_classes(cls, value: Any) -> Any:
+        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_space(info.data.get("features"))
+        if attributes.default not in ("binary", "numeric") or attributes.nominal or attributes.quantised:
+            raise expected("binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' has others)")
+        return attributes
+
+    @field_validator("beta")
+    @classmethod
+    def _kept_by_epsilon(cls, beta: float, info: ValidationInfo) -> float:
+        beside = ("epsilon", "alpha", "min_examples", "criterion")
+        if all(name in info.data for name in beside):  # else what is wrong with them is told already
+            needed = missing(beta=beta, **{name: info.data[name] for name in beside})
+            if needed is not None:
+                raise expected(f"0, which promises nothing, or beside it {needed}")
+        return beta
+
+
+ModelSettings: TypeAlias = Annotated[
+    SplitSettings | TreeSettings | DynamicTreeSettings, Field(discriminator="kind")
+]

@@ -1,0 +1,62 @@
+"""What settings are made of: sections, names, and when something is written."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PlainValidator
+
+from algorithms.core.cadence import Emit, When
+from worker.settings.problems import expected
+
+
+class Section(BaseModel):
+    """A mapping in the settings file: frozen, strict, without unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _model_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+        raise expected("a model name (a-z, 0-9, '_' and '-', at most 64, a letter or digit first)")
+    return name
+
+
+def _topic_name(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) or name in (".", ".."):
+        raise expected("a topic name (letters, digits, '.', '_' and '-', at most 249)")
+    return name
+
+
+class Cadence(NamedTuple):
+    """When something is written: on change, every n events of the key, every n ms of event time, or never."""
+
+    kind: Literal["change", "every", "every_ms", "never"]
+    n: int = 0  # events or milliseconds; 0 for the kinds without a number
+
+    @property
+    def due(self) -> Emit:
+        """The same in the words of the pools."""
+        return Emit(When[self.kind.upper()], max(self.n, 1))
+
+
+def _cadence(value: object) -> Cadence:
+    if isinstance(value, Cadence):
+        return value
+    if value == "change" or value == "never":
+        return Cadence(value)
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, n),) = value.items()
+        if kind in ("every", "every_ms") and type(n) is int and n >= 1:
+            return Cadence(kind, n)
+    raise expected("'change', 'never', {every: N} or {every_ms: T} with a number from 1", ("change", "never"))
+
+
+def _written(cadence: Cadence) -> str | dict[str, int]:
+    return {cadence.kind: cadence.n} if cadence.n else cadence.kind
+
+
+ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]
+TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
+Due: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]

@@ -1,0 +1,1 @@
+"""What others see of a worker: logs, metrics, its status, pages; processing knows nothing of it."""

@@ -1,0 +1,134 @@
+"""The dashboard of what the models learn: their predictions, splits and size."""
+
+from __future__ import annotations
+
+from worker.watching.dashboards.panels import Dashboard, Query, Row, Variable, graph
+from worker.watching.dashboards.queries import MODELS, gauges, rate, rates
+
+
+def _quotient(above: str, below: str) -> str:
+    return f"{rate(above, 'model', MODELS)} / {rate(below, 'model', MODELS)}"
+
+
+def _measure(name: str) -> tuple[Query, Query]:
+    """Return a measure of each worker, as it does not add up over workers: of late, and ever."""
+    late, ever = (
+        gauges(f"anabranch_prequential_{name}", "model, instance", f'{MODELS}, over="{over}"')
+        for over in ("window", "all")
+    )
+    return late, ever._replace(legend=f"{ever.legend} ever")
+
+
+_QUALITY = Row(
+    "Predictions, of models with evaluate",
+    graph(
+        "Accuracy",
+        "percentunit",
+        "Share of the examples of the last minutes that were predicted rightly before they were learned, over all "
+        "workers.",
+        Query(_quotient("anabranch_examples_right_total", "anabranch_examples_judged_total"), "{{model}}"),
+        most=1,
+    ),
+    graph(
+        "Accuracy by worker",
+        "percentunit",
+        "Over the last evaluate.window examples of each partition, and over all since the model began.",
+        *_measure("accuracy"),
+        most=1,
+    ),
+    graph(
+        "Examples judged",
+        "eps",
+        "Where they are few the accuracy says little.",
+        rates("anabranch_examples_judged_total", "model", MODELS),
+    ),
+    graph(
+        "Kappa",
+        "short",
+        "Agreement beyond chance: 1 is always right, 0 no better than guessing by the shares of the classes.",
+        *_measure("kappa"),
+        most=1,
+    ),
+    graph(
+        "Macro F1",
+        "short",
+        "Mean over the classes: a rare one counts as much as a frequent one.",
+        *_measure("macro_f1"),
+        most=1,
+    ),
+    graph(
+        "Log-loss",
+        "short",
+        "Mean -ln of the share that the true class was given: lower is better.",
+        *_measure("log_loss"),
+    ),
+)
+
+_LEARNING = Row(
+    "Learning",
+    graph(
+        "Events applied",
+        "eps",
+        "Events that a model took.",
+        rates("anabranch_events_applied_total", "model, op", MODELS),
+    ),
+    graph(
+        "Splits changed",
+        "cps",
+        "Best splits that became another, or nodes of trees that split. A burst long after the start means that "
+        "the stream has changed.",
+        rates("anabranch_splits_changed_total", "model", MODELS),
+    ),
+    graph(
+        "Splits changed by an event",
+        "percentunit",
+        "How unsettled a model is, whatever the load.",
+        Query(_quotient("anabranch_splits_changed_total", "anabranch_events_applied_total"), "{{model}}"),
+    ),
+)
+
+_SIZE = Row(
+    "Size",
+    graph(
+        "Keys",
+        "short",
+        "Instances of a model; bounds.keys is the most in a partition.",
+        gauges("anabranch_keys", "model", MODELS),
+    ),
+    graph(
+        "Live slots",
+        "short",
+        "Pairs of key and feature that are counted, of trees of leaf and feature.",
+        gauges("anabranch_live_slots", "model", MODELS),
+    ),
+    graph(
+        "Live examples",
+        "short",
+        "Kept so that they can be deleted; bounds.live_ids is the most with an id in a partition.",
+        gauges("anabranch_live_examples", "model", MODELS),
+    ),
+    graph(
+        "Memory",
+        "bytes",
+        "Arrays of the models, spare room included.",
+        gauges("anabranch_state_bytes", "model", MODELS),
+    ),
+    graph("Tree nodes", "short", "Of all trees of a model.", gauges("anabranch_tree_nodes", "model", MODELS)),
+    graph(
+        "Tree depth",
+        "short",
+        "Of the deepest tree of a model.",
+        gauges("anabranch_tree_depth", "model", MODELS, "max"),
+    ),
+)
+
+MODELS_PAGE = Dashboard(
+    "anabranch-models",
+    "Anabranch: models",
+    "What the models learn: how good their predictions are, splits, size.",
+    (
+        Variable("instance", "instance", "anabranch_build_info"),
+        Variable("model", "model", "anabranch_keys"),
+    ),
+    (_QUALITY, _LEARNING, _SIZE),
+)

@@ -1,0 +1,211 @@
+"""What the loop tells the world: metrics, the status page, the log lines. Processing knows nothing of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import structlog
+
+from worker.checkpoint.marks import Skip
+from worker.log.port import Log, Records, TopicPartition
+from worker.partition import Partition
+from worker.pipeline import Processed
+from worker.quarantine import failure
+from worker.transaction import Transaction
+from worker.watching.metrics import Metrics
+from worker.watching.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
+
+logger = structlog.get_logger()
+
+_REFRESH_SECONDS = 1.0  # sizes and watermarks cost a look at the log and at all models
+_TYPES = {
+    b"split": "split",
+    b"tree": "snapshot",
+    b"prediction": "prediction",
+    b"evaluation": "evaluation",
+    b"dead-letter": "dead-letter",
+}
+
+
+class Reporter:
+    """Keeps metrics and status up to date; the loop tells it what happened.
+
+    Parameters
+    ----------
+    metrics : Metrics
+        What is counted and measured.
+    board : StatusBoard
+        What the status page reads.
+    clock, wall_clock : callable
+        Seconds: monotonic, and since the epoch.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        board: StatusBoard,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._metrics = metrics
+        self._board = board
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._refresh_at = 0.0
+        self._entered: State | None = None
+
+    def entered(self, state: State) -> None:
+        """Tell which state the worker is in now."""
+        if state == self._entered:
+            return
+        self._entered = state
+        self._board.status = replace(self._board.status, tick=self._clock(), state=state)
+        self._refresh_at = 0.0
+        logger.info(state)
+
+    def restored(self, source: TopicPartition, remaining: int) -> None:
+        """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""
+        self._metrics.restoring(source, remaining)
+        self._board.tick(self._clock())
+
+    def live(self, source: TopicPartition, offset: int) -> None:
+        """Tell from where a partition is read; its age counts from now, as if that had been committed now."""
+        self._metrics.committed(source, offset, self._wall_clock())
+        self._metrics.restoring(source, 0)
+        logger.info("live", topic=source.topic, partition=source.partition, offset=offset)
+
+    def dropped(self, source: TopicPartition) -> None:
+        """Tell that a partition is somebody else's now, who reports it from here on."""
+        self._metrics.forget(source)
+        logger.info("gave up", topic=source.topic, partition=source.partition)
+
+    def aborted(self, why: str) -> None:
+        """Tell that a transaction was given up by the log and is sent again."""
+        self._metrics.aborted()
+        logger.warning("transaction aborted, sending it again", why=why)
+
+    def lost(self, why: str) -> None:
+        """Tell that a transaction was given up because a partition is no longer owned."""
+        self._metrics.lost()
+        logger.warning("ownership lost, dropping what was not committed", why=why)
+
+    def failed(self, records: Records, error: Exception, what_next: str) -> None:
+        """Tell that records could not be processed: a defect. Its message may hold data and is left out."""
+        logger.error(
+            f"processing failed: a defect, please report it; {what_next}",
+            topic=records.source.topic,
+            partition=records.source.partition,
+            offsets=[int(records.offsets[0]), int(records.offsets[-1])],
+            failure=failure(error),
+        )
+
+    def passed_by(self, source: TopicPartition, skip: Skip) -> None:
+        """Tell that a record is passed by from now on."""
+        logger.error(
+            "passed a record by",
+            topic=source.topic,
+            partition=source.partition,
+            offset=skip.offset,
+            error=skip.error,
+        )
+
+    def quarantine(self, source: TopicPartition, skips: Mapping[int, Skip]) -> None:
+        """Tell which records of a partition are passed by."""
+        last = max((skip.time for skip in skips.values()), default=None)
+        self._metrics.quarantine(source, len(skips), None if last is None else last / 1000)
+
+    def copied(self, source: TopicPartition, size: int, seconds: float) -> None:
+        """Tell that models were copied for a checkpoint, and for how long the loop stopped for it."""
+        self._metrics.took("checkpoint", seconds)
+        self._metrics.copied(source, size)
+
+    def polled(self, seconds: float) -> None:
+        """Tell how long a poll took that brought something."""
+        self._metrics.took("poll", seconds)
+
+    def processed(self, records: Records, processed: Processed) -> None:
+        """Tell what a batch led to."""
+        metrics = self._metrics
+        topic = records.source.topic
+        metrics.consumed(records.source, len(records.values))
+        metrics.took("decode", processed.decode_seconds)
+        metrics.took("update", processed.update_seconds)
+        metrics.took("encode", processed.encode_seconds)
+        for fault in processed.faults:
+            count = metrics.rejected_records if fault.row is None else metrics.rejected_events
+            count(topic, fault.reason)
+        for model, outcome in processed.outcomes:
+            for op, events in outcome.applied.items():
+                if events:
+                    metrics.applied(model, op, events)  # type: ignore[arg-type]  # the names of `Op`
+            for refusal in outcome.refusals:
+                metrics.rejected_events(topic, refusal.reason)
+            metrics.splits_changed(model, outcome.changes)
+            metrics.judged(model, outcome.judged, outcome.right)
+            metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
+            metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
+            metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)
+
+    def committed(self, transaction: Transaction, seconds: float) -> None:
+        """Tell that a transaction was committed, and how long that took."""
+        metrics = self._metrics
+        now = self._wall_clock()
+        metrics.took("commit", seconds)
+        for source, offset in transaction.offsets.items():
+            metrics.committed(source, offset, now)
+        for topic, earliest in transaction.earliest.items():
+            if earliest > 0:  # else the records have no timestamps
+                metrics.delivered(topic, now, earliest)
+        for source in transaction.checkpointed:
+            metrics.checkpointed(source, now)
+        if transaction.state:
+            metrics.wrote_state(
+                sum(len(key or b"") + len(value or b"") for _, _, key, value, *_ in transaction.state)
+            )
+        kinds = [_TYPES[record.headers[0][1] or b""] for record in transaction.outputs]
+        if "snapshot" in kinds:
+            self._board.snapshots.add(
+                record for record, kind in zip(transaction.outputs, kinds, strict=True) if kind == "snapshot"
+            )
+        for kind in set(kinds):
+            metrics.produced(kind, kinds.count(kind))  # type: ignore[arg-type]  # the values of `_TYPES`
+
+    def ticked(self, log: Log, owned: Mapping[TopicPartition, Partition], *, is_ready: bool) -> None:
+        """Tell that the loop is alive, and now and then how large everything is."""
+        self.entered("running" if is_ready else "restoring")
+        now = self._clock()
+        status = self._board.status
+        if now >= self._refresh_at:
+            self._refresh_at = now + _REFRESH_SECONDS
+            partitions = tuple(
+                PartitionStatus(*source, partition.position, log.watermarks(source).high)
+                for source, partition in sorted(owned.items())
+                if partition.is_live
+            )
+            for topic, number, position, high in partitions:
+                self._metrics.position(TopicPartition(topic, number), position, high)
+            self._board.snapshots.keep(
+                {
+                    (model.name, source.partition)
+                    for source, each in owned.items()
+                    for model in each.pipeline.models
+                }
+            )
+            models = _sizes(owned)
+            for model in models:
+                self._metrics.size(model)
+            status = Status(now, status.state, partitions, models)
+        self._board.status = replace(status, tick=now)
+
+
+def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]:
+    """Return the size of each model name, over all partitions."""
+    sums: dict[str, ModelStatus] = {}
+    for partition in owned.values():
+        for model in partition.pipeline.models:
+            status = model.status()
+            before = sums.get(status.name)
+            sums[status.name] = status if before is None else before.plus(status)
+    return tuple(sums[name] for name in sorted(sums))

@@ -1,0 +1,91 @@
+"""What the loop tells about itself: a frozen value, published by one assignment and only read elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from algorithms.trees.evaluation import Judged
+from worker.watching.snapshots import Snapshots
+
+State: TypeAlias = Literal["starting", "compiling", "restoring", "running", "stopping"]
+
+
+class PartitionStatus(NamedTuple):
+    """How far a partition has been read."""
+
+    topic: str
+    partition: int
+    position: int  # the next offset to be read
+    high: int  # high watermark, the next offset to be written
+
+
+class Quality(NamedTuple):
+    """How good the predictions of a model name were."""
+
+    examples: int  # judged
+    total: Judged
+    recent: Judged  # over the window of each partition
+
+    def plus(self, other: Quality) -> Quality:
+        """Return the predictions of both together."""
+        total, recent = self.total.plus(other.total), self.recent.plus(other.recent)
+        return Quality(self.examples + other.examples, total, recent)
+
+
+class ModelStatus(NamedTuple):
+    """How large a model name is, over all its keys in a partition or in this worker."""
+
+    name: str
+    keys: int
+    slots: int  # counted (key, feature) pairs; of a tree (leaf, feature)
+    examples: int  # live examples kept
+    bytes: int
+    nodes: int = 0  # of trees
+    depth: int = 0  # of the deepest
+    quality: Quality | None = None  # where predictions are judged
+
+    def plus(self, other: ModelStatus) -> ModelStatus:
+        """Return the size of both together, the same model in two partitions."""
+        return ModelStatus(
+            self.name,
+            keys=self.keys + other.keys,
+            slots=self.slots + other.slots,
+            examples=self.examples + other.examples,
+            bytes=self.bytes + other.bytes,
+            nodes=self.nodes + other.nodes,
+            depth=max(self.depth, other.depth),
+            quality=self.quality.plus(other.quality) if self.quality and other.quality else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The loop as of its last turn."""
+
+    tick: float  # seconds on the clock that the server is given too (monotonic)
+    state: State = "starting"
+    partitions: tuple[PartitionStatus, ...] = ()
+    models: tuple[ModelStatus, ...] = ()
+
+
+class StatusBoard:
+    """Where the loop puts its status.
+
+    Assigning an attribute is atomic and a `Status` never changes, so no lock is needed.
+
+    Attributes
+    ----------
+    status : Status
+        The latest.
+    snapshots : Snapshots
+        What the loop wrote of trees.
+    """
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        self.snapshots = Snapshots()
+
+    def tick(self, now: float) -> None:
+        """Say that the loop is alive."""
+        self.status = replace(self.status, tick=now)

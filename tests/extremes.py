@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL, UNIT
 from algorithms.regression.evaluation import Prequential
@@ -34,7 +34,6 @@ from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.finders import FINDERS
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.grow import Status
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
 from tests.oracles.naive_regression import Event, events_of

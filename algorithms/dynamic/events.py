@@ -13,12 +13,27 @@ and the kernel goes on.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from algorithms.core import ledger, rows
 from algorithms.core.arrays import int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
-from algorithms.core.events import Op
+from algorithms.core.events import (
+    ABSENT_EXAMPLE,
+    ABSENT_ID,
+    ALREADY_DROPPED,
+    APPLIED,
+    COUNT_OVERFLOW,
+    DELETE,
+    DROP,
+    DUPLICATE_ID,
+    IGNORED,
+    INSERT,
+    PREDICT,
+    SKIPPED,
+    TOO_MANY_KEYS,
+    TOO_MANY_LIVE_IDS,
+    WRONG_LABEL,
+    WRONG_WEIGHT,
+)
 from algorithms.core.jit import inlined, jit
 from algorithms.core.units import MAX_TOTAL, PER_UNIT
 from algorithms.dynamic import nodes, vocabulary
@@ -42,29 +57,6 @@ from algorithms.dynamic.state import (
 from algorithms.dynamic.update import begin, collect, update
 from algorithms.trees.predict import loss_of
 
-
-class Status(IntEnum):
-    """What became of an event; codes from `SKIPPED` on are refusals, which change nothing."""
-
-    APPLIED = 0
-    IGNORED = 1  # an example of weight 0; a repeated id, with on_duplicate "ignore"
-    ALREADY_DROPPED = 2  # a delete of an example that the window had dropped before
-    SKIPPED = 3  # the caller had refused the event before
-    DUPLICATE_ID = 4
-    ABSENT_ID = 5
-    ABSENT_EXAMPLE = 6
-    TOO_MANY_TREES = 7
-    TOO_MANY_LIVE_IDS = 8
-    COUNT_OVERFLOW = 9
-    WRONG_LABEL = 10
-    WRONG_WEIGHT = 11
-    WRONG_VALUE = 12  # not finite
-    REPEATED_FEATURE = 13
-
-
-_APPLIED, _IGNORED, _ALREADY_DROPPED, _SKIPPED, _DUPLICATE_ID, _ABSENT_ID, _ABSENT_EXAMPLE = range(7)
-_TOO_MANY_TREES, _TOO_MANY_LIVE_IDS, _COUNT_OVERFLOW, _WRONG_LABEL, _WRONG_WEIGHT = range(7, 12)
-_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # Why the kernel stopped.
@@ -170,27 +162,27 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     high, low = batch.id_high[event], batch.id_low[event]
     owner = tree * 2 + named
     if weight < 0:
-        return _WRONG_WEIGHT
+        return WRONG_WEIGHT
     if label < 0 or label >= rules.classes:
-        return _WRONG_LABEL
+        return WRONG_LABEL
     if weight == 0:
-        return _IGNORED
+        return IGNORED
     is_new = forest.trees[tree, ALIVE] == 0
     if is_new and forest.alive[0] >= rules.max_trees:
-        return _TOO_MANY_TREES
+        return TOO_MANY_KEYS
     total = int64(0)
     for k in range(rules.classes):
         total += forest.nodes.weights[forest.trees[tree, ROOT], k] if not is_new else 0
     if weight >= MAX_TOTAL - total:
-        return _COUNT_OVERFLOW
+        return COUNT_OVERFLOW
     old = int64(NONE)
     if named:
         old = ledger.lookup(forest.ledger, owner, high, low)
         if old != NONE and forest.ledger.rows[old, ledger.STATE] == ledger.LIVE:
             if rules.on_duplicate != _REPLACE:
-                return _IGNORED if rules.on_duplicate == _IGNORE else _DUPLICATE_ID
+                return IGNORED if rules.on_duplicate == _IGNORE else DUPLICATE_ID
         elif forest.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
-            return _TOO_MANY_LIVE_IDS
+            return TOO_MANY_LIVE_IDS
     else:
         high, low = content_key(
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
@@ -213,7 +205,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         oldest = forest.ledger.heads[tree, ledger.OLDEST]
         _remove(forest, rules, segment, oldest, event, out)
         ledger.shelve(forest.ledger, oldest, rules.window)
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -224,21 +216,21 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     if batch.named[event]:
         row = ledger.lookup(forest.ledger, tree * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row == NONE:
-            return _ABSENT_ID
+            return ABSENT_ID
         if forest.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
-            return _ALREADY_DROPPED
+            return ALREADY_DROPPED
     else:
         if weight <= 0 or label < 0 or label >= rules.classes:
-            return _ABSENT_EXAMPLE
+            return ABSENT_EXAMPLE
         high, low = content_key(
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
         )
         row = ledger.lookup(forest.ledger, tree * 2, high, low)
         if row == NONE:
-            return _ABSENT_EXAMPLE
+            return ABSENT_EXAMPLE
     _remove(forest, rules, segment, row, event, out)
     ledger.remove(forest.ledger, row)
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -266,11 +258,11 @@ def _drop(forest: Forest, segment: Segment, tree: int) -> None:
 def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
-    if op == _PREDICT or op < 0:
+    if op == PREDICT or op < 0:
         return DONE
     tree = int64(batch.index[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
-    if op == _INSERT:
+    if op == INSERT:
         is_row, is_content = ledger.room(forest.ledger, ones)
         if not is_row:
             return ROWS
@@ -306,19 +298,19 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         short = _shortage(forest, rules, segment, batch, event)
         if short != DONE:
             return event, short
-        status = _APPLIED
-        if op == _INSERT:
+        status = APPLIED
+        if op == INSERT:
             status = _insert(forest, rules, segment, batch, event, out)
-        elif op == _DELETE:
+        elif op == DELETE:
             status = _delete(forest, rules, segment, batch, event, out)
-        elif op == _PREDICT:
+        elif op == PREDICT:
             _answer(forest, rules, batch, event, out)
-        elif op == _DROP:
+        elif op == DROP:
             _drop(forest, segment, int64(batch.index[event]))
         else:
-            status = _SKIPPED
+            status = SKIPPED
         out.status[event] = status
-        if status == _APPLIED and op <= _DELETE:
+        if status == APPLIED and op <= DELETE:
             forest.trees[int64(batch.index[event]), EVENTS] += 1
             _note_snapshot(forest, rules, batch, event, out)
             if out.told[0] & SNAPSHOT_DUE:

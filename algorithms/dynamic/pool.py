@@ -14,7 +14,7 @@ from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are
 from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.declared import Declared, Feature
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, id_of, index_of, label_of, units_of
 from algorithms.core.kinds import Kind
@@ -23,7 +23,6 @@ from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
-from algorithms.dynamic.events import Status
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.prepare import check_kinds, prepared
 from algorithms.dynamic.promise import missing

@@ -13,7 +13,19 @@ from __future__ import annotations
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
-from algorithms.core.events import Op
+from algorithms.core.events import (
+    APPLIED,
+    CANNOT_FORGET,
+    COUNT_OVERFLOW,
+    DELETE,
+    DROP,
+    IGNORED,
+    INSERT,
+    PREDICT,
+    SKIPPED,
+    TOO_MANY_KEYS,
+    WRONG_WEIGHT,
+)
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
 from algorithms.core.rows import NONE
@@ -24,15 +36,9 @@ from algorithms.regression.leaves import begin, count, forget, free_all, predict
 from algorithms.regression.moments import Moments, nothing
 from algorithms.regression.state import FIRST_LABEL, SQUARES, Examples, Forest, Out, Rules
 from algorithms.trees import nodes
-from algorithms.trees.grow import Status
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, SEEN, THRESHOLD, TREE
 from algorithms.trees.routing import descend
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, TREE_COLUMNS
-
-_APPLIED, _IGNORED, _SKIPPED = int(Status.APPLIED), int(Status.IGNORED), int(Status.SKIPPED)
-_CANNOT_FORGET, _TOO_MANY_TREES = int(Status.CANNOT_FORGET), int(Status.TOO_MANY_TREES)
-_COUNT_OVERFLOW, _WRONG_WEIGHT = int(Status.COUNT_OVERFLOW), int(Status.WRONG_WEIGHT)
-_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
 
 # Why the kernel stopped.
 DONE, NODES, FEATURES, ELEMENTS, SPLIT = range(5)
@@ -45,15 +51,15 @@ def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: O
     tree = int64(batch.index[event])
     weight = batch.weight[event]
     if weight < 0:
-        return _WRONG_WEIGHT
+        return WRONG_WEIGHT
     if weight == 0:
-        return _IGNORED
+        return IGNORED
     if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
-        return _COUNT_OVERFLOW
+        return COUNT_OVERFLOW
     leaf = nodes.root_of(forest.nodes, tree)
     if leaf == NONE:
         if forest.alive[0] >= rules.max_trees:
-            return _TOO_MANY_TREES
+            return TOO_MANY_KEYS
         leaf = begin(forest, tree, int64(nodes.ROOTS), tree, nothing())
         forest.alive[0] += 1
     else:
@@ -64,7 +70,7 @@ def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: O
     count(forest, examples, event, leaf)
     forest.trees[tree, EVENTS] += 1
     forest.trees[tree, LEARNED] += weight
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -137,7 +143,7 @@ def _try_to_split(forest: Forest, rules: Rules, leaf: int, out: Out) -> bool:
 def _shortage(forest: Forest, examples: Examples, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     batch = examples.events
-    if batch.op[event] != _INSERT:
+    if batch.op[event] != INSERT:
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
     if rows.room(forest.nodes.rows) < 3:  # a root, and the leaves of a split
@@ -156,18 +162,18 @@ def apply(forest: Forest, rules: Rules, examples: Examples, out: Out, event: int
         if short != DONE:
             return event, short
         op = batch.op[event]
-        status = _APPLIED
+        status = APPLIED
         split = False
-        if op == _INSERT:
+        if op == INSERT:
             status = _insert(forest, rules, examples, event, out)
-            if status == _APPLIED and _is_due(forest, rules, out.node[event]):
+            if status == APPLIED and _is_due(forest, rules, out.node[event]):
                 split = _try_to_split(forest, rules, out.node[event], out)
-        elif op == _PREDICT:
+        elif op == PREDICT:
             _answer(forest, examples, event, out)
-        elif op == _DROP:
+        elif op == DROP:
             _drop(forest, int64(batch.index[event]))
         else:
-            status = _CANNOT_FORGET if op == _DELETE else _SKIPPED
+            status = CANNOT_FORGET if op == DELETE else SKIPPED
         out.status[event] = status
         event += 1
         if split:

@@ -13,7 +13,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, extended
 from algorithms.core.declared import Declared
 from algorithms.core.entries import in_order
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, index_of, number, units_of
 from algorithms.core.kinds import Kind
@@ -26,7 +26,6 @@ from algorithms.regression.state import Examples, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.grow import Status
 from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, Batch
 

@@ -11,14 +11,28 @@ hold the next event the kernel stops before it, the pool enlarges them and the k
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core import ledger
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
 from algorithms.core.criteria import score
-from algorithms.core.events import Op
+from algorithms.core.events import (
+    ABSENT_EXAMPLE,
+    ABSENT_ID,
+    ALREADY_DROPPED,
+    APPLIED,
+    COUNT_OVERFLOW,
+    DELETE,
+    DROP,
+    DUPLICATE_ID,
+    IGNORED,
+    INSERT,
+    PREDICT,
+    SKIPPED,
+    TOO_MANY_KEYS,
+    TOO_MANY_LIVE_IDS,
+)
 from algorithms.core.jit import inlined, jit
 from algorithms.core.ledger import Ledger, content_key
 from algorithms.core.names import Names, refer, release
@@ -28,25 +42,6 @@ from algorithms.splits.exact import SHORT
 from algorithms.splits.ranking import Ranking
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, NONE, Slots, feature_of
 
-
-class Status(IntEnum):
-    """What became of an event; codes from `DUPLICATE_ID` on are refusals, which change nothing."""
-
-    APPLIED = 0
-    IGNORED = 1  # a repeated id, with on_duplicate "ignore"
-    ALREADY_DROPPED = 2  # a delete of an example that the window had dropped before
-    DUPLICATE_ID = 3
-    ABSENT_ID = 4
-    ABSENT_EXAMPLE = 5
-    TOO_MANY_INDEXES = 6
-    TOO_MANY_LIVE_IDS = 7
-    COUNT_OVERFLOW = 8
-    SKIPPED = 9  # the caller had refused the event before
-
-
-_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
-_APPLIED, _IGNORED, _ALREADY_DROPPED, _DUPLICATE_ID, _ABSENT_ID, _ABSENT_EXAMPLE = range(6)
-_TOO_MANY_INDEXES, _TOO_MANY_LIVE_IDS, _COUNT_OVERFLOW, _SKIPPED = range(6, 10)
 _IGNORE, _REPLACE = 1, 2
 
 # Columns of `SplitPool`'s own heads.
@@ -294,24 +289,24 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
     stop = batch.pointer[event + 1]
     owner = index * 2 + named
     if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_indexes:
-        return _TOO_MANY_INDEXES
+        return TOO_MANY_KEYS
     if weight >= MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1]):
-        return _COUNT_OVERFLOW
+        return COUNT_OVERFLOW
     high = batch.id_high[event]
     low = batch.id_low[event]
     if named:
         row = ledger.lookup(pool.ledger, owner, high, low)
         if row != NONE and pool.ledger.rows[row, ledger.STATE] == ledger.LIVE:
             if rules.on_duplicate == _IGNORE:
-                return _IGNORED
+                return IGNORED
             if rules.on_duplicate != _REPLACE:
-                return _DUPLICATE_ID
+                return DUPLICATE_ID
             if not _forget_row(pool, index, row, found, rules.tracked):
-                return _ABSENT_EXAMPLE
+                return ABSENT_EXAMPLE
             _strike_row(pool, row)
         else:
             if pool.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
-                return _TOO_MANY_LIVE_IDS
+                return TOO_MANY_LIVE_IDS
             if row != NONE:
                 _strike_row(pool, row)
     elif rules.tracked and not rules.keyed:
@@ -328,7 +323,7 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
         _forget_row(pool, index, oldest, found, True)
         _release_names(pool, oldest)
         ledger.shelve(pool.ledger, oldest, rules.window)
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -344,22 +339,22 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
     if named:
         row = ledger.lookup(pool.ledger, index * 2 + 1, high, low)
         if row == NONE:
-            return _ABSENT_ID
+            return ABSENT_ID
         if pool.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
-            return _ALREADY_DROPPED
+            return ALREADY_DROPPED
     elif rules.tracked:
         if not rules.keyed:
             high, low = content_key(batch.feature, start, stop, label, weight)
         row = ledger.lookup(pool.ledger, index * 2, high, low)
         if row == NONE:
-            return _ABSENT_EXAMPLE
+            return ABSENT_EXAMPLE
     else:
         gone = _subtract(pool, index, label, weight, batch.feature, start, stop, found, False)
-        return _APPLIED if gone else _ABSENT_EXAMPLE
+        return APPLIED if gone else ABSENT_EXAMPLE
     if not _forget_row(pool, index, row, found, rules.tracked):
-        return _ABSENT_EXAMPLE
+        return ABSENT_EXAMPLE
     _strike_row(pool, row)
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -512,12 +507,12 @@ def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
 def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
-    if op != _INSERT and op != _DELETE:
+    if op != INSERT and op != DELETE:
         return DONE
     index = int64(batch.index[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
     touched = ones
-    if op == _INSERT:
+    if op == INSERT:
         if slots.room(pool.slots) < ones:
             return SLOTS
         if batch.named[event] or rules.tracked:
@@ -551,21 +546,21 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
             short = _shortage(pool, rules, batch, event)
             if short != DONE:
                 return event, False, short
-            status = _APPLIED
-            if op == _INSERT:
+            status = APPLIED
+            if op == INSERT:
                 status = _insert(pool, rules, batch, event, out.scratch)
-            elif op == _DELETE:
+            elif op == DELETE:
                 status = _delete(pool, rules, batch, event, out.scratch)
-            elif op == _DROP:
+            elif op == DROP:
                 _drop(pool, index)
             elif op < 0:
-                status = _SKIPPED
+                status = SKIPPED
             out.status[event] = status
-            decide = status == _APPLIED and op != _DROP
-            if decide and op != _PREDICT:
+            decide = status == APPLIED and op != DROP
+            if decide and op != PREDICT:
                 pool.heads[index, EVENTS] += 1
         if decide:
-            if op == _PREDICT:
+            if op == PREDICT:
                 enough = _predict(pool, batch, event, out)
             else:
                 enough = _decide(pool, rules, index, event, batch.time[event], out)

@@ -12,14 +12,14 @@ from algorithms.core import ledger
 from algorithms.core.arrays import Int32s, Int64s, UInt32s, are_set, extended
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.given import check_batch, features_of, index_of, label_of, units_of, whole
 from algorithms.core.ledger import Ledger
 from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
 from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.splits import finders, kernel, ranking, slots
 from algorithms.splits.exact import SHORT
-from algorithms.splits.kernel import ALIVE, Batch, Decisions, Out, Rules, State, Status
+from algorithms.splits.kernel import ALIVE, Batch, Decisions, Out, Rules, State
 from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, Slots, feature_of
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeAlias
 from sortedcontainers import SortedSet
 
 from algorithms.core.criteria import CRITERIA, UNIT, rounding, score
-from algorithms.splits.kernel import Status
+from algorithms.core.events import Status
 from algorithms.splits.pool import Split
 
 Feature: TypeAlias = int | bytes

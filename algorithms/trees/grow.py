@@ -11,12 +11,23 @@ enlarges them and the kernel goes on.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from algorithms.core import rows
 from algorithms.core.arrays import int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
-from algorithms.core.events import Op
+from algorithms.core.events import (
+    APPLIED,
+    CANNOT_FORGET,
+    COUNT_OVERFLOW,
+    DELETE,
+    DROP,
+    IGNORED,
+    INSERT,
+    PREDICT,
+    SKIPPED,
+    TOO_MANY_KEYS,
+    WRONG_LABEL,
+    WRONG_WEIGHT,
+)
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.names import refer, release
@@ -66,26 +77,6 @@ from algorithms.trees.state import (
     Rules,
 )
 
-
-class Status(IntEnum):
-    """What became of an event; codes from `SKIPPED` on are refusals, which change nothing."""
-
-    APPLIED = 0
-    IGNORED = 1  # an example of weight 0
-    SKIPPED = 2  # the caller had refused the event before
-    CANNOT_FORGET = 3  # a delete: a tree that only grows cannot undo an example
-    TOO_MANY_TREES = 4
-    COUNT_OVERFLOW = 5
-    WRONG_LABEL = 6
-    WRONG_WEIGHT = 7
-    WRONG_VALUE = 8  # not finite, too large, or no category
-    REPEATED_FEATURE = 9
-
-
-_APPLIED, _IGNORED, _SKIPPED, _CANNOT_FORGET, _TOO_MANY_TREES, _COUNT_OVERFLOW = range(6)
-_WRONG_LABEL, _WRONG_WEIGHT = 6, 7
-_INSERT, _DELETE, _PREDICT, _DROP = (int(op) for op in Op)
-
 # Why the kernel stopped.
 DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY, TOLD = range(7)
 
@@ -97,20 +88,20 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     weight = batch.weight[event]
     label = int64(batch.label[event])
     if weight < 0:
-        return _WRONG_WEIGHT
+        return WRONG_WEIGHT
     if label < 0 or label >= rules.classes:
-        return _WRONG_LABEL
+        return WRONG_LABEL
     if weight == 0:
-        return _IGNORED
+        return IGNORED
     root = nodes.root_of(forest.nodes, tree)
     leaf = root
     lacking = int64(NONE)
     # What a tree has learned bounds all its sums: a node saw some of its examples, PRIOR is what others weighed.
     if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
-        return _COUNT_OVERFLOW
+        return COUNT_OVERFLOW
     if root == NONE:
         if forest.alive[0] >= rules.max_trees:
-            return _TOO_MANY_TREES
+            return TOO_MANY_KEYS
     else:
         leaf, lacking = descend(forest.nodes, batch, event, root)
     if rules.evaluated:
@@ -133,7 +124,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     forest.trees[tree, EVENTS] += 1
     forest.trees[tree, LEARNED] += weight
     alternates.adapt(forest.policy, forest, rules, batch, event, out)
-    return _APPLIED
+    return APPLIED
 
 
 @jit
@@ -324,7 +315,7 @@ def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: O
 @inlined
 def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
-    if batch.op[event] != _INSERT:
+    if batch.op[event] != INSERT:
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
     learners = int64(1)
@@ -369,16 +360,16 @@ def apply(
             short = _shortage(forest, rules, batch, event)
             if short != DONE:
                 return event, False, short
-            status = _APPLIED
-            if op == _INSERT:
+            status = APPLIED
+            if op == INSERT:
                 status = _insert(forest, rules, batch, event, out)
-                learned = status == _APPLIED
-            elif op == _PREDICT:
+                learned = status == APPLIED
+            elif op == PREDICT:
                 _answer(forest, rules, batch, event, out)
-            elif op == _DROP:
+            elif op == DROP:
                 _drop(forest, int64(batch.index[event]))
             else:
-                status = _CANNOT_FORGET if op == _DELETE else _SKIPPED
+                status = CANNOT_FORGET if op == DELETE else SKIPPED
             out.status[event] = status
         if learned:
             short = _try_to_split(forest, rules, batch, event, out, attempt)

@@ -14,7 +14,7 @@ from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA, UNIT, Entropy, Gini
 from algorithms.core.declared import Declared
 from algorithms.core.entries import in_order
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, index_of, label_of, units_of
 from algorithms.core.kinds import Kind, is_category
@@ -26,7 +26,6 @@ from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.grow import Status
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict

@@ -16,10 +16,10 @@ import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, score
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.units import MAX_TOTAL
 from algorithms.splits.finders import FINDERS
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch, Status
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import UpdEnt, UpdGini
 
@@ -214,7 +214,7 @@ class NaiveSplits:
     def _insert(self, event: Event) -> Status:
         state = self.indexes.get(event.index)
         if state is None and len(self.indexes) >= self.settings.max_indexes:
-            return Status.TOO_MANY_INDEXES
+            return Status.TOO_MANY_KEYS
         state = state or _Index()
         if sum(state.totals) + event.weight >= MAX_TOTAL:
             return Status.COUNT_OVERFLOW

@@ -17,11 +17,10 @@ import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import nodes
-from algorithms.dynamic.events import Status
 from algorithms.dynamic.pool import DynamicPool, Events, digest_of
 from algorithms.trees.snapshot import Tree as Snapshot
 from tests.oracles.fed_alike import FedAlike, entries_of
@@ -329,7 +328,7 @@ class NaiveForgetful:
         if event.weight == 0:
             return Outcome(Status.IGNORED)
         if tree is None and len(self.trees) >= settings.max_trees:
-            return Outcome(Status.TOO_MANY_TREES)
+            return Outcome(Status.TOO_MANY_KEYS)
         if tree is not None and sum(each.weight for each in tree.live) + event.weight >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
         old = tree.named(event.id) if tree is not None else None

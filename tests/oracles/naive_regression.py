@@ -16,12 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.regression.answers import Split, Tree
 from algorithms.regression.pool import Events, RegressionPool
-from algorithms.trees.grow import Status
 from tests.oracles.fed_alike import FedAlike, entries_of
 
 Feature: TypeAlias = int | bytes
@@ -357,7 +356,7 @@ class NaiveForest:
         guess = self._guess(event)
         if leaf is None:
             if len(self.trees) >= self.settings.max_trees:
-                return Outcome(Status.TOO_MANY_TREES)
+                return Outcome(Status.TOO_MANY_KEYS)
             leaf = Node(0, 0, Seen())
         tree = self.trees.setdefault(event.index, NaiveTree(leaf))
         tree.events += 1

@@ -18,11 +18,10 @@ import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.answers import Split
-from algorithms.trees.grow import Status
 from algorithms.trees.normal import cumulative, exp2, log2_density
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import Alternates, Events, TreePool
@@ -253,7 +252,7 @@ class NaiveTrees:
         if event.weight + (tree.learned if tree is not None else 0) >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
         if tree is None and len(self.trees) >= self.settings.max_trees:
-            return Outcome(Status.TOO_MANY_TREES)
+            return Outcome(Status.TOO_MANY_KEYS)
         guess, loss = -1, ""
         if self.settings.evaluate or self.settings.policy == "hat":
             weights = self.weights(root, x)

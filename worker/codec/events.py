@@ -9,11 +9,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt8s, UInt32s, UInt64s
+from algorithms.core.events import DELETE, DROP, INSERT, PREDICT
+from algorithms.core.units import UNIT
 
-__all__ = ["Events", "Float64s", "Int8s", "Int32s", "Int64s", "UInt8s", "UInt32s", "UInt64s"]
-
-# Operations (`Events.op`)
-INSERT, DELETE, PREDICT, DROP = 0, 1, 2, 3  # DROP is a tombstone: the model of the key goes
+__all__ = [
+    "DELETE",
+    "DROP",
+    "INSERT",
+    "PREDICT",
+    "Events",
+    "Float64s",
+    "Int8s",
+    "Int32s",
+    "Int64s",
+    "UInt8s",
+    "UInt32s",
+    "UInt64s",
+]
 
 # Kinds of label (`Events.label_kind`)
 NO_LABEL, INT_LABEL, FLOAT_LABEL, TEXT_LABEL = 0, 1, 2, 3
@@ -23,7 +35,7 @@ NO_FEATURES, IDS, NAMES = 0, 1, 2
 
 NO_ID, INT_ID, TEXT_ID = 0, 1, 2  # kinds of example id (`Events.id_kind`)
 
-WEIGHT_UNIT = 1 << 20  # weights are int64 multiples of 2^-20, so that a delete undoes an insert to the bit
+WEIGHT_UNIT = UNIT  # weights are int64 multiples of 2^-20, so that a delete undoes an insert to the bit
 
 
 class Events(NamedTuple):

@@ -49,7 +49,7 @@ class Intake:
             label[same_size[(spelled == text).all(axis=1)]] = number
         return label
 
-    def judge(
+    def validate(
         self,
         events: Events,
         label: Int32s,

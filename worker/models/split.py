@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from algorithms.core.arrays import UInt32s
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import OnDuplicate, Op
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch, Decisions, Status
+from algorithms.core.events import OnDuplicate
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch, Decisions
 from algorithms.splits.pool import SplitPool
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
-from worker.codec.events import NO_ID, Int8s
 from worker.log.port import Records
-from worker.models import refusals
-from worker.models.intake import Intake, binary_detail, id_of, refusal, source_of
-from worker.models.keys import Keys
-from worker.models.port import Outcome, Refusal, Result
+from worker.models.base import PoolModel, Prepared
+from worker.models.intake import Bools, Intake, binary_detail, id_of, source_of
+from worker.models.port import Result
 from worker.settings.models import SplitSettings
 from worker.watching.status import ModelStatus
 
 _SPLIT_SEQ, _TREE_SEQ = 0, 1
 _NONE = -1  # a feature that is none
-
-_REFUSED = {
-    Status.DUPLICATE_ID: refusals.DUPLICATE_ID,
-    Status.ABSENT_ID: refusals.ABSENT_ID,
-    Status.ABSENT_EXAMPLE: refusals.ABSENT_EXAMPLE,
-    Status.TOO_MANY_INDEXES: refusals.TOO_MANY_KEYS,
-    Status.TOO_MANY_LIVE_IDS: refusals.TOO_MANY_LIVE_IDS,
-    Status.COUNT_OVERFLOW: refusals.COUNT_OVERFLOW,
-}
 
 
 class _Decision(NamedTuple):
@@ -54,7 +43,7 @@ class _Decision(NamedTuple):
     b: float
 
 
-class SplitModel:
+class SplitModel(PoolModel[SplitPool, Decisions]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -68,11 +57,7 @@ class SplitModel:
     """
 
     def __init__(self, name: str, settings: SplitSettings, bounds: Bounds) -> None:
-        self.name = name
-        self._settings = settings
-        self._intake = Intake(settings.classes, settings.features)
-        self._keys = Keys()
-        self._pool = SplitPool(
+        pool = SplitPool(
             finder=settings.finder,
             criterion=settings.criterion,
             alpha=settings.alpha if settings.alpha is not None else 0.1,
@@ -85,58 +70,43 @@ class SplitModel:
             max_indexes=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
+        super().__init__(name, Intake(settings.classes, settings.features), pool)
+        self._settings = settings
 
     # --- events
 
-    def apply(self, records: Records, events: Events) -> Outcome:
-        """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
-        label = self._intake.labels(events)
-        by_id = (events.op == Op.DELETE) & (events.id_kind != NO_ID)  # needs neither features nor label
-        bare = (events.op == Op.DROP) | by_id
-        complain = partial(self._value_detail, events)
-        op, refused = self._intake.judge(events, label, bare, events.value != 1.0, complain)
-        keys = self._keys.numbers(records)
+    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
+        return events.value != 1.0, partial(_value_detail, events)
+
+    def _apply(self, prepared: Prepared) -> Decisions:
+        events = prepared.events
         batch = Batch(
-            index=keys[events.record],
-            op=op,
-            label=label.astype(np.int8),
+            index=prepared.instance,
+            op=prepared.op,
+            label=prepared.label.astype(np.int8),
             weight=events.weight,
             time=events.time,
-            named=(events.id_kind != NO_ID).astype(np.int8),
-            id_high=(events.id_high >> np.uint64(3)).astype(np.int64),
-            id_low=(events.id_low >> np.uint64(3)).astype(np.int64),
             pointer=events.pointer,
-            feature=self._intake.numbers(events, self._pool.names),
+            feature=prepared.feature,
+            **prepared.digests(),
         )
-        decisions = self._pool.apply(batch, checked=True)
-        outcome = Outcome(
-            results=list(self._results(records, events, decisions)),
-            refusals=sorted([*refused, *_refusals(events, decisions)], key=lambda r: (r.record, r.row)),
-            applied=_applied(op, decisions),
-            changes=decisions.changes,
-            ignored=int(np.count_nonzero(decisions.status == Status.IGNORED)),
-            already_dropped=int(np.count_nonzero(decisions.status == Status.ALREADY_DROPPED)),
-        )
-        # Names and keys were interned before it was known whether their events would be accepted.
-        self._pool.sweep(batch.feature)
-        self._keys.keep(keys, self._pool.are_alive)
-        return outcome
+        return self._pool.apply(batch, checked=True)
 
-    def _value_detail(self, events: Events, event: int) -> tuple[Reason, str]:
-        values = events.value[events.pointer[event] : events.pointer[event + 1]]
-        return Reason.NOT_BINARY, binary_detail(float(values[values != 1.0][0]))
+    def _counts(self, prepared: Prepared, answers: Decisions) -> dict[str, int]:  # noqa: ARG002
+        return {"changes": answers.changes}
 
     # --- results
 
-    def _results(self, records: Records, events: Events, decisions: Decisions) -> Iterator[Result]:
+    def _results(self, prepared: Prepared, answers: Decisions) -> Iterator[Result]:
         """Yield what is to be written, in the order of events."""
-        answers = self._predictions(records, events, decisions)
-        answer = next(answers, None)
+        records, events, decisions = prepared.records, prepared.events, answers
+        predictions = self._predictions(records, events, decisions)
+        answer = next(predictions, None)
         for decision in _rows(decisions):
             where = (int(events.record[decision.event]), int(events.row[decision.event]))
             while answer is not None and (answer.record, answer.row) < where:
                 yield answer
-                answer = next(answers, None)
+                answer = next(predictions, None)
             source = source_of(records, events, decision.event)
             if decision.due & SPLIT_DUE:
                 yield Result(*where, _SPLIT_SEQ, self._split(decision, source))
@@ -144,7 +114,7 @@ class SplitModel:
                 yield Result(*where, _TREE_SEQ, self._tree(decision, source))
         while answer is not None:
             yield answer
-            answer = next(answers, None)
+            answer = next(predictions, None)
 
     def _name(self, feature: int) -> Feature | None:
         if feature == _NONE:
@@ -225,24 +195,10 @@ class SplitModel:
 
     # --- state
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        return self._keys.arrays() | self._pool.arrays()
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        self._keys.restore(arrays)
-        self._pool.restore(arrays)
-
     def status(self) -> ModelStatus:
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
         return ModelStatus(self.name, self._pool.alive, self._pool.slots, self._pool.live_examples, size)
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        self._pool.check()
-        self._keys.check(self._pool.alive)
 
 
 def _rows(decisions: Decisions) -> Iterator[_Decision]:
@@ -256,13 +212,6 @@ def _rows(decisions: Decisions) -> Iterator[_Decision]:
     return map(_Decision._make, zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _applied(op: Int8s, decisions: Decisions) -> dict[str, int]:
-    counts = np.bincount(op[decisions.status == Status.APPLIED], minlength=len(Op))
-    return {kind.name.lower(): int(counts[kind]) for kind in Op}
-
-
-def _refusals(events: Events, decisions: Decisions) -> Iterator[Refusal]:
-    status: Int8s = decisions.status
-    for event in np.flatnonzero((status >= Status.DUPLICATE_ID) & (status != Status.SKIPPED)).tolist():
-        reason, detail = _REFUSED[Status(int(status[event]))]
-        yield refusal(events, event, reason, detail)
+def _value_detail(events: Events, event: int) -> tuple[Reason, str]:
+    values = events.value[events.pointer[event] : events.pointer[event + 1]]
+    return Reason.NOT_BINARY, binary_detail(float(values[values != 1.0][0]))

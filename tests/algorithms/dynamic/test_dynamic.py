@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
-from algorithms.dynamic.events import Status
 from algorithms.dynamic.pool import DynamicPool
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_dynamic import Event, Feature, Pair, Settings, columns, infeasible, outcomes, rows_of
@@ -396,7 +395,7 @@ def test_what_is_refused_changes_nothing() -> None:
     outcomes(pool, [insert(1, label=1, id=1), insert(2), insert(2), insert(2), insert(3, id=4)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_TREES),
+        (insert(1, index=5), Status.TOO_MANY_KEYS),
         (deleted(insert(2, label=1)), Status.ABSENT_EXAMPLE),
         (deleted(insert(2, weight=2 * UNIT)), Status.ABSENT_EXAMPLE),
         (deleted(insert(2, weight=-UNIT)), Status.ABSENT_EXAMPLE),

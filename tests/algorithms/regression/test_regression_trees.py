@@ -11,12 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
-from algorithms.trees.grow import Status
 from algorithms.trees.state import LEARNED
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
@@ -317,7 +316,7 @@ def test_what_is_refused_changes_nothing(observer: str) -> None:
     outcomes(pool, [insert(1, label=1.0), insert(2)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_TREES),
+        (insert(1, index=5), Status.TOO_MANY_KEYS),
         (replace(insert(1), op=Op.DELETE), Status.CANNOT_FORGET),
         (insert(1, label=math.nan), Status.WRONG_LABEL),
         (insert(1, label=-math.inf), Status.WRONG_LABEL),

@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, score
+from algorithms.core.events import Status
 from algorithms.splits import bins, updent, updgini
 from algorithms.splits.bins import LOWER, MIDDLE, START, UPPER
-from algorithms.splits.kernel import Status
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import Tree, UpdEnt, UpdGini
 from tests.oracles.naive import REFERENCES, budget

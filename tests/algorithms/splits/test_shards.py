@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from algorithms.core.cadence import Emit, When
-from algorithms.core.events import OnDuplicate, Op
-from algorithms.splits.kernel import Decisions, Status
+from algorithms.core.events import OnDuplicate, Op, Status
+from algorithms.splits.kernel import Decisions
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
 from tests.oracles.naive import Event, Mix, Pair, Settings, Stream, batch_of, budget, ids

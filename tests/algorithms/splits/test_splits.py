@@ -13,11 +13,11 @@ import pytest
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.units import MAX_TOTAL
 from algorithms.splits import exact, slots
 from algorithms.splits.finders import FINDERS
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Status
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
 from tests.oracles.naive import (
     KINDS,
@@ -531,7 +531,7 @@ def test_bounds_refuse_and_change_nothing(kind: Kind) -> None:
     applied = Status.APPLIED
     assert statuses(got) == [
         applied,
-        Status.TOO_MANY_INDEXES,
+        Status.TOO_MANY_KEYS,
         Status.TOO_MANY_LIVE_IDS,
         Status.COUNT_OVERFLOW,
         applied,

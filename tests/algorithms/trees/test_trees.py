@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
-from algorithms.trees.grow import Status
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -241,7 +240,7 @@ def test_what_is_refused_changes_nothing(kind: TreeKind) -> None:
     outcomes(pool, [insert(1, label=1), insert(2)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_TREES),
+        (insert(1, index=5), Status.TOO_MANY_KEYS),
         (replace(insert(1), op=Op.DELETE), Status.CANNOT_FORGET),
         (insert(1, label=2), Status.WRONG_LABEL),
         (insert(1, label=-1), Status.WRONG_LABEL),

@@ -9,10 +9,9 @@ import pytest
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
-from algorithms.trees.grow import Status
 from algorithms.trees.nodes import alternates
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict

@@ -197,13 +197,14 @@ def test_the_page_says_what_other_commands_need(tenant: Tenant) -> None:
     group = f"g-{tenant.topic}-{user['sasl.username']}"
     described = Permission("group", group, ("Describe",))
     reading = [Permission("topic", tenant.topic, ("Read", "DescribeConfigs")), described]
+    state = Permission("topic", f"{tenant.topic}.state", ("Read",))
     others = [Permission("topic", f"{tenant.topic}.{each}", ("Describe",)) for each in ("out", "dead", "state")]
     name = f"{group}-w-publish-{tenant.topic}"
     writing = [Permission("topic", tenant.topic, ("Write",)), Permission("transactional-id", name, ("Write",))]
     (tenant.folder / "messages.txt").write_text("ham\tsee you\n")
     with KafkaLog({"bootstrap.servers": tenant.secured.cluster.bootstrap}, group="g", instance="i") as admin:
         for given, *arguments in (
-            (reading, "record", settings, tenant.folder / "rec.db"),
+            ([*reading, state], "record", settings, tenant.folder / "rec.db"),
             ([*reading, *others], "show", settings, "--topic", tenant.topic),
             (writing, "publish", tenant.folder / "messages.txt", "--to", settings),
         ):

@@ -1,0 +1,187 @@
+"""The steps that every kind of model takes from events to an outcome; kinds fill in what is theirs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.core.arrays import Int8s, Int32s, UInt32s
+from algorithms.core.events import Op, Status
+from algorithms.core.names import Interner
+from worker.codec import Events, Reason
+from worker.codec.events import NO_ID
+from worker.log.port import Records
+from worker.models.intake import Bools, Intake, refusal
+from worker.models.keys import Keys
+from worker.models.port import Outcome, Refusal, Result
+from worker.models.refusals import REFUSALS
+from worker.watching.status import ModelStatus
+
+
+class Pool(Protocol):
+    """What a model needs of the pool that holds its instances."""
+
+    names: Interner | None
+
+    @property
+    def alive(self) -> int:
+        """How many instances have learned something."""
+        ...
+
+    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which instances have."""
+        ...
+
+    def sweep(self, interned: Any) -> None:
+        """Forget the names that nothing refers to."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state."""
+        ...
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """Take a state over."""
+        ...
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant holds."""
+        ...
+
+
+P = TypeVar("P", bound=Pool)
+A = TypeVar("A", bound="Answered")
+
+
+class Answered(Protocol):
+    """What a pool returns of a batch; a kind knows more of it."""
+
+    @property
+    def status(self) -> Int8s:
+        """A `Status` for each event."""
+        ...
+
+
+class Prepared(NamedTuple):
+    """The events of a batch, as the model understands them."""
+
+    records: Records
+    events: Events
+    label: Int32s  # int32[n], -1 where the label is none of the model's
+    feature: UInt32s  # uint32[ones], ids, or numbers of names
+    instance: Int32s  # int32[n], the number of each event's key
+    op: Int8s  # int8[n], negative where the event is refused already
+
+    def applied(self, status: Int8s) -> dict[str, int]:
+        """Return how many events were applied, by operation."""
+        counts = np.bincount(self.op[status == Status.APPLIED], minlength=len(Op))
+        return {kind.name.lower(): int(counts[kind]) for kind in Op}
+
+    def digests(self) -> dict[str, Any]:
+        """Return the columns of a batch that tell examples with an id apart."""
+        events = self.events
+        return {
+            "named": (events.id_kind != NO_ID).astype(np.int8),
+            "id_high": (events.id_high >> np.uint64(3)).astype(np.int64),
+            "id_low": (events.id_low >> np.uint64(3)).astype(np.int64),
+        }
+
+
+class PoolModel(ABC, Generic[P, A]):
+    """All instances of one model name in one partition, in one pool.
+
+    Parameters
+    ----------
+    name : str
+        The model's name in the settings.
+    intake : Intake
+        Its classes and features.
+    pool : Pool
+        An empty one.
+    """
+
+    def __init__(self, name: str, intake: Intake, pool: P) -> None:
+        self.name = name
+        self._intake = intake
+        self._pool = pool
+        self._keys = Keys()
+
+    # --- what kinds fill in
+
+    @abstractmethod
+    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
+        """Return which entries of `events.value` the model does not take, and who says so of an event with one."""
+
+    @abstractmethod
+    def _apply(self, prepared: Prepared) -> A:
+        """Let the pool apply the events."""
+
+    @abstractmethod
+    def _results(self, prepared: Prepared, answers: A) -> Iterable[Result]:
+        """Return what is to be written, ascending by record, row and number."""
+
+    @abstractmethod
+    def _counts(self, prepared: Prepared, answers: A) -> dict[str, int]:
+        """Return the counts of `Outcome` that are the kind's own."""
+
+    @abstractmethod
+    def status(self) -> ModelStatus:
+        """Return how large the model is."""
+
+    def _looks_at_deletes(self) -> bool:
+        """Return whether features and label of a delete by value are looked at; with an id they never are."""
+        return True
+
+    # --- events
+
+    def apply(self, records: Records, events: Events) -> Outcome:
+        """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
+        label = self._intake.labels(events)
+        feature = self._intake.numbers(events, self._pool.names)
+        deletes = events.op == Op.DELETE
+        bare = (events.op == Op.DROP) | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
+        wrong, complain = self._wrong_values(feature, events)
+        op, refused = self._intake.validate(events, label, bare, wrong, complain)
+        numbers = self._keys.numbers(records)
+        prepared = Prepared(records, events, label, feature, numbers[events.record], op)
+        answers = self._apply(prepared)
+        refused += [
+            refusal(events, event, *REFUSALS[Status(int(answers.status[event]))])
+            for event in np.flatnonzero(answers.status > Status.SKIPPED).tolist()
+        ]
+        outcome = Outcome(
+            results=list(self._results(prepared, answers)),
+            refusals=sorted(refused, key=_place),
+            applied=prepared.applied(answers.status),
+            ignored=int(np.count_nonzero(answers.status == Status.IGNORED)),
+            already_dropped=int(np.count_nonzero(answers.status == Status.ALREADY_DROPPED)),
+            **self._counts(prepared, answers),
+        )
+        # Names and keys were interned before it was known whether their events would be accepted.
+        self._pool.sweep(feature)
+        self._keys.keep(numbers, self._pool.are_alive)
+        return outcome
+
+    # --- state
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays, not copied."""
+        return self._keys.arrays() | self._pool.arrays()
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` of a model with the same settings returned."""
+        self._keys.restore(arrays)
+        self._pool.restore(arrays)
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. For tests."""
+        self._pool.check()
+        self._keys.check(self._pool.alive)
+
+
+def _place(each: Refusal) -> tuple[int, int]:
+    return each.record, each.row

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from algorithms.core.arrays import Int8s, Int32s, Int64s
+from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import Answers as DynamicAnswers
 from algorithms.trees.answers import Answers as TreeAnswers
@@ -18,7 +15,7 @@ from algorithms.trees.snapshot import Tree as Snapshot
 from worker.codec import Events, Prediction, Source, Tree, cut
 from worker.log.port import Records
 from worker.models.evaluation import Evaluations, Guesses
-from worker.models.intake import Bools, id_of, source_of
+from worker.models.intake import id_of, source_of
 from worker.models.port import Result
 from worker.settings.models import ClassName
 
@@ -127,8 +124,3 @@ def result_of(events: Events, event: int, seq: int, output: Any, *, keyed: bool 
 def place(result: Result) -> tuple[int, int, int]:
     """Return what results are sorted by."""
     return result.record, result.row, result.seq
-
-
-def judged_by(evaluations: Evaluations | None, applied: Bools, op: Int8s) -> Int64s:
-    """Return the events whose predictions are judged."""
-    return np.flatnonzero(applied & (op == Op.INSERT)) if evaluations is not None else np.zeros(0, np.int64)

@@ -23,8 +23,8 @@ COMPILED = [
 OVERRUN = """
 import numpy as np
 from typing import NamedTuple
-from algorithms.arrays import Float64s
-from algorithms.jit import dispatch, inlined, jit
+from algorithms.core.arrays import Float64s
+from algorithms.core.jit import dispatch, inlined, jit
 
 class State(NamedTuple):
     numbers: Float64s

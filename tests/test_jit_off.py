@@ -8,14 +8,13 @@ import pytest
 from tests.support.places import ROOT
 
 SUITES = {
-    "dynamic": ["dynamic", "dynamic_build"],
-    "splits": ["criteria", "hashing", "ledger", "names", "reference", "shards", "splits", "splits_stateful"],
-    "trees": [
-        *("adwin", "trees", "trees_evaluation", "trees_habits", "trees_hat", "trees_memory", "trees_ranking"),
-        *("trees_theorems", "trees_values"),
-    ],
-    "extremes": ["extremes", "given"],
-    "regression": [f"regression_{part}" for part in ("elements", "evaluation", "observers", "trees")],
+    "core": ["tests/algorithms/core"],
+    "dynamic": ["tests/algorithms/dynamic"],
+    "splits": ["tests/algorithms/splits"],
+    "trees": ["tests/algorithms/trees"],
+    "regression": ["tests/algorithms/regression"],
+    "codec": ["tests/worker/codec/test_codec_twin.py", "tests/worker/codec/test_codec_golden.py"],
+    "extremes": ["tests/test_extremes.py"],
 }
 
 
@@ -24,8 +23,7 @@ SUITES = {
 def test_kernels_do_the_same_as_plain_python(suite: str) -> None:
     """With the compiler off the same tests pass, so nothing relies on silent overflow or its typing."""
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        + [f"tests/test_{name}.py" for name in SUITES[suite]],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SUITES[suite]],
         cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,

@@ -1,6 +1,6 @@
 """The score of a split with any number of classes and branches: the sum of its branches' impurities.
 
-The impurities are those of algorithms.criteria for more than two classes, to the bit the same for two. They are
+The impurities are those of core.criteria for more than two classes, to the bit the same for two. They are
 sums over the classes: `added` takes in one class after another, `closed` makes the impurity of the sum.
 """
 

@@ -1,6 +1,6 @@
 """The exact policy: best and second are known after every example, so a leaf splits at its true time.
 
-Each leaf is an index of algorithms.exact, which has the best split at hand. The second best needs a search, but
+Each leaf is an index of splits.exact, which has the best split at hand. The second best needs a search, but
 seldom: the second of the last search, scored now, is no better than the true one, so while even that is not worse
 than the best by the bound, no split is due.
 """

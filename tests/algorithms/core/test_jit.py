@@ -165,7 +165,7 @@ def test_other_numba_code_keeps_its_target() -> None:
 )
 def test_the_processor_that_kernels_are_compiled_for(environ: dict[str, str], baseline: bool) -> None:
     """The baseline, but on request, and where the processor has not got what the baseline asks for."""
-    code = "from algorithms.target import processor; print(*processor())"
+    code = "from algorithms.core.target import processor; print(*processor())"
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=os.environ | environ
     )

@@ -20,7 +20,7 @@ NAMES = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
 USE = """
 import sys
 from pathlib import Path
-from algorithms.cache import SHIPPED, kept_only
+from algorithms.core.cache import SHIPPED, kept_only
 assert SHIPPED.is_relative_to(sys.argv[1]), SHIPPED
 from worker.commands.compile import _use
 with kept_only():

@@ -23,6 +23,7 @@ from worker.log.port import LogError, Records
 
 TRIES = 3  # starts without progress, and deaths at one record
 MOST_AN_HOUR = 10  # skips of a worker; more are no accident
+MOST_SUSPECTS = 10_000  # a commit each, so a minute or two; behind them all of it begins again, from there
 _HOUR_MS = 3_600_000
 _FRAMES = 4  # of a failure that are told
 
@@ -70,7 +71,7 @@ class Caution:
         self.attempt = attempt
         if attempt.record is None and attempt.tries < TRIES:
             return
-        self.suspects, self.announced = max(self.suspects, records), True
+        self.suspects, self.announced = max(self.suspects, min(records, MOST_SUSPECTS)), True
         if attempt.record is not None and attempt.tries >= TRIES:
             self.skip = Skip(attempt.record, DEATH, version, now)
 

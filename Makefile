@@ -27,7 +27,7 @@ kernels: .venv/ready
 
 .PHONY: demo
 demo: .venv/ready  ## Run the main job on real input
-	@echo "compiling three kernels (about a minute, once for a version of the sources)"
+	@echo "compiling three kernels (half a minute, once for a version of the sources)"
 	@$(BIN)/anabranch compile codec exact-entropy tree-exact-entropy
 	@$(BIN)/anabranch demo
 

@@ -17,11 +17,15 @@ def permissions(settings: Settings) -> Iterator[Permission]:
             yield Permission("topic", results, ("Write", "DescribeConfigs"))
         if settings.checkpoint is not None:
             yield Permission("topic", route.state, ("Read", "Write", "DescribeConfigs"))
+        else:  # it may be there from before, and say what is passed by
+            yield Permission("topic", route.state, ("Read",))
     yield Permission("group", settings.group, ("Read",))
     kafka = settings.log.kafka
     if kafka is not None and kafka.guarantee == "exactly_once":
         # Without an instance in the settings it is the name of the worker's host, which is not known here.
-        name = f"{settings.group}-{kafka.instance or ''}"
+        from worker.log.kafka.properties import transactional_id  # loads the client
+
+        name = transactional_id(settings.group, kafka.instance or "")
         yield Permission("transactional-id", name, ("Write",), prefixed=kafka.instance is None)
 
 

@@ -39,7 +39,7 @@ class Tenant:
         with KafkaLog({"bootstrap.servers": secured.cluster.bootstrap}, group="g", instance=self.topic) as log:
             log.commit([OutRecord(self.topic, 0, b"k", value, (), 1) for value in _EVENTS], {})
 
-    def settings(self, user: Mapping[str, str], **kafka: object) -> Path:
+    def settings(self, user: Mapping[str, str], *, checkpoints: bool = True, **kafka: object) -> Path:
         """Return a settings file for a user."""
         document: dict[str, Any] = {
             "log": {
@@ -54,7 +54,7 @@ class Tenant:
             "models": {
                 "spam": {"kind": "split", "input": self.topic, "classes": ["ham", "spam"], "features": "names"}
             },
-            "checkpoint": {"records": 1},
+            "checkpoint": {"records": 1} if checkpoints else None,
             "metrics": None,
         }
         path = self.folder / f"{uuid4().hex}.yaml"
@@ -65,14 +65,15 @@ class Tenant:
         """Run a command."""
         return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
-    def permitted(self, **kafka: object) -> tuple[Mapping[str, str], Path]:
+    def permitted(self, *, checkpoints: bool = True, **kafka: object) -> tuple[Mapping[str, str], Path]:
         """Return a user who may do what the command says, with settings."""
         user = self.secured.user()
         given = {"bootstrap": self.secured.cluster.bootstrap, "properties": {}, **kafka}
-        done = self.run("topics", "create", self.settings(user, **given), "--acls", principal(user), "--yes")
+        told = self.settings(user, checkpoints=checkpoints, **given)
+        done = self.run("topics", "create", told, "--acls", principal(user), "--yes")
         assert done.exit_code == 0, done.output
         self.secured.await_acls(user, done.output.count("--operation"))
-        return user, self.settings(user, **kafka)
+        return user, self.settings(user, checkpoints=checkpoints, **kafka)
 
 
 @pytest.fixture
@@ -92,6 +93,14 @@ def test_what_the_command_gives_is_enough(tenant: Tenant, guarantee: str) -> Non
     """With the permissions of `topics create --acls` a worker runs, leaves a checkpoint, and starts again."""
     user, settings = tenant.permitted(guarantee=guarantee)
     assert AclOperation.ALL not in {acl.operation for acl in tenant.secured.acls(user)}
+    for _ in range(2):
+        result = tenant.run("run", settings, "--until-end")
+        assert result.exit_code == 0, result.output
+
+
+def test_it_is_enough_without_checkpoints(tenant: Tenant) -> None:
+    """A worker that leaves none still reads what the state topic says is passed by."""
+    _, settings = tenant.permitted(checkpoints=False)
     for _ in range(2):
         result = tenant.run("run", settings, "--until-end")
         assert result.exit_code == 0, result.output

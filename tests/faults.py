@@ -32,21 +32,17 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from prometheus_client import CollectorRegistry
 
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
 from tests.support.recordings import CLICKS, SETTINGS, WORDS, mixed
+from tests.support.workers import worker_on
 from worker.broker import Cluster, install
 from worker.log.embedded import EmbeddedLog
 from worker.log.kafka import KafkaLog
 from worker.log.port import Log, OutRecord, TopicPartition
-from worker.loop import Worker
 from worker.settings import Settings, load
 from worker.topics import create_topics
-from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
-from worker.watching.status import Status, StatusBoard
 
 PARTITIONS = 4
 KEYS = 40
@@ -332,7 +328,7 @@ def _read(log: Log, source: TopicPartition) -> Iterator[Output]:
 
 def models_of(log: Log, settings: Settings) -> list[dict[bytes, Any]]:
     """Restore all models as a new worker would, and return what they hold."""
-    worker = Worker(log, settings, Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0))))
+    worker = worker_on(log, settings)
     worker.run(lambda: False, until_end=True)
     found = []
     for _, partition in sorted(worker.partitions.items()):

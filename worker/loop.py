@@ -131,7 +131,7 @@ class Worker:
 
     def _poll(self) -> list[Records]:
         started = self._clock()
-        careful = any(each.caution.announced and each.caution.suspects for each in self.partitions.values())
+        careful = any(each.caution.is_careful for each in self.partitions.values())
         most = min(_CAREFUL_POLL if careful else self._pace, self._transaction.room)
         batches = self._log.poll(max(1, most), self._patience(started))
         if batches:
@@ -227,7 +227,7 @@ class Worker:
             self._mark(partition, caution.skip)
             self._reporter.passed_by(partition.source, caution.skip)
             caution.skip = None
-        if caution.announced and caution.suspects > 0:
+        if caution.is_careful:
             self.commit()
         return self.partitions.get(partition.source) is partition
 

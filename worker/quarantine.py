@@ -50,6 +50,11 @@ class Caution:
     skip: Skip | None = None
     _is_first: bool = True  # nothing has been processed yet
 
+    @property
+    def is_careful(self) -> bool:
+        """Whether the next record is announced and committed by itself."""
+        return self.announced and self.suspects > 0
+
     def look_back(self, attempt: Attempt | None, offset: int, records: int, version: str, now: int) -> None:
         """Learn from the last attempt what this start at the offset `offset` has to fear.
 
@@ -76,13 +81,13 @@ class Caution:
             self.skip = Skip(attempt.record, DEATH, version, now)
 
     def portions(self, records: Records) -> Iterator[Records]:
-        """Yield the records in the portions in which they are processed."""
+        """Yield records, at least one, in the portions in which they are processed."""
         count = len(records.keys)
         alone = min(self.suspects, count)
         for at in range(alone):
             yield records.part(at, at + 1)
             self.suspects -= 1
-        if alone < count or not count:
+        if alone < count:
             yield records.part(alone, count)
 
     def announcement(self, records: Records, offset: int) -> Attempt | None:
@@ -95,14 +100,13 @@ class Caution:
         offset : int
             What is committed before them.
         """
-        alone = self.announced and self.suspects > 0
-        if not alone and not self._is_first:
+        if not self.is_careful and not self._is_first:
             return None
         self._is_first = False
-        record = int(records.offsets[0]) if alone else None
+        record = int(records.offsets[0]) if self.is_careful else None
         before = self.attempt
-        again = before is not None and (before.offset, before.record) == (offset, record)
-        self.attempt = Attempt(offset, record, before.tries + 1 if before and again else 1)
+        tries = before.tries if before is not None and before[:2] == (offset, record) else 0
+        self.attempt = Attempt(offset, record, tries + 1)
         return self.attempt
 
     def after(self, records: Records, error: BaseException, version: str, now: int) -> Caution:

@@ -143,6 +143,9 @@ class _Files(CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
 
+used: list[Path] = []  # files of kernels that this process loaded or wrote
+
+
 class _Index(IndexDataCacheFile):
     """The index of a function's kernels in one folder. Another patch of numba reads what this one wrote."""
 
@@ -150,12 +153,14 @@ class _Index(IndexDataCacheFile):
         super().__init__(str(folder), name, stamp)
         self._version = _NUMBA
 
-    def file_of(self, key: Any) -> Path:
-        """Return the file of a kernel that is there."""
-        return Path(self._data_path(self._load_index()[key]))
+    def _load_data(self, name: str) -> Any:
+        data = super()._load_data(name)
+        used.append(Path(self._data_path(name)))
+        return data
 
-
-used: list[Path] = []  # files of kernels that this process loaded or wrote
+    def _save_data(self, name: str, data: Any) -> None:
+        super()._save_data(name, data)
+        used.append(Path(self._data_path(name)))
 
 
 def copy(files: Iterable[Path], into: Path) -> None:
@@ -189,7 +194,6 @@ class Kept(FunctionCache):
             except OSError:  # a folder that may not be read is none
                 continue
             if data is not None:
-                used.append(index.file_of(key))
                 return self._impl.rebuild(target_context, data)
         if _forbidden:
             raise NotKeptError(f"{self._impl.filename_base} for {sig}")
@@ -206,7 +210,6 @@ class Kept(FunctionCache):
             with (folder / "lock").open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
                 super()._save_overload(sig, data)
-            used.append(self._cache_file.file_of(self._index_key(sig, data.codegen)))
         except OSError as error:
             _warn(f"{written_folder()}, which cannot be written ({error.strerror})")
 

@@ -15,7 +15,7 @@ record is committed the checkpoint before it stays whole.
 """
 
 from worker.checkpoint.marks import Attempt, Marks, Skip
-from worker.checkpoint.reader import Saved, read_checkpoint, read_marks
+from worker.checkpoint.reader import Saved, read_checkpoint, read_marks, returned
 from worker.checkpoint.writer import Checkpointer
 
-__all__ = ["Attempt", "Checkpointer", "Marks", "Saved", "Skip", "read_checkpoint", "read_marks"]
+__all__ = ["Attempt", "Checkpointer", "Marks", "Saved", "Skip", "read_checkpoint", "read_marks", "returned"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ class _Value(NamedTuple):
     digest: bytes
 
 
+T = TypeVar("T")
 Values: TypeAlias = dict[bytes, _Value]  # by the record's key
 
 
@@ -99,6 +100,16 @@ def read_marks(
     if log.partitions(target.topic) is not None:
         yield from _read_all(log, target, values, clock, patience, wanted=_is_mark)
     return _taken_marks(values)
+
+
+def returned(reading: Generator[int, None, T]) -> T:
+    """Return what a reading returns, for those that have nothing to do meanwhile."""
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 def _is_mark(key: bytes) -> bool:

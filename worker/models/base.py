@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from worker.codec.events import NO_ID
 from worker.log.port import Records
 from worker.models.intake import Bools, Intake, refusal
 from worker.models.keys import Keys
-from worker.models.port import Outcome, Refusal, Result
+from worker.models.port import Outcome, Refusal
 from worker.models.refusals import REFUSALS
 from worker.watching.status import ModelStatus
 
@@ -121,12 +121,8 @@ class PoolModel(ABC, Generic[P, A]):
         """Let the pool apply the events."""
 
     @abstractmethod
-    def _results(self, prepared: Prepared, answers: A) -> Iterable[Result]:
-        """Return what is to be written, ascending by record, row and number."""
-
-    @abstractmethod
-    def _counts(self, prepared: Prepared, answers: A) -> dict[str, int]:
-        """Return the counts of `Outcome` that are the kind's own."""
+    def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
+        """Return results and the counts that are the kind's own; the rest is filled in."""
 
     @abstractmethod
     def status(self) -> ModelStatus:
@@ -149,17 +145,16 @@ class PoolModel(ABC, Generic[P, A]):
         numbers = self._keys.numbers(records)
         prepared = Prepared(records, events, label, feature, numbers[events.record], op)
         answers = self._apply(prepared)
+        status = answers.status
         refused += [
-            refusal(events, event, *REFUSALS[Status(int(answers.status[event]))])
-            for event in np.flatnonzero(answers.status > Status.SKIPPED).tolist()
+            refusal(events, event, *REFUSALS[Status(int(status[event]))])
+            for event in np.flatnonzero(status > Status.SKIPPED).tolist()
         ]
-        outcome = Outcome(
-            results=list(self._results(prepared, answers)),
+        outcome = self._outcome(prepared, answers)._replace(
             refusals=sorted(refused, key=_place),
-            applied=prepared.applied(answers.status),
-            ignored=int(np.count_nonzero(answers.status == Status.IGNORED)),
-            already_dropped=int(np.count_nonzero(answers.status == Status.ALREADY_DROPPED)),
-            **self._counts(prepared, answers),
+            applied=prepared.applied(status),
+            ignored=int(np.count_nonzero(status == Status.IGNORED)),
+            already_dropped=int(np.count_nonzero(status == Status.ALREADY_DROPPED)),
         )
         # Names and keys were interned before it was known whether their events would be accepted.
         self._pool.sweep(feature)

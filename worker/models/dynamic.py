@@ -10,6 +10,7 @@ from algorithms.dynamic.pool import Answers, DynamicPool
 from algorithms.dynamic.pool import Events as Batch
 from worker.codec import Bounds
 from worker.models.base import Prepared
+from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.settings.models import DynamicTreeSettings
 
@@ -66,5 +67,6 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
             )
         )
 
-    def _counts(self, prepared: Prepared, answers: Answers) -> dict[str, int]:
-        return {**super()._counts(prepared, answers), "changes": int(np.count_nonzero(answers.rebuilt))}
+    def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
+        changes = int(np.count_nonzero(answers.rebuilt))
+        return super()._outcome(prepared, answers)._replace(changes=changes)

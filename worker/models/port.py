@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
@@ -36,9 +37,9 @@ class Outcome(NamedTuple):
     """What a batch of events led to."""
 
     results: Sequence[Result]  # ascending by (record, row, seq)
-    refusals: Sequence[Refusal]  # ascending by (record, row)
-    applied: Mapping[str, int]  # events applied, by operation
-    changes: int  # how often a best split became another, a node of a tree split, a subtree was rebuilt
+    refusals: Sequence[Refusal] = ()  # ascending by (record, row)
+    applied: Mapping[str, int] = MappingProxyType({})  # events applied, by operation
+    changes: int = 0  # how often a best split became another, a node of a tree split, a subtree was rebuilt
     ignored: int = 0  # inserts of live ids that the settings say to ignore
     already_dropped: int = 0  # deletes of examples that the window had dropped before
     deletes_ignored: int = 0  # deletes sent to a tree, where the settings say to ignore them

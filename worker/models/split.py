@@ -18,7 +18,7 @@ from worker.codec.encode import Feature
 from worker.log.port import Records
 from worker.models.base import PoolModel, Prepared
 from worker.models.intake import Bools, Intake, binary_detail, id_of, source_of
-from worker.models.port import Result
+from worker.models.port import Outcome, Result
 from worker.settings.models import SplitSettings
 from worker.watching.status import ModelStatus
 
@@ -92,8 +92,8 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
         )
         return self._pool.apply(batch, checked=True)
 
-    def _counts(self, prepared: Prepared, answers: Decisions) -> dict[str, int]:  # noqa: ARG002
-        return {"changes": answers.changes}
+    def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
+        return Outcome(list(self._results(prepared, answers)), changes=answers.changes)
 
     # --- results
 

@@ -20,7 +20,7 @@ from worker.codec.encode import Feature, branch_bytes
 from worker.log.port import LARGEST_RECORD
 from worker.models.base import Prepared
 from worker.models.intake import NOTHING, source_of
-from worker.models.port import Result
+from worker.models.port import Outcome, Result
 from worker.models.tree_base import TreesModel
 from worker.models.tree_results import SPLIT_SEQ, result_of
 from worker.settings.models import TreeSettings
@@ -87,13 +87,16 @@ class TreeModel(TreesModel[TreePool, Answers]):
             )
         )
 
-    def _counts(self, prepared: Prepared, answers: Answers) -> dict[str, int]:
+    def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         ignored = self._settings.on_delete == "ignore"
-        return {
-            **super()._counts(prepared, answers),
-            "changes": len(answers.splits),
-            "deletes_ignored": int(np.count_nonzero(prepared.op == Op.DELETE)) if ignored else 0,
-        }
+        return (
+            super()
+            ._outcome(prepared, answers)
+            ._replace(
+                changes=len(answers.splits),
+                deletes_ignored=int(np.count_nonzero(prepared.op == Op.DELETE)) if ignored else 0,
+            )
+        )
 
     # --- results
 

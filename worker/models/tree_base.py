@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import Int64s, UInt32s
+from algorithms.core.arrays import UInt32s
 from algorithms.core.events import Op, Status
 from algorithms.dynamic.pool import Answers as DynamicAnswers
 from algorithms.dynamic.pool import DynamicPool
@@ -18,7 +18,7 @@ from worker.codec import Events, Reason
 from worker.models.base import PoolModel, Prepared
 from worker.models.evaluation import Evaluations
 from worker.models.intake import Bools, Intake
-from worker.models.port import Result
+from worker.models.port import Outcome, Result
 from worker.models.tree_results import Parameters, TreeResults, place
 from worker.models.values import judged_values
 from worker.settings.models import DynamicTreeSettings, TreeSettings
@@ -57,30 +57,21 @@ class TreesModel(PoolModel[P, A]):
         values = judged_values(self._pool.kinds_of(feature), events.value)
         return values.wrong, lambda event: values.detail(events, event)
 
-    def _results(self, prepared: Prepared, answers: A) -> Iterable[Result]:
+    def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         records, events, label = prepared.records, prepared.events, prepared.label
-        return sorted(
-            [
-                *self._splits(prepared, answers),
-                *self._trees.results(records, events, label, self._evaluated(prepared, answers), answers),
-            ],
-            key=place,
-        )
+        evaluated = np.zeros(0, np.int64)  # events whose predictions are judged: inserts
+        if self._evaluations is not None:
+            evaluated = np.flatnonzero((answers.status == Status.APPLIED) & (prepared.op == Op.INSERT))
+        results = [
+            *self._splits(prepared, answers),
+            *self._trees.results(records, events, label, evaluated, answers),
+        ]
+        right = np.count_nonzero(answers.guess[evaluated] == label[evaluated])
+        return Outcome(sorted(results, key=place), judged=len(evaluated), right=int(right))
 
     def _splits(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002
         """Return the records of nodes that split."""
         return ()
-
-    def _evaluated(self, prepared: Prepared, answers: A) -> Int64s:
-        """Return the events whose predictions are judged: inserts, where the settings say so."""
-        if self._evaluations is None:
-            return np.zeros(0, np.int64)
-        return np.flatnonzero((answers.status == Status.APPLIED) & (prepared.op == Op.INSERT))
-
-    def _counts(self, prepared: Prepared, answers: A) -> dict[str, int]:
-        evaluated = self._evaluated(prepared, answers)
-        right = np.count_nonzero(answers.guess[evaluated] == prepared.label[evaluated])
-        return {"judged": len(evaluated), "right": int(right)}
 
     # --- state
 

@@ -6,12 +6,12 @@ A recording can be gone on with at any time: where each partition stands is what
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from worker.checkpoint import Marks, read_marks
+from worker.checkpoint import read_marks, returned
 from worker.log.bounded import NO_END, BoundedReader, Stretch
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, OutRecord, Reader, Records, TopicPartition
@@ -110,20 +110,11 @@ def copy(
 def copy_skips(log: Log, recording: EmbeddedLog, target: TopicPartition, partitions: int) -> int:
     """Copy the skips of a partition of a state topic, which say how its input is to be read; return how many."""
     reading = read_marks(log, target, time.monotonic, _PATIENCE_SECONDS)
-    skips = _returned(reading).skips.values()
+    skips = returned(reading).skips.values()
     if skips:
         recording.create_topic(target.topic, partitions, compacted=True)
         recording.append(OutRecord(*target, skip.key, skip.pack(), (), skip.time) for skip in skips)
     return len(skips)
-
-
-def _returned(reading: Generator[int, None, Marks]) -> Marks:
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            marks: Marks = end.value
-            return marks
 
 
 def _held(recording: EmbeddedLog, topic: str, count: int) -> int | None:

@@ -8,13 +8,18 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from algorithms.core import cache, jit
 from algorithms.core.cache import NotKeptError, kept_only
 from tests.worker.state.test_golden_checkpoints import SETTINGS, run_models, stream
+from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.settings import load
@@ -23,6 +28,22 @@ from worker.warming import are_kept
 compiled = pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
 
 SPLIT = "models: {spam: {kind: split, input: words, classes: [ham, spam], features: names}}\n"
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """Start a worker on one event, where no kernels are kept at first; yield it and what it logs."""
+    settings, log = folder / "settings.yaml", folder / "log.db"
+    settings.write_text(f"log: {{embedded: {log}}}\nlogging: {{format: json}}\nmetrics: {{port: 0}}\n" + SPLIT)
+    if not log.exists():
+        with EmbeddedLog(log) as opened:
+            opened.create_topic("words", 1)
+            opened.append([OutRecord("words", 0, b"key", b"\x82\xa1x\x91\xa1a\xa1y\xa3ham", (), 1_000)])
+    environ = os.environ | {cache.VARIABLE: str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "nothing")}
+    command = [sys.executable, "-m", "worker", "run", str(settings)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ) as worker:
+        assert worker.stderr is not None
+        yield worker, (json.loads(line)["event"] for line in worker.stderr)
 
 
 @compiled
@@ -39,50 +60,42 @@ def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path) -> None:
 @compiled
 def test_a_worker_has_its_kernels_compiled_once_and_apart(tmp_path: Path) -> None:
     """The log says so, a second start compiles nothing, and the worker does not keep what compiling takes."""
-    settings, log = tmp_path / "settings.yaml", tmp_path / "log.db"
-    settings.write_text(f"log: {{embedded: {log}}}\nlogging: {{format: json}}\nmetrics: {{port: 0}}\n" + SPLIT)
-    with EmbeddedLog(log) as opened:
-        opened.create_topic("words", 1)
-        opened.append([OutRecord("words", 0, b"key", b"\x82\xa1x\x91\xa1a\xa1y\xa3ham", (), 1_000)])
-    environ = os.environ | {cache.VARIABLE: str(tmp_path / "kernels"), "XDG_CACHE_HOME": str(tmp_path / "nothing")}
     states, sizes = [], []
     for _ in range(2):
-        command = [sys.executable, "-m", "worker", "run", str(settings)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ) as worker:
-            assert worker.stderr is not None
-            said: list[str] = []
-            for line in worker.stderr:
-                said.append(json.loads(line)["event"])
-                if said[-1] == "running":
-                    break
+        with running(tmp_path) as (worker, events):
+            said = [each for each in takewhile(lambda each: each != "running", events) if each == "compiling"]
             status = Path(f"/proc/{worker.pid}/status").read_text()
             worker.terminate()
             worker.communicate()
-        states.append([each for each in said if each in ("compiling", "running")])
+        states.append(said)
         sizes.append(int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]))
-    assert states == [["compiling", "running"], ["running"]]
+        assert worker.returncode == 0
+    assert states == [["compiling"], []]
     assert max(sizes) < 250_000
 
 
 @compiled
 def test_a_signal_ends_a_worker_that_compiles(tmp_path: Path) -> None:
     """SIGTERM does not wait for the compiler."""
-    settings, log = tmp_path / "settings.yaml", tmp_path / "log.db"
-    settings.write_text(f"log: {{embedded: {log}}}\nlogging: {{format: json}}\nmetrics: null\n" + SPLIT)
-    with EmbeddedLog(log) as opened:
-        opened.create_topic("words", 1)
-    environ = os.environ | {cache.VARIABLE: str(tmp_path / "kernels"), "XDG_CACHE_HOME": str(tmp_path / "nothing")}
-    command = [sys.executable, "-m", "worker", "run", str(settings)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ) as worker:
-        assert worker.stderr is not None
-        for line in worker.stderr:
-            if json.loads(line)["event"] == "compiling":
-                break
+    with running(tmp_path) as (worker, events):
+        assert "compiling" in events  # reads up to there
         started = time.monotonic()
         worker.terminate()
         worker.communicate()
         assert worker.returncode == 0
         assert time.monotonic() - started < 3.0
+
+
+@compiled
+def test_what_kernels_take_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`compile --list` says which are kept and how large, and compiles nothing."""
+    listed = CliRunner().invoke(main, ["compile", "--list", "codec"])
+    assert re.search(r"codec +\d+\.\d +\d+ +kept", listed.output), listed.output
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    listed = CliRunner().invoke(main, ["compile", "--list", "codec"])
+    assert re.search(r"codec +\d+\.\d +not kept", listed.output), listed.output
+    assert not list(tmp_path.rglob("*.nbc"))
 
 
 @compiled

@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
-from prometheus_client import CollectorRegistry
 
 from tests.support.model_contents import model_contents
+from tests.support.workers import worker_on
 from tests.worker.kafka.test_kafka_log import usurper
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
@@ -28,9 +28,6 @@ from worker.loop import Worker
 from worker.pipeline import Pipeline
 from worker.settings import Settings
 from worker.topics import create_topics
-from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
-from worker.watching.status import Status, StatusBoard
 
 HASTY = {
     "session.timeout.ms": 1_500,
@@ -87,8 +84,7 @@ class Place:
     def worker(self, instance: str = "one", settings: Settings | None = None) -> Iterator[Worker]:
         """Make a worker, which has not joined yet."""
         with self.log(instance) as log:
-            board = StatusBoard(Status(0.0))
-            yield Worker(log, settings or self.settings, Reporter(Metrics(CollectorRegistry(), "0"), board))
+            yield worker_on(log, settings or self.settings)
 
     def send(self, how_many: int, partition: int = 0) -> None:
         """Publish events, each with its number as a word."""

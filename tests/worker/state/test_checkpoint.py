@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.checkpoint import Checkpointer, Saved, read_checkpoint
+from worker.checkpoint import Checkpointer, Saved, read_checkpoint, returned
 from worker.checkpoint.keys import CheckpointRecord, Key, unpack_checkpoint, unpack_key
 from worker.checkpoint.shadow import PAGE_BYTES, Shadow
 from worker.checkpoint.writer import Identity, Stage
@@ -59,13 +59,7 @@ def checkpointer(
 
 def read(log: EmbeddedLog, patience: float = 5.0) -> Saved | None:
     """Return the newest valid checkpoint."""
-    reading = read_checkpoint(log, STATE, Clock(), patience)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            saved: Saved | None = end.value[0]
-            return saved
+    return returned(read_checkpoint(log, STATE, Clock(), patience))[0]
 
 
 def write(log: EmbeddedLog, checkpoints: Checkpointer, models: Models, offset: int) -> Sequence[OutRecord]:

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 
 import worker.checkpoint.writer
 import worker.pipeline
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
 from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from tests.support.workers import outputs_of, worker_on
 from worker import demo
 from worker.checkpoint import Checkpointer
 from worker.codec.event import encode_event
@@ -37,9 +37,6 @@ from worker.models.split import SplitModel
 from worker.pipeline import Pipeline
 from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, load
 from worker.topics import create_topics
-from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
-from worker.watching.status import Status, StatusBoard
 
 SMS_SETTINGS = """
 log: {embedded: sms.db}
@@ -72,8 +69,7 @@ def _worker(
 ) -> Worker:
     """Return a worker with so many records in a transaction."""
     settings = in_transactions_of(records, settings).model_copy(update={"checkpoint": checkpoint})
-    reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
-    return Worker(log, settings, reporter)
+    return worker_on(log, settings)
 
 
 def _make_ready(worker: Worker) -> None:
@@ -105,26 +101,12 @@ def _live(
         return [model_contents(model) for model in models]
 
 
-def _outputs(settings: Path, log: Path) -> dict[TopicPartition, list[Any]]:
-    """Return every byte of the results and dead letters."""
-    found: dict[TopicPartition, list[Any]] = {}
-    with EmbeddedLog(log) as opened:
-        for route in load(settings, {}).routes.values():
-            for topic in route.results:
-                for number in range(opened.partitions(topic) or 0):
-                    source = TopicPartition(topic, number)
-                    records = opened.read(source, 0, 100_000)
-                    columns = (records.keys, records.values, records.headers, records.timestamps.tolist())
-                    found[source] = list(zip(*columns, strict=True))
-    return found
-
-
 def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[str, int]) -> Work:
     settings, recording = folder / "settings.yaml", folder / "recording.db"
     settings.write_text(text)
     write(recording, records, topics)
     contents = _live(settings, recording, folder / "undisturbed.db", 5_000)
-    return Work(settings, recording, _outputs(settings, folder / "undisturbed.db"), contents)
+    return Work(settings, recording, outputs_of(settings, folder / "undisturbed.db"), contents)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +214,7 @@ def test_death_at_a_step(
     log = tmp_path / "log.db"
     assert _die_often(work, log, monkeypatch, STEPS[step]) >= 4
     assert _live(work.settings, work.recording, log, 100) == work.contents
-    assert _outputs(work.settings, log) == work.outputs
+    assert outputs_of(work.settings, log) == work.outputs
 
 
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
@@ -255,7 +237,7 @@ def test_death_around_checkpoints(
         patch.setattr(Pipeline, "restore", _counted(Pipeline.restore, restored))
         assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
     assert len(restored) == 4, "each partition began with the checkpoint that the one before left at its end"
-    assert _outputs(everything.settings, log) == everything.outputs
+    assert outputs_of(everything.settings, log) == everything.outputs
 
 
 def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
@@ -275,7 +257,7 @@ def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pyte
     assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3
     assert _live(everything.settings, everything.recording, log, 100, OFTEN, Plain) == everything.contents
     repeated = 0
-    for source, records in _outputs(everything.settings, log).items():
+    for source, records in outputs_of(everything.settings, log).items():
         once = list(dict.fromkeys(records))
         assert once == everything.outputs[source]
         repeated += len(records) - len(once)
@@ -318,7 +300,7 @@ def test_a_process_that_ends_inside_a_commit(everything: Work, tmp_path: Path) -
         ]
         assert sum(committed) == 60
     assert _live(everything.settings, everything.recording, log, 50) == everything.contents
-    assert _outputs(everything.settings, log) == everything.outputs
+    assert outputs_of(everything.settings, log) == everything.outputs
 
 
 def test_kill_9(tmp_path: Path) -> None:
@@ -358,7 +340,7 @@ def test_kill_9(tmp_path: Path) -> None:
         cwd=ROOT,
     )
     assert b"stopped" in ended.stderr
-    assert _outputs(work.settings, log) == work.outputs
+    assert outputs_of(work.settings, log) == work.outputs
 
 
 def _committed(log: EmbeddedLog) -> int:

@@ -16,21 +16,17 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
 
 from algorithms.core.kinds import Kind
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
 from tests.support.places import GOLDEN
 from tests.support.recordings import CLICKS, PARTITIONS, START, WORDS, mixed
+from tests.support.workers import worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord, TopicPartition
-from worker.loop import Worker
 from worker.recordings.compare import first_difference
 from worker.settings import Settings, load
-from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
-from worker.watching.status import Status, StatusBoard
 
 NUMBERS = "numbers"
 EVENTS = 300  # of the words and clicks, and as many of the numbers: a checkpoint lies in the middle of them
@@ -102,10 +98,6 @@ def stream() -> list[OutRecord]:
     return [record for pair in zip(words_and_clicks, figures, strict=True) for record in pair]
 
 
-def _worker(log: EmbeddedLog, settings: Settings) -> Worker:
-    return Worker(log, settings, Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0))))
-
-
 def run_models(
     log: Path, settings: Settings, records: list[OutRecord], *, check: bool = True
 ) -> dict[TopicPartition, dict[str, Any]]:
@@ -114,7 +106,7 @@ def run_models(
         for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
             opened.create_topic(topic, partitions)
         opened.append(records)
-        worker = _worker(opened, settings)
+        worker = worker_on(opened, settings)
         worker.run(lambda: False, until_end=True)
         models = [model for each in worker.partitions.values() for model in each.pipeline.models]
         for model in models if check else ():

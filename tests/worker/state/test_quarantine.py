@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,27 +14,23 @@ import msgpack
 import pytest
 import structlog
 from click.testing import CliRunner
-from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from tests.support.workers import outputs_of, worker_on
 from tests.worker.kafka.test_kafka_worker import Place, finish
 from tests.worker.state.test_crash import CHECKPOINT_STEPS, LATE_DEATHS, OFTEN, Died, deadly
 from worker.broker import Cluster
-from worker.checkpoint import Attempt, read_marks
+from worker.checkpoint import Attempt, Marks, read_marks, returned
 from worker.checkpoint.marks import DEATH
 from worker.codec import DeadLetter, Events, decode_output
 from worker.commands import main
 from worker.commands.common import in_transactions_of
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import LogError, OutRecord, Records, TopicPartition
-from worker.loop import Worker
+from worker.log.port import Log, LogError, OutRecord, Records, TopicPartition
 from worker.models.split import SplitModel
 from worker.quarantine import MOST_AN_HOUR
-from worker.settings import CheckpointSettings, Settings, load
-from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
-from worker.watching.status import Status, StatusBoard
+from worker.settings import CheckpointSettings, load
 
 POISON = b"boom"
 QUIET = {"x": [POISON.decode()], "y": "nobody's"}  # refused by every model, so it changes nothing either way
@@ -90,18 +85,7 @@ class Work:
             for partition in worker.partitions.values():
                 for model in partition.pipeline.models:
                     model.check()
-        return self.outputs(log)
-
-    def outputs(self, log: Path) -> dict[TopicPartition, list[Any]]:
-        """Return key, value, headers and time of each result and dead letter."""
-        found = {}
-        with EmbeddedLog(log) as opened:
-            for route in load(self.settings, {}).routes.values():
-                for source in (TopicPartition(topic, n) for topic in route.results for n in range(PARTITIONS)):
-                    read = opened.read(source, 0, 100_000)
-                    columns = (read.keys, read.values, read.headers, read.timestamps.tolist())
-                    found[source] = list(zip(*columns, strict=True))
-        return found
+        return outputs_of(self.settings, log)
 
     def assert_passed_by(self, outputs: dict[TopicPartition, list[Any]], error: str = "KeyError") -> None:
         """Make sure that all is as expected but for one dead letter for each record with poison."""
@@ -122,12 +106,6 @@ class Work:
                 assert "secret" not in letter.detail
                 passed += 1
         assert passed == self.poison
-
-
-def worker_on(log: EmbeddedLog, settings: Settings, now: Callable[[], float] = time.time) -> Worker:
-    """Return a worker, which has not joined yet."""
-    reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
-    return Worker(log, settings, reporter, wall_clock=now)
 
 
 @pytest.fixture(scope="module")
@@ -161,14 +139,9 @@ def keep_skips_alone(log: Path, into: Path) -> None:
             target.append(OutRecord(*state, skip.key, skip.pack(), (), skip.time) for skip in skips.values())
 
 
-def marks_of(log: Any, state: TopicPartition) -> Any:
+def marks_of(log: Log, state: TopicPartition) -> Marks:
     """Return the marks of a partition of a state topic."""
-    reading = read_marks(log, state, lambda: 0.0, 1.0)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            return end.value
+    return returned(read_marks(log, state, lambda: 0.0, 1.0))
 
 
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
@@ -200,7 +173,7 @@ def test_a_replay_of_the_recording_passes_them_by(
     with monkeypatch.context() as patch, EmbeddedLog(log) as opened:
         plant(patch)
         worker_on(opened, load(settings, {})).run(lambda: False, until_end=True)
-    work.assert_passed_by(work.outputs(log))
+    work.assert_passed_by(outputs_of(work.settings, log))
     recorded = CliRunner().invoke(main, ["record", str(settings), str(recording)])
     assert recorded.exit_code == 0
     assert "5 records passed by (on_defect: quarantine); a replay does so too" in recorded.output

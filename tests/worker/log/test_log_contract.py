@@ -30,7 +30,7 @@ from worker.log.port import (
     TopicPartition,
 )
 
-PATIENCE = 10.0  # seconds that a log may take to deliver what is there
+PATIENCE = 60.0  # s, for machines that are busy with something else; what is there comes much sooner
 Content: TypeAlias = tuple[bytes | None, bytes | None, Headers, int]  # key, value, headers, timestamp
 
 

@@ -18,6 +18,7 @@ from algorithms.core import hashing
 from algorithms.core.arrays import Int64s, UInt32s, extended, int64
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.stored import stored
 
 # Columns of `Ledger.rows`.
 HIGH, LOW = 0, 1  # the key, 61 bits each
@@ -44,6 +45,7 @@ NONE = -1
 _M61 = (1 << 61) - 1
 
 
+@stored("table", "rows", "features", "heads", "counts")
 class Ledger(NamedTuple):
     """Live examples of all indexes of a pool."""
 

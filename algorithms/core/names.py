@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Int32s, Int64s, UInt8s, extended
 from algorithms.core.jit import inlined, jit
+from algorithms.core.stored import stored
 
 
+@stored("start", "size", "references", "text", "orphans", "counts")
 class Names(NamedTuple):
     """The arrays of an interner, as kernels see them."""
 

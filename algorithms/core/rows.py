@@ -21,6 +21,7 @@ import numpy as np
 from algorithms.core import hashing
 from algorithms.core.arrays import Int64s, extended
 from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.stored import stored
 
 # Columns of `Rows.cells`.
 KEY = 0  # owner << 32 | item; owner < 2^31, item < 2^32
@@ -34,6 +35,7 @@ NONE = -1
 _FREE_KEY = -1
 
 
+@stored("table", "cells", "used")
 class Rows(NamedTuple):
     """Class weights under keys."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import Kind
+from algorithms.core.stored import stored
 from algorithms.trees.snapshot import Tree
 
 # Columns of `Nodes.links`.
@@ -31,6 +32,7 @@ NONE = -1
 _FREED = -2  # as FEATURE: not in use
 
 
+@stored("links", "threshold", "weights", "used")
 class Nodes(NamedTuple):
     """Leaves and inner nodes."""
 

@@ -15,10 +15,10 @@ from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.declared import Declared, Feature
 from algorithms.core.events import OnDuplicate, Op, Status
-from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, id_of, index_of, label_of, units_of
 from algorithms.core.kinds import Kind
-from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.names import NO_NAMES, Interner, name_or_id
+from algorithms.core.stored import flattened, rebuilt
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
@@ -456,29 +456,15 @@ class DynamicPool:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays (not copied)."""
-        forest = self._forest
-        named: dict[str, npt.NDArray[Any]] = {}
-        for part in ("trees", "alive", "nodes", "ledger", "values", "chain", "words"):
-            named.update(flattened(getattr(forest, part), part))
-        if self.names is not None:
-            named.update(flattened(self.names.arrays, "names"))
-        return named
+        names = flattened(self.names.arrays, "names") if self.names is not None else {}
+        return flattened(self._forest) | names
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        forest = self._forest
         if self.names is not None:
-            self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
+            self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
             self._declared.find(self.names)
-        self._forest = forest._replace(
-            trees=arrays["trees"],
-            alive=arrays["alive"],
-            values=arrays["values"],
-            chain=arrays["chain"],
-            nodes=rebuilt(forest.nodes, "nodes", arrays),
-            ledger=rebuilt(forest.ledger, "ledger", arrays),
-            words=rebuilt(forest.words, "words", arrays),
-        )
+        self._forest = rebuilt(self._forest, arrays)
         self._covered = 0
         return self
 

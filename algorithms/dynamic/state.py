@@ -9,6 +9,7 @@ from algorithms.core.jit import inlined
 from algorithms.core.ledger import Ledger
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
+from algorithms.core.stored import stored
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
@@ -25,18 +26,19 @@ PERIOD = 7  # the period of event time that the last event was in, plus 1; 0: no
 TREE_COLUMNS = 8
 
 
+@stored("trees", "alive", "nodes", "ledger", "values", "chain", "words", None, None)
 class Forest(NamedTuple):
     """Any number of trees, and what they were learned from."""
 
     trees: Int64s  # int64[trees, TREE_COLUMNS]
+    alive: Int64s  # int64[1], how many trees are alive
     nodes: Nodes
     ledger: Ledger  # live examples, an index for each tree
     values: Float64s  # float64[...] beside the ledger's features; of no size where all are binary
     chain: Int32s  # int32[rows of the ledger, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
-    names: Names
+    names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
-    alive: Int64s  # int64[1], how many trees are alive
 
 
 class Rules(NamedTuple):

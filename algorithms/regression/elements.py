@@ -26,6 +26,7 @@ import numpy as np
 from algorithms.core.arrays import Float64s, Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
+from algorithms.core.stored import stored
 from algorithms.regression.moments import Moments, learned, merged
 
 # Columns of `Elements.links`.
@@ -49,6 +50,7 @@ NONE = -1
 _SIGN = int64(-(2**63))
 
 
+@stored("key", "links", "weight", "numbers", "used", "heads", "radius")
 class Elements(NamedTuple):
     """The elements of any number of observers; an observer is the number of a row in `heads`."""
 

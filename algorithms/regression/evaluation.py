@@ -17,18 +17,19 @@ from algorithms.core import wide
 from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.jit import jit
 from algorithms.core.means import moved
+from algorithms.core.stored import Arrays, flattened, rebuilt, stored
 from algorithms.core.units import PER_UNIT
 from algorithms.regression.moments import Moments, merged
 
-# Columns of `Prequential.window`.
+# Columns of `Counters.window`.
 _TRUTH, _GUESS = 0, 1
 
-# Columns of `Prequential.sums`.
+# Columns of `Counters.sums`.
 _FIRST, _MEAN, _SQUARES = 0, 1, 2  # the first true label; of all of them less the first, see moments.py
 _ABSOLUTE, _SQUARED = 3, 4  # weight times error, and times its square
 _SUMS = 5
 
-# Rows of `Prequential.weight`, of the low words.
+# Rows of `Counters.weight`, of the low words.
 _JUDGED, _SILENT = 0, 1
 
 
@@ -75,6 +76,18 @@ class Judged(NamedTuple):
         return Measures(n, silent, absolute / n, math.sqrt(squared / n), r2)
 
 
+@stored("weight", "sums", "window", "weights", "size", "examples")
+class Counters(NamedTuple):
+    """What is counted of predictions; weights in units of 2^-20."""
+
+    weight: Int64s  # int64[4], wide numbers: of the examples judged, and of those without a prediction
+    sums: Float64s  # float64[_SUMS]
+    window: Float64s  # float64[w, 2], label and prediction of the last examples, the oldest first
+    weights: Int64s  # int64[w], their weights
+    size: Int64s  # int64[1], how many of them there are
+    examples: Int64s  # int64[1], how many were judged in all, or silent
+
+
 class Prequential:
     """Sums over predictions, over all examples and over the last so many.
 
@@ -82,34 +95,24 @@ class Prequential:
     ----------
     window : int
         How many examples the window holds, at least 1.
-
-    Attributes
-    ----------
-    weight : int64[4]
-        Weight of the examples judged, and of those without a prediction, in units of 2^-20, as wide numbers: no
-        stream is too long or too heavy.
-    sums : float64[5]
-        First of the labels judged, mean and squared deviations of all less the first; weight times error and times
-        its square.
-    window : float64[w, 2]
-        Label and prediction of the last examples, the oldest first.
-    weights : int64[w]
-        Their weights.
-    size : int64[1]
-        How many of them there are.
-    examples : int64[1]
-        How many were judged in all, or silent.
     """
 
     def __init__(self, window: int) -> None:
         if window < 1:
             raise ValueError(f"expected a window of at least 1, got {window}")
-        self.weight = wide.zeros(2)
-        self.sums = np.zeros(_SUMS)
-        self.window = np.zeros((window, 2))
-        self.weights = np.zeros(window, np.int64)
-        self.size = np.zeros(1, np.int64)
-        self.examples = np.zeros(1, np.int64)
+        self._counters = Counters(
+            weight=wide.zeros(2),
+            sums=np.zeros(_SUMS),
+            window=np.zeros((window, 2)),
+            weights=np.zeros(window, np.int64),
+            size=np.zeros(1, np.int64),
+            examples=np.zeros(1, np.int64),
+        )
+
+    @property
+    def examples(self) -> int:
+        """How many examples were judged in all, or silent."""
+        return int(self._counters.examples[0])
 
     def add(self, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
         """Count examples, in order.
@@ -121,34 +124,35 @@ class Prequential:
         weight : int64[n]
             In units of 2^-20, above 0 and below 2^62.
         """
-        _add(self.weight, self.sums, truth, guess, weight)
-        self.examples += len(truth)
-        kept = slice(max(0, int(self.size[0]) + len(truth) - len(self.window)), int(self.size[0]))
-        both = np.concatenate([self.window[kept], np.stack([truth, guess], axis=1)])[-len(self.window) :]
-        weights = np.concatenate([self.weights[kept], weight])[-len(self.weights) :]
-        self.window[: len(both)] = both
-        self.weights[: len(weights)] = weights
-        self.size[0] = len(both)
+        total, sums, window, weights, size, examples = self._counters
+        _add(total, sums, truth, guess, weight)
+        examples += len(truth)
+        kept = slice(max(0, int(size[0]) + len(truth) - len(window)), int(size[0]))
+        last = np.concatenate([window[kept], np.stack([truth, guess], axis=1)])[-len(window) :]
+        window[: len(last)] = last
+        weights[: len(last)] = np.concatenate([weights[kept], weight])[-len(window) :]
+        size[0] = len(last)
 
     def total(self) -> Judged:
         """Return all examples."""
-        return Judged(self.weight, self.sums)
+        return Judged(self._counters.weight, self._counters.sums)
 
     def recent(self) -> Judged:
         """Return those of the window. O(window)."""
         judged = Judged(wide.zeros(2), np.zeros(_SUMS))
-        last = self.window[: self.size[0]]
-        _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self.weights[: self.size[0]])
+        size = self._counters.size[0]
+        last = self._counters.window[:size]
+        _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self._counters.weights[:size])
         return judged
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
-        return vars(self)
+        return flattened(self._counters)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
-        vars(self).update({name: arrays[name] for name in vars(self)})
-        self.weight = wide.restored(self.weight, 2)
+        counters = rebuilt(self._counters, arrays)
+        self._counters = counters._replace(weight=wide.restored(counters.weight, 2))
 
 
 @jit

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int64s
-from algorithms.core.flat import flattened, rebuilt
+from algorithms.core.stored import flattened, rebuilt
 from algorithms.core.units import MAX_TOTAL, PER_UNIT, UNIT
 from algorithms.regression import elements, observers
 from algorithms.regression.elements import USED
@@ -143,7 +143,7 @@ class Observer:
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of an observer with the same settings returned (not copied)."""
         self._counts, self._moments = arrays["counts"], arrays["moments"]
-        self._elements = rebuilt(self._elements, "elements", arrays)
+        self._elements = rebuilt(self._elements, arrays, "elements")
         return self
 
     def check(self) -> None:

@@ -14,11 +14,11 @@ from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, ext
 from algorithms.core.declared import Declared
 from algorithms.core.entries import in_order
 from algorithms.core.events import Op, Status
-from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, index_of, number, units_of
 from algorithms.core.kinds import Kind
-from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.names import Interner, name_or_id
 from algorithms.core.rows import COUNT, NONE
+from algorithms.core.stored import flattened, rebuilt
 from algorithms.core.units import MAX_TOTAL, UNIT
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
@@ -284,26 +284,18 @@ class RegressionPool:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays (not copied)."""
-        forest = self._forest
-        named = {"trees": forest.trees, "alive": forest.alive}
-        for part in ("nodes", "targets", "features", "elements"):
-            named.update(flattened(getattr(forest, part), part))
-        if self.names is not None:
-            named.update(flattened(self.names.arrays, "names"))
-        return named
+        names = flattened(self.names.arrays, "names") if self.names is not None else {}
+        return flattened(self._forest) | names
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self.names is not None:
-            self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
+            self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
             self._declared.find(self.names)
+        self._forest = rebuilt(self._forest, arrays)
         forest = self._forest
-        parts = {
-            part: rebuilt(getattr(forest, part), part, arrays)
-            for part in ("nodes", "targets", "features", "elements")
-        }
-        trees = with_learned(arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], False)
-        self._forest = forest._replace(trees=trees, alive=arrays["alive"], **parts)
+        trees = with_learned(forest.trees, forest.nodes.rows.cells, forest.nodes.links, False)
+        self._forest = forest._replace(trees=trees)
         return self
 
     def check(self) -> None:

@@ -14,6 +14,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
+from algorithms.core.stored import stored
 from algorithms.regression import elements as storage
 from algorithms.regression.elements import Elements
 from algorithms.trees import nodes
@@ -26,6 +27,7 @@ FIRST_LABEL = 2
 PRIOR_MEAN, PRIOR_SQUARES = 3, 4  # of the labels that the split above said the node would have
 
 
+@stored("numbers", "tried")
 class Targets(NamedTuple):
     """What lies beside nodes."""
 
@@ -33,6 +35,7 @@ class Targets(NamedTuple):
     tried: Int64s  # int64[nodes], how many examples the leaf had seen when it last tried to split
 
 
+@stored("rows", "moments", "kind")
 class Features(NamedTuple):
     """The features that leaves saw."""
 
@@ -41,17 +44,18 @@ class Features(NamedTuple):
     kind: Int64s  # int64[capacity], a `Kind`
 
 
+@stored("trees", "alive", "nodes", "targets", "features", "elements", None, None)
 class Forest(NamedTuple):
     """Any number of trees."""
 
     trees: Int64s  # int64[trees, TREE_COLUMNS], see trees/state.py
+    alive: Int64s  # int64[1], how many trees are alive
     nodes: Nodes  # of no classes
     targets: Targets
     features: Features
     elements: Elements  # a numeric feature's observer is its row in `features`
-    names: Names
+    names: Names  # stored by the pool, where features have names
     observer: Any  # the settings of the observers, see observers.py
-    alive: Int64s  # int64[1], how many trees are alive
 
 
 class Rules(NamedTuple):

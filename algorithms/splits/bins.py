@@ -36,6 +36,7 @@ from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import CRITERIA, impurity, rounding, score
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
+from algorithms.core.stored import stored
 from algorithms.splits.exact import SHORT
 from algorithms.splits.heaps import LEFT, PARENT, RIGHT, added, following, taken
 from algorithms.splits.ranking import Ranking
@@ -79,6 +80,10 @@ USED, EVER, FREE = 0, 1, 2  # in use; ever used; first of the free list
 _TOUCHED = -3  # minus a mark (a group, or NO_MARK): the mark of a slot that is pending
 
 
+@stored(
+    *("ladder", "rules", "first", "bins", "points", "groups", "table"),
+    *("keys", "nodes", "lists", "pending", "counts"),
+)
 class Bins(NamedTuple):
     """The bins, groups and heaps of all indexes of a pool."""
 

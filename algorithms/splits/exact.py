@@ -40,6 +40,7 @@ from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
+from algorithms.core.stored import stored
 from algorithms.splits.ranking import Ranking, offer
 from algorithms.splits.scan import chain_overfull, rank_chain, scan
 from algorithms.splits.slots import (
@@ -95,6 +96,7 @@ _HOLD_SHARE = 6  # waking costs O(features); it is paid back over features >> 6 
 _EMPTY = (NONE, _ALL_RARE, 0, 0, 0)  # a row of `Exact.state`
 
 
+@stored("boxes", "lists", "state", "others", "stack", "bounds", "counts")
 class Exact(NamedTuple):
     """The boxes of all indexes of a pool."""
 

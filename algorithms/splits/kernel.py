@@ -36,6 +36,7 @@ from algorithms.core.events import (
 from algorithms.core.jit import inlined, jit
 from algorithms.core.ledger import Ledger, content_key
 from algorithms.core.names import Names, refer, release
+from algorithms.core.stored import stored
 from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.splits import finders, slots
 from algorithms.splits.exact import SHORT
@@ -125,16 +126,17 @@ class Out(NamedTuple):
     scratch: Int32s  # the slots of one example
 
 
+@stored("heads", "alive", "slots", "finder", "ledger", None, None)
 class State(NamedTuple):
     """All that the kernel works on."""
 
-    slots: Slots
-    finder: Any
-    criterion: Any
-    names: Names
-    ledger: Ledger
     heads: Int64s  # int64[indexes, 5]
     alive: Int64s  # int64[1], how many indexes are alive
+    slots: Slots
+    finder: Any
+    ledger: Ledger
+    names: Names  # stored by the pool, where features have names
+    criterion: Any
 
 
 # --- counting

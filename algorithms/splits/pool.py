@@ -14,13 +14,13 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.given import check_batch, features_of, index_of, label_of, units_of, whole
-from algorithms.core.ledger import Ledger
-from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.names import NO_NAMES, Interner, name_or_id
+from algorithms.core.stored import flattened, rebuilt
 from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.splits import finders, kernel, ranking, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.kernel import ALIVE, Batch, Decisions, Out, Rules, State
-from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, Slots, feature_of
+from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, feature_of
 
 
 class Split(NamedTuple):
@@ -351,32 +351,14 @@ class SplitPool:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays (not copied)."""
-        pool = self._pool
-        named: dict[str, npt.NDArray[Any]] = {"heads": pool.heads, "alive": pool.alive}
-        parts: dict[str, Any] = {"slots": pool.slots, "finder": pool.finder, "ledger": pool.ledger}
-        if self.names is not None:
-            parts["names"] = self.names.arrays
-        for part, state in parts.items():
-            named.update({f"{part}.{field}": array for field, array in state._asdict().items()})
-        return named
+        names = flattened(self.names.arrays, "names") if self.names is not None else {}
+        return flattened(self._pool) | names
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-
-        def part(name: str, kind: Any) -> Any:
-            return kind(**{field: arrays[f"{name}.{field}"] for field in kind._fields})
-
         if self.names is not None:
-            self.names = Interner(part("names", Names))
-        self._pool = State(
-            slots=part("slots", Slots),
-            finder=part("finder", type(self._pool.finder)),
-            criterion=self._pool.criterion,
-            names=self.names.arrays if self.names is not None else NO_NAMES,
-            ledger=part("ledger", Ledger),
-            heads=arrays["heads"],
-            alive=arrays["alive"],
-        )
+            self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
+        self._pool = rebuilt(self._pool, arrays)
         self._longest_live = int(self._pool.ledger.rows[:, ledger.LENGTH].max())
         self._covered = 0
         return self

@@ -10,6 +10,7 @@ from algorithms.core.arrays import Int64s, int64
 from algorithms.core.criteria import score
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
+from algorithms.core.stored import stored
 from algorithms.splits.ranking import Ranking, offer
 from algorithms.splits.slots import (
     C0,
@@ -29,6 +30,7 @@ from algorithms.splits.slots import (
 )
 
 
+@stored("nothing")
 class Scan(NamedTuple):
     """The scan keeps nothing of its own."""
 

@@ -23,6 +23,7 @@ import numpy as np
 from algorithms.core import hashing
 from algorithms.core.arrays import Int32s, Int64s, extended
 from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.stored import stored
 
 # Columns of `Slots.rows`. (C0, C1) are c_j10 and c_j11, int64 in units of 2^-20.
 KEY, C0, C1 = 0, 1, 2
@@ -47,6 +48,7 @@ NO_MARK = -1
 _FREE_KEY = -1
 
 
+@stored("table", "rows", "chain", "heads", "counts")
 class Slots(NamedTuple):
     """Shared storage of the indexes of one pool."""
 

@@ -7,20 +7,22 @@ long the stream was before it. The integers have two words (wide.py), so that no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.core import wide
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.core.jit import jit
+from algorithms.core.stored import Arrays, flattened, rebuilt, stored
 from algorithms.core.units import LN2, PER_UNIT
 
-# Columns of `Prequential.window`.
+# Columns of `Counters.window`.
 _TRUTH, _GUESS, _WEIGHT, _LOSS = range(4)
 _ABOVE = 32  # in the column of the guess, from this bit on: what of the loss is above 62 bits
 
-# Rows of `Prequential.loss`.
+# Rows of `Counters.loss`.
 _ALL, _RECENT = 0, 1
 
 
@@ -51,6 +53,18 @@ class Judged(NamedTuple):
         return _measures(self.confusion, self.loss)
 
 
+@stored("confusion", "windowed", "loss", "window", "size", "examples")
+class Counters(NamedTuple):
+    """What is counted of predictions; weights in units of 2^-20."""
+
+    confusion: Int64s  # int64[2 c, c + 1], wide numbers: weight by true and predicted class; last column: none
+    windowed: Int64s  # int64[2 c, c + 1], likewise, of the window
+    loss: Int64s  # int64[4], wide numbers: weight times log2 loss, in all and in the window
+    window: Int64s  # int64[w, 4], true class, predicted class, weight and loss of the last examples, oldest first
+    size: Int64s  # int64[1], how many of them there are
+    examples: Int64s  # int64[1], how many were judged in all
+
+
 class Prequential:
     """Counters of predictions, over all examples and over the last so many.
 
@@ -60,30 +74,24 @@ class Prequential:
         Labels are 0 to classes - 1.
     window : int
         How many examples the window holds, at least 1.
-
-    Attributes
-    ----------
-    confusion, windowed : int64[2 c, c + 1]
-        Weight by true and predicted class, in units of 2^-20, wide numbers; the last column is "no prediction".
-    loss : int64[4]
-        Weight times log2 loss, in all and in the window, in units of 2^-20, wide numbers.
-    window : int64[w, 4]
-        True class, predicted class, weight and loss of the last examples, the oldest first.
-    size : int64[1]
-        How many of them there are.
-    examples : int64[1]
-        How many were judged in all.
     """
 
     def __init__(self, classes: int, window: int) -> None:
         if classes < 2 or window < 1:
             raise ValueError(f"expected at least 2 classes and a window of at least 1, got {classes} and {window}")
-        self.confusion = wide.zeros(classes, classes + 1)
-        self.windowed = wide.zeros(classes, classes + 1)
-        self.loss = wide.zeros(2)
-        self.window = np.zeros((window, 4), np.int64)
-        self.size = np.zeros(1, np.int64)
-        self.examples = np.zeros(1, np.int64)
+        self._counters = Counters(
+            confusion=wide.zeros(classes, classes + 1),
+            windowed=wide.zeros(classes, classes + 1),
+            loss=wide.zeros(2),
+            window=np.zeros((window, 4), np.int64),
+            size=np.zeros(1, np.int64),
+            examples=np.zeros(1, np.int64),
+        )
+
+    @property
+    def examples(self) -> int:
+        """How many examples were judged in all."""
+        return int(self._counters.examples[0])
 
     def add(self, truth: Int32s, guess: Int32s, weight: Int64s, loss: Float64s) -> None:
         """Count examples, in order.
@@ -102,35 +110,38 @@ class Prequential:
         new = np.empty((len(truth), 4), np.int64)
         new[:, _TRUTH], new[:, _WEIGHT], new[:, _LOSS] = truth, weight, scaled - above * wide.BASE
         new[:, _GUESS] = guess + (above.astype(np.int64) << _ABOVE)
-        self.examples += len(new)
-        both = np.concatenate([self.window[: self.size[0]], new])
-        gone = both[: max(0, len(both) - len(self.window))]
-        _count(self.confusion, self.loss, _ALL, new, 1)
-        _count(self.windowed, self.loss, _RECENT, new, 1)
-        _count(self.windowed, self.loss, _RECENT, gone, -1)
+        confusion, windowed, sums, window, size, examples = self._counters
+        examples += len(new)
+        both = np.concatenate([window[: size[0]], new])
+        gone = both[: max(0, len(both) - len(window))]
+        _count(confusion, sums, _ALL, new, 1)
+        _count(windowed, sums, _RECENT, new, 1)
+        _count(windowed, sums, _RECENT, gone, -1)
         kept = both[len(gone) :]
-        self.window[: len(kept)] = kept
-        self.size[0] = len(kept)
+        window[: len(kept)] = kept
+        size[0] = len(kept)
 
     def total(self) -> Judged:
         """Return all examples."""
-        return Judged(self.confusion, int(wide.numbers(self.loss)[_ALL]))
+        return Judged(self._counters.confusion, int(wide.numbers(self._counters.loss)[_ALL]))
 
     def recent(self) -> Judged:
         """Return those of the window."""
-        return Judged(self.windowed, int(wide.numbers(self.loss)[_RECENT]))
+        return Judged(self._counters.windowed, int(wide.numbers(self._counters.loss)[_RECENT]))
 
-    def arrays(self) -> dict[str, Int64s]:
+    def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
-        return vars(self)
+        return flattened(self._counters)
 
-    def restore(self, arrays: Mapping[str, Int64s]) -> None:
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
-        classes = self.confusion.shape[1] - 1
-        vars(self).update({name: arrays[name] for name in vars(self)})
-        self.confusion = wide.restored(self.confusion, classes)
-        self.windowed = wide.restored(self.windowed, classes)
-        self.loss = wide.restored(self.loss, 2)
+        counters = rebuilt(self._counters, arrays)
+        classes = self._counters.confusion.shape[1] - 1
+        self._counters = counters._replace(
+            confusion=wide.restored(counters.confusion, classes),
+            windowed=wide.restored(counters.windowed, classes),
+            loss=wide.restored(counters.loss, 2),
+        )
 
 
 @jit

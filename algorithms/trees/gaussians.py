@@ -18,6 +18,7 @@ from algorithms.core.criteria import log2
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
 from algorithms.core.rows import COUNT, FREE, HIGH, NONE, USED, Rows
+from algorithms.core.stored import stored
 from algorithms.core.units import PER_UNIT
 from algorithms.trees import normal
 
@@ -32,6 +33,7 @@ _LEAST = (
 )  # the least deviation of all: smaller numbers have fewer digits, and no quotient by them is safe
 
 
+@stored("moments", "following", "used")
 class Gaussians(NamedTuple):
     """Moments of the values of numeric features; the class weights are in the feature's row."""
 

@@ -16,6 +16,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int64s, extended, int64
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.rows import COUNT, NONE, Rows
+from algorithms.core.stored import stored
 
 # Columns of `Nodes.links`.
 FEATURE = 0  # the feature that an inner node splits on; NONE: a leaf
@@ -42,6 +43,7 @@ ROOTS = (1 << 31) - 1  # the parent of all roots; their branch is the tree
 ALTERNATES = ROOTS - 1  # the parent of the tops of alternates; their branch is the node that they grow beside
 
 
+@stored("rows", "links", "numbers", "prior")
 class Nodes(NamedTuple):
     """Leaves and inner nodes."""
 

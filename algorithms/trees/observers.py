@@ -15,6 +15,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.names import Names, refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE, Rows
+from algorithms.core.stored import stored
 from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import Gaussians
 from algorithms.trees.nodes import OBSERVED, Nodes
@@ -29,6 +30,7 @@ POOR = 4  # the kind of a feature that was dropped: it is a `Kind` no more, and 
 HELD = 1  # the mark of a feature that the policy needs and that is not dropped
 
 
+@stored("rows", "about", "gain", "values", "gaussians", "quantised")
 class Features(NamedTuple):
     """The features that leaves saw."""
 

@@ -15,11 +15,11 @@ from algorithms.core.criteria import CRITERIA, UNIT, Entropy, Gini
 from algorithms.core.declared import Declared
 from algorithms.core.entries import in_order
 from algorithms.core.events import Op, Status
-from algorithms.core.flat import flattened, rebuilt
 from algorithms.core.given import check_batch, entries_of, index_of, label_of, units_of
 from algorithms.core.kinds import Kind, is_category
-from algorithms.core.names import NO_NAMES, Interner, Names, name_or_id
+from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, NONE
+from algorithms.core.stored import flattened, rebuilt
 from algorithms.core.units import MAX_TOTAL
 from algorithms.trees import grow, memory, nodes, observers
 from algorithms.trees.answers import Answers, Split, split_of
@@ -505,29 +505,18 @@ class TreePool:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays (not copied)."""
-        forest = self._forest
-        named = {"trees": forest.trees, "alive": forest.alive}
-        for part in ("nodes", "features", "policy"):
-            named.update(flattened(getattr(forest, part), part))
-        if self.names is not None:
-            named.update(flattened(self.names.arrays, "names"))
-        return named
+        names = flattened(self.names.arrays, "names") if self.names is not None else {}
+        return flattened(self._forest) | names
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        forest = self._forest
         if self.names is not None:
-            self.names = Interner(rebuilt(Names(*NO_NAMES), "names", arrays))
+            self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
             self._declared.find(self.names)
-        self._forest = forest._replace(
-            trees=with_learned(
-                arrays["trees"], arrays["nodes.rows.cells"], arrays["nodes.links"], self.rules.keeps
-            ),
-            alive=arrays["alive"],
-            nodes=rebuilt(forest.nodes, "nodes", arrays),
-            features=rebuilt(forest.features, "features", arrays),
-            policy=rebuilt(forest.policy, "policy", arrays),
-        )
+        self._forest = rebuilt(self._forest, arrays)
+        forest = self._forest
+        trees = with_learned(forest.trees, forest.nodes.rows.cells, forest.nodes.links, self.rules.keeps)
+        self._forest = forest._replace(trees=trees)
         self._covered = 0
         return self
 

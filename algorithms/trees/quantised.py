@@ -30,6 +30,7 @@ from algorithms.core.arrays import Float64s, Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
 from algorithms.core.rows import COUNT, NEXT, NONE, Rows
+from algorithms.core.stored import stored
 
 EXACT = 32  # different values that are kept one by one
 
@@ -51,6 +52,7 @@ class Quantiser(NamedTuple):
     most: int  # slots of a feature in a leaf, at least 2; beyond them the radius doubles
 
 
+@stored("mean", "weight", "radius", "about", "below")
 class Quantised(NamedTuple):
     """What lies beside the class weights of slots, and beside the features that have them."""
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
 from algorithms.core.names import Names
+from algorithms.core.stored import stored
 from algorithms.trees.nodes import Nodes
 from algorithms.trees.observers import Features
 from algorithms.trees.quantised import Quantiser
@@ -22,16 +23,17 @@ PERIOD = 7  # the period of event time that the last example was in, plus 1; 0: 
 TREE_COLUMNS = 8
 
 
+@stored("trees", "alive", "nodes", "features", "policy", None, None)
 class Forest(NamedTuple):
     """Any number of trees."""
 
     trees: Int64s  # int64[trees, TREE_COLUMNS]
+    alive: Int64s  # int64[1], how many trees are alive
     nodes: Nodes
     features: Features
-    names: Names
     policy: Any  # the state of what decides when a leaf tries to split, see policies.py
+    names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
-    alive: Int64s  # int64[1], how many trees are alive
 
 
 class Rules(NamedTuple):

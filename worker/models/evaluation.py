@@ -68,7 +68,7 @@ class Evaluations:
         """Return after how many of some examples a record is due; their periods of event time count as passed."""
         when, argument = self._emit
         if when == When.EVERY:
-            return list(range(argument - int(self._counts.examples[0]) % argument, len(time) + 1, argument))
+            return list(range(argument - self._counts.examples % argument, len(time) + 1, argument))
         if when == When.EVERY_MS and len(time):
             before = np.maximum.accumulate(np.concatenate([self._period, time // argument]))
             self._period[0] = before[-1]
@@ -78,7 +78,7 @@ class Evaluations:
     def _record(self, source: Source) -> Evaluation:
         return Evaluation(
             model=self._model,
-            examples=int(self._counts.examples[0]),
+            examples=self._counts.examples,
             total=_measures(self._counts.total()),
             recent=_measures(self._counts.recent()),
             window=self._window,
@@ -90,7 +90,7 @@ class Evaluations:
         """Return how good the predictions were; reading it changes nothing, and it may be kept."""
         total, recent = self._counts.total(), self._counts.recent()
         return Quality(
-            int(self._counts.examples[0]),
+            self._counts.examples,
             total._replace(confusion=total.confusion.copy()),
             recent._replace(confusion=recent.confusion.copy()),
         )

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.names import Interner, Names
+from algorithms.core.names import Interner
+from algorithms.core.stored import flattened, rebuilt
 from worker.codec.events import Int32s
 from worker.log.port import Records
 from worker.models.intake import Bools
 
-_PREFIX = "keys."
+_NAME = "keys"  # of the arrays in checkpoints, before their own
 
 
 class Keys:
@@ -36,11 +37,11 @@ class Keys:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays, not copied."""
-        return {f"{_PREFIX}{field}": array for field, array in self._interner.arrays._asdict().items()}
+        return flattened(self._interner.arrays, _NAME)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` returned, which may be among others."""
-        self._interner = Interner(Names(**{field: arrays[f"{_PREFIX}{field}"] for field in Names._fields}))
+        self._interner = Interner(rebuilt(self._interner.arrays, arrays, _NAME))
 
     def check(self, alive: int) -> None:
         """Raise AssertionError unless all invariants hold and so many instances are alive. For tests."""

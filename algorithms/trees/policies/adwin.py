@@ -23,6 +23,7 @@ import numpy as np
 from algorithms.core.arrays import Int8s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import log2
 from algorithms.core.jit import inlined, jit
+from algorithms.core.stored import stored
 from algorithms.core.units import LN2
 
 M = 5  # buckets of a size at most
@@ -39,6 +40,7 @@ CLOCK = 2  # inputs since the window was begun, modulo EVERY
 COLUMNS = 3
 
 
+@stored("sums", "buckets", "ones")
 class Windows(NamedTuple):
     """Any number of windows."""
 

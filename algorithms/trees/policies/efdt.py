@@ -16,6 +16,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.rows import NONE
+from algorithms.core.stored import stored
 from algorithms.core.units import PER_UNIT
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity
@@ -25,6 +26,7 @@ from algorithms.trees.ranking import rank
 from algorithms.trees.state import Batch, Choice, Forest, Rules
 
 
+@stored("tried")
 class Efdt(NamedTuple):
     """When each node last compared."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from algorithms.core import rows
 from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
+from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
 from algorithms.trees.policies import adwin, by_scan, periodic
 from algorithms.trees.policies.adwin import WIDTH, Windows
@@ -30,6 +31,7 @@ _DELTA = 0.05  # how likely the comparison is wrong
 _LN = 7.3777589082278725  # 2 ln(2 / _DELTA)
 
 
+@stored("tried", "windows", "counts")
 class Hat(NamedTuple):
     """When each leaf last tried, and how often each node was wrong."""
 

@@ -21,6 +21,7 @@ from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.stored import stored
 from algorithms.core.units import PER_UNIT
 from algorithms.trees import gain
 from algorithms.trees.bounds import epsilon, examples
@@ -43,6 +44,7 @@ POTENTIAL, CANDIDATE, ILLEGAL = 0, HELD, 2
 USED, HIGH, FREE = 0, 1, 2  # sets in use; sets ever used; first of the free list (linked through `size`)
 
 
+@stored("set", "looked", "size", "row", "score", "threshold", "branches", "used")
 class Imac(NamedTuple):
     """The candidates of all leaves that failed once. Sets are given out as they are needed."""
 

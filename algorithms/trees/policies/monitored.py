@@ -16,6 +16,7 @@ from algorithms.core.criteria import score
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT
+from algorithms.core.stored import stored
 from algorithms.splits import exact, slots
 from algorithms.splits.exact import Exact
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
@@ -25,6 +26,7 @@ from algorithms.trees.ranking import is_sure
 from algorithms.trees.state import LATER, SHORT, Batch, Choice, Forest, Rules
 
 
+@stored("slots", "finder", "pair")
 class Monitored(NamedTuple):
     """One index a leaf."""
 

@@ -16,6 +16,7 @@ from algorithms.core.arrays import Int64s, extended
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.core.stored import stored
 from algorithms.core.units import PER_UNIT
 from algorithms.trees import gain
 from algorithms.trees.bounds import epsilon, examples
@@ -29,6 +30,7 @@ _LONGEST = 100_000  # examples to wait at most
 _HEAVIEST = (1 << 61) // _LONGEST  # units that so many of them may weigh each: with a leaf's 2^62 below 2^63
 
 
+@stored("next")
 class Osm(NamedTuple):
     """When each leaf tries again."""
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s, extended
 from algorithms.core.jit import inlined, jit
+from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
 from algorithms.trees.policies import by_scan
 from algorithms.trees.state import Batch, Choice, Forest, Rules
 
 
+@stored("tried")
 class Periodic(NamedTuple):
     """When each leaf last tried."""
 

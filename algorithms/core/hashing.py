@@ -1,4 +1,4 @@
-"""Open addressing that finds row numbers by hash: the one hash table of slots, live examples and boxes.
+"""Open addressing that finds row numbers by hash: the one hash table of slots, live examples and count groups.
 
 An entry packs ``hash << 31 | row + 1`` into an int64, 0 is empty. The 32 hash bits in the entry keep
 a probe away from the rows of other keys (a cache miss each), and let growth and deletion work without

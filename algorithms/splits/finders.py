@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from algorithms.core.jit import dispatch
-from algorithms.splits import bins, exact, scan, updent, updgini
+from algorithms.splits import bins, count_groups, exact, quadtree, scan, updent, updgini
 
 
 class Finder(NamedTuple):
@@ -45,9 +45,9 @@ class Finder(NamedTuple):
 
 
 FINDERS: dict[str, Finder] = {
-    "exact": Finder(exact.Exact, exact, None),
-    "updent": Finder(bins.Bins, bins, "entropy", updent.make),
-    "updgini": Finder(bins.Bins, bins, "gini", updgini.make),
+    "exact": Finder(quadtree.Quadtrees, exact, None),
+    "updent": Finder(count_groups.Bins, bins, "entropy", updent.make),
+    "updgini": Finder(count_groups.Bins, bins, "gini", updgini.make),
     "baseent": Finder(scan.Scan, scan, "entropy"),
     "basegini": Finder(scan.Scan, scan, "gini"),
 }

@@ -20,8 +20,8 @@ import numpy as np
 from algorithms.core.arrays import Float64s
 from algorithms.core.criteria import log2
 from algorithms.core.units import LN2
-from algorithms.splits import bins
-from algorithms.splits.bins import COST0, COST1, LOWER, START, UPPER, Bins
+from algorithms.splits import count_groups
+from algorithms.splits.count_groups import COST0, COST1, LOWER, START, UPPER, Bins
 
 _LOWEST = 64.0  # no share of weights below 2^62 is smaller than 2^-62: further bins would stay empty
 
@@ -42,7 +42,7 @@ def ladder(alpha: float) -> tuple[Float64s, int]:
     while exponents[-1] < _LOWEST:
         exponents.append(min(exponents[-1] * (1.0 + alpha), _LOWEST))
     levels = len(exponents) - 1
-    rows = np.zeros((2 * levels + 2, bins.LADDER_COLUMNS))
+    rows = np.zeros((2 * levels + 2, count_groups.LADDER_COLUMNS))
     for k in range(1, levels + 1):
         lower, upper = _exp2(-exponents[k]), _exp2(-exponents[k - 1])
         # K = h(a, b) + c_j10 log(1 - mu) + c_j11 log(mu): Proposition 4.1
@@ -56,4 +56,4 @@ def ladder(alpha: float) -> tuple[Float64s, int]:
 def make(indexes: int, capacity: int, alpha: float) -> Bins:
     """Make the finder for so many indexes and slots."""
     rows, middle = ladder(alpha)
-    return bins.make(indexes, capacity, rows, middle, widens=True)
+    return count_groups.make(indexes, capacity, rows, middle, widens=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from algorithms.core.arrays import Float64s
-from algorithms.splits import bins
-from algorithms.splits.bins import COST0, COST1, LOWER, START, UPPER, Bins
+from algorithms.splits import count_groups
+from algorithms.splits.count_groups import COST0, COST1, LOWER, START, UPPER, Bins
 
 
 def ladder(alpha: float) -> tuple[Float64s, int]:
@@ -21,7 +21,7 @@ def ladder(alpha: float) -> tuple[Float64s, int]:
     count = int(2.0 / beta)
     while count / 2 * beta <= 1.0:
         count += 1
-    rows = np.zeros((count, bins.LADDER_COLUMNS))
+    rows = np.zeros((count, count_groups.LADDER_COLUMNS))
     for i, row in enumerate(rows):
         mu = (i / 2 + 0.25) * beta
         row[[START, LOWER, UPPER]] = (i / 2 * beta, (i / 2 - 0.25) * beta, (i / 2 + 0.75) * beta)
@@ -33,4 +33,4 @@ def ladder(alpha: float) -> tuple[Float64s, int]:
 def make(indexes: int, capacity: int, alpha: float) -> Bins:
     """Make the finder for so many indexes and slots."""
     rows, middle = ladder(alpha)
-    return bins.make(indexes, capacity, rows, middle, widens=False)
+    return count_groups.make(indexes, capacity, rows, middle, widens=False)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.splits import scan
-from algorithms.splits.bins import OF_BINS, USED
+from algorithms.splits.count_groups import OF_BINS, USED
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.pool import SplitPool
 from worker.bench import anchor

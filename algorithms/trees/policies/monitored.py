@@ -18,7 +18,7 @@ from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT
 from algorithms.core.stored import stored
 from algorithms.splits import exact, slots
-from algorithms.splits.exact import Exact
+from algorithms.splits.quadtree import Quadtrees
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
 from algorithms.trees.gain import noise
 from algorithms.trees.nodes import WEIGHT
@@ -31,7 +31,7 @@ class Monitored(NamedTuple):
     """One index a leaf."""
 
     slots: Slots
-    finder: Exact
+    finder: Quadtrees
     pair: Int64s  # int64[nodes, 2], the slots of the best and the second of the last search for a second
 
 
@@ -177,7 +177,7 @@ def keys(policy: Monitored) -> Int64s:
 
 
 def enlarged(policy: Monitored, ones: int, rows: int) -> Monitored:
-    """Return the policy with room for twice as many slots or, where those suffice, boxes."""
+    """Return the policy with room for twice as many slots or, where those suffice, quadtree nodes."""
     if slots.room(policy.slots) >= ones:
         return policy._replace(finder=exact.enlarged(policy.finder))
     nodes, capacity = len(policy.pair), min(2 * max(len(policy.slots.rows), ones), rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from algorithms.core import criteria
 from algorithms.core.criteria import UNIT
-from algorithms.splits import exact
+from algorithms.splits import exact, quadtree
 from tests.oracles.naive import budget
 
 NAMES = list(criteria.CRITERIA)
@@ -117,27 +117,27 @@ def nodes(draw: st.DrawFn) -> tuple[int, int, int]:
 @pytest.mark.parametrize("name", NAMES)
 @GIVEN
 @given(st.data(), nodes())
-def test_no_feature_in_a_box_scores_below_its_bound(
+def test_no_feature_in_a_square_scores_below_its_bound(
     name: str, data: st.DataObject, node: tuple[int, int, int]
 ) -> None:
-    """The bound of every box around a feature, from the finest cell to half the plane, is below its score."""
+    """The bound of every square around a feature, from the finest leaf to half the plane, is below its score."""
     grain, c0, c1 = node
     a = grain * data.draw(st.integers(0, c0 // grain))
     b = grain * data.draw(st.integers(0, c1 // grain))
     criterion = make(name)
     finder = exact.make(1, 1)
-    qa, qb = exact.coordinate(a), exact.coordinate(b)
+    qa, qb = quadtree.coordinate(a), quadtree.coordinate(b)
     limit = criteria.score(criterion, a, b, c0, c1) + criteria.rounding(c0, c1)
     for level in range(24):
         corner = ((qa >> level) << level, (qb >> level) << level)
-        finder.boxes[0] = (-1, -1, -1, -1, -1, level, *corner)
-        assert exact._box_bound(finder, criterion, 0, c0, c1, grain) <= limit
+        finder.nodes[0] = (-1, -1, -1, -1, -1, level, *corner)
+        assert quadtree.bound_of(finder, criterion, 0, c0, c1, grain) <= limit
 
 
 @pytest.mark.parametrize("name", NAMES)
 @GIVEN
 @given(st.data(), nodes())
-def test_no_rare_feature_scores_below_the_bound_on_rare_ones(
+def test_no_waiting_feature_scores_below_the_bound_on_waiting_ones(
     name: str, data: st.DataObject, node: tuple[int, int, int]
 ) -> None:
     """A feature of some weight scores no better than the bound for that weight or for a larger one."""
@@ -147,7 +147,7 @@ def test_no_rare_feature_scores_below_the_bound_on_rare_ones(
     criterion = make(name)
     limit = criteria.score(criterion, a, b, c0, c1) + criteria.rounding(c0, c1)
     for more in (0, grain, 5 * grain, c0, c0 + c1, 1 << 40):
-        assert exact._rare_bound(criterion, a + b + more, c0, c1) <= limit
+        assert exact._waiting_bound(criterion, a + b + more, c0, c1) <= limit
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -174,16 +174,16 @@ def test_scores_are_monotone_on_each_side_of_the_diagonal(
 @given(st.one_of(st.integers(0, 70), st.integers(0, WIDEST), st.integers(0, 61).map(lambda k: (1 << k) - 1)))
 def test_a_count_lies_between_the_edges_of_its_coordinate(count: int) -> None:
     """Coordinates are found without an error at their edges, up to the largest count."""
-    at = exact.coordinate(count)
+    at = quadtree.coordinate(count)
     assert 0 <= at < 1 << 24
-    assert exact.edge(at) <= count < exact.edge(at + 1)
+    assert quadtree.edge(at) <= count < quadtree.edge(at + 1)
 
 
 def test_edges_rise_and_small_counts_are_their_own_coordinates() -> None:
     """Below 2^19 there is a coordinate a count, from there on 2^18 an octave; beyond 2^62 there are no counts."""
-    assert all(exact.edge(at) == at == exact.coordinate(at) for at in [0, 1, 2, 3, 1000, (1 << 19) - 1])
+    assert all(quadtree.edge(at) == at == quadtree.coordinate(at) for at in [0, 1, 2, 3, 1000, (1 << 19) - 1])
     octaves = [octave << 18 for octave in range(2, 46)]
-    edges = [exact.edge(start + step) for start in octaves for step in (0, 1, (1 << 18) - 1)]
+    edges = [quadtree.edge(start + step) for start in octaves for step in (0, 1, (1 << 18) - 1)]
     assert all(np.diff(edges) > 0)
-    assert [exact.edge(start) for start in octaves] == [1 << bits for bits in range(19, 63)]
-    assert all(exact.edge(at) >= 1 << 62 for at in range(45 << 18, (1 << 24) + 1, 9999))
+    assert [quadtree.edge(start) for start in octaves] == [1 << bits for bits in range(19, 63)]
+    assert all(quadtree.edge(at) >= 1 << 62 for at in range(45 << 18, (1 << 24) + 1, 9999))

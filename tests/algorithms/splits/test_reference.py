@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, score
 from algorithms.core.events import Status
-from algorithms.splits import bins, updent, updgini
-from algorithms.splits.bins import LOWER, MIDDLE, START, UPPER
+from algorithms.splits import count_groups, updent, updgini
+from algorithms.splits.count_groups import LOWER, MIDDLE, START, UPPER
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import Tree, UpdEnt, UpdGini
 from tests.oracles.naive import REFERENCES, budget
@@ -65,7 +65,7 @@ class Trio:
         self.reference.check()
         self.pool.check()
         finder = self.pool._pool.finder
-        assert bins.trees(finder, 0) == self.reference.trees()
+        assert count_groups.trees(finder, 0) == self.reference.trees()
 
 
 # --- streams
@@ -198,7 +198,7 @@ def test_events_without_a_query_leave_the_same_state(finder: str) -> None:
     assert asked.best() == left_alone.best()
     for pool in (asked, left_alone):
         pool.check()
-    assert bins.trees(asked._pool.finder, 0) == bins.trees(left_alone._pool.finder, 0)
+    assert count_groups.trees(asked._pool.finder, 0) == count_groups.trees(left_alone._pool.finder, 0)
 
 
 @pytest.mark.parametrize("finder", REFERENCES)
@@ -209,12 +209,12 @@ def test_a_refused_delete_changes_no_run(finder: str) -> None:
         trio.step(is_insert, example)
     heavy = max(trio.reference.counts, key=lambda j: sum(trio.reference.counts[j]))
     c0 = trio.reference.c[0] / UNIT
-    before = trio.pool._pool.finder.counts.tolist()[: bins.OF_PENDING]
+    before = trio.pool._pool.finder.counts.tolist()[: count_groups.OF_PENDING]
     for _ in range(40):
         refused = trio.pool.delete([heavy], 0, weight=c0 - 0.5)
         assert refused == trio.reference.delete([heavy], 0, weight=c0 - 0.5) == Status.ABSENT_EXAMPLE
     trio.pool.delete([], 0, weight=c0 - 0.5)
-    assert trio.pool._pool.finder.counts.tolist()[: bins.OF_PENDING] == before
+    assert trio.pool._pool.finder.counts.tolist()[: count_groups.OF_PENDING] == before
     trio.step(True, ([], 1, 1.0))
     trio.check()
 
@@ -237,7 +237,7 @@ def test_the_ladder_has_the_papers_bins(finder: str, alpha: float) -> None:
         c0, c1 = rng.randint(1, size), rng.randint(1, rng.choice([10, size]))
         a, b = rng.randint(0, c0), rng.randint(0, c1)
         reference.c, reference.counts = [c0, c1], {0: [a, b]}
-        rank = int(bins.rank_of(state, a, b, c0, c1))
+        rank = int(count_groups.rank_of(state, a, b, c0, c1))
         i = reference.ind(0)
         levels = middle - 1
         ends = {-(1 << 30): 0, 1 << 30: len(ladder) - 1}

@@ -15,7 +15,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.units import MAX_TOTAL
-from algorithms.splits import exact, slots
+from algorithms.splits import quadtree, slots
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
@@ -220,17 +220,18 @@ def test_many_features_at_almost_the_same_counts_are_told_apart(kind: Kind, name
     for _ in range(4):
         features = rng.sample(universe, len(universe))
         for at in range(0, len(features), 16):
-            # Both labels in turn: wherever they are the features tie, but for rounding, and cells are near.
+            # Both labels in turn: wherever they are the features tie, but for rounding, and leaves are near.
             one = insert(*features[at : at + 16], weight=rng.choice((16, 16, 17, 18)) * UNIT)
             both = [one, replace(one, label=1)]
             pair.feed(both)
             events += both
     pair.check()
     if kind[0] == "exact":
-        boxes = pair.pool.arrays()["finder.boxes"]
-        fine = (boxes[:, exact.LEVEL] >= exact.CELL) & (boxes[:, exact.LEVEL] < exact.CELL + exact.COARSE)
-        assert np.count_nonzero(fine) > 4, "streams of this kind do not exercise the division of cells"
-        assert np.count_nonzero(boxes[fine, exact.LOWEST] != slots.NONE) > 4, "nor cells of one point"
+        nodes = pair.pool.arrays()["finder.boxes"]
+        levels = nodes[:, quadtree.LEVEL]
+        fine = (levels >= quadtree.LEAF) & (levels < quadtree.LEAF + quadtree.COARSE)
+        assert np.count_nonzero(fine) > 4, "streams of this kind do not exercise the division of leaves"
+        assert np.count_nonzero(nodes[fine, quadtree.LOWEST] != slots.NONE) > 4, "nor leaves of one point"
     rng.shuffle(events)
     for event in events[: budget(80)]:
         pair.feed([replace(event, op=Op.DELETE)])
@@ -394,7 +395,7 @@ def test_a_false_delete_is_refused_where_the_counts_show_it(kind: Kind) -> None:
 
 
 def test_false_deletes_are_told_from_true_ones_among_many_features(kind: Kind) -> None:
-    """Single-feature deletes against hundreds of cells and waiting features: refused as the counts say."""
+    """Single-feature deletes against hundreds of leaves and waiting features: refused as the counts say."""
     pair = Pair(of(kind))
     stream = Stream(21)
     mix = Mix(ids(250), deletes=0.1, longest=25)

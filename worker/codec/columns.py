@@ -17,7 +17,6 @@ from worker.codec.kernel import (
     PADDING,
     SKIPPED,
     TOMBSTONE,
-    Bools,
     Limits,
     Pieces,
     Scratch,
@@ -25,6 +24,7 @@ from worker.codec.kernel import (
 )
 from worker.codec.reasons import Reason
 from worker.codec.reference import BATCH_FIELDS, LATEST, Event, check_key, decode
+from worker.codec.wire import Bools
 
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict"}
 

@@ -9,10 +9,9 @@ to 9 bytes, `PADDING` zeros follow the last record, and whatever it found is ref
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from algorithms.core.jit import inlined, jit
 from worker.codec.events import (
@@ -37,49 +36,36 @@ from worker.codec.events import (
     UInt8s,
     UInt64s,
 )
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Int: TypeAlias = Any  # an int64: the compiler's, numpy's, or (with the compiler off) also Python's own
+from worker.codec.wire import (
+    ARRAY,
+    BIN,
+    FLOAT,
+    INT,
+    MAP,
+    NIL,
+    STR,
+    Bools,
+    Int,
+    feature_id,
+    fold,
+    folded,
+    head,
+    is_utf8,
+    number_of,
+    skip,
+    u32,
+    u64,
+)
 
 PADDING = 16
 LEFT, FULL_ROWS, FULL_ONES = -1, -2, -3  # what reading a record may return instead of its number of events
 TOMBSTONE, SKIPPED = -1, -2  # in place of a record's size
 
-# Kinds of msgpack heads, and for the codes 0xc0-0xdf their kind and how many bytes of number follow.
-NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, OTHER = range(9)
-_U, _I, _F, _S, _B, _A, _M = 20, 21, FLOAT, STR, BIN, ARRAY, MAP
-_KINDS = np.array(
-    [
-        *(NIL, OTHER, BOOL, BOOL, _B, _B, _B, OTHER, OTHER, OTHER, _F, _F, _U, _U, _U, _U),
-        *(_I, _I, _I, _I, OTHER, OTHER, OTHER, OTHER, OTHER, _S, _S, _S, _A, _A, _M, _M),
-    ],
-    np.int8,
-)
-_WIDTHS = np.array(
-    [0, 0, 0, 0, 1, 2, 4, 0, 0, 0, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, *[0] * 5, 1, 2, 4, 2, 4, 2, 4], np.int8
-)
-
-
-# Bytes of a whole value by its first one, where that says it: small ints, short strings, numbers.
-_SIZES = np.array(
-    [
-        *([1] * 128 + [0] * 32 + list(range(1, 33))),
-        *(1 + int(w) if k in (_U, _I, FLOAT, NIL, BOOL) else 0 for k, w in zip(_KINDS, _WIDTHS, strict=True)),
-        *[1] * 32,
-    ],
-    np.int64,
-)
-
-
-def _folded(text: str) -> int:
-    return int.from_bytes(bytes([len(text)]) + text.encode(), "big")
-
-
 # Slots of `Scratch.at`, and the folded names that lead to them.
 OP, ID, X, Y, W, TS, N, PTR, I, V, ALL_IDS = range(11)  # noqa: E741  (the field is called i)
-_FIELDS = tuple(_folded(name) for name in ("op", "id", "x", "y", "w", "ts", "n", "ptr", "i", "v", "ids"))
-_OPS = tuple(_folded(name) for name in ("insert", "delete", "predict"))
-_I_NAME, _V_NAME = _folded("i"), _folded("v")
+_FIELDS = tuple(folded(name) for name in ("op", "id", "x", "y", "w", "ts", "n", "ptr", "i", "v", "ids"))
+_OPS = tuple(folded(name) for name in ("insert", "delete", "predict"))
+_I_NAME, _V_NAME = folded("i"), folded("v")
 
 
 class Pieces(NamedTuple):
@@ -161,7 +147,7 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
         kind, size, p = head(b, at[OP], stop)
         if kind != STR:
             return LEFT
-        name = _fold(b, p, size)
+        name = fold(b, p, size)
         op = INSERT if name == _OPS[0] else DELETE if name == _OPS[1] else PREDICT if name == _OPS[2] else DROP
         if op == DROP:
             return LEFT
@@ -182,7 +168,7 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
         return LEFT
     if at[W] >= 0:
         kind, number, p = head(b, at[W], stop)
-        out.weight[events] = _weight(_float(kind, number))
+        out.weight[events] = _weight(number_of(kind, number))
         if out.weight[events] == 0:
             return LEFT
     if at[TS] >= 0:
@@ -224,10 +210,10 @@ def _columns(
             width = np.int64(4 if size == 4 * count else 8)
             if kind != BIN or size != width * count:
                 return LEFT
-        if _u32(b, pointer) != 0 or _u32(b, pointer + 4 * n) != count:
+        if u32(b, pointer) != 0 or u32(b, pointer + 4 * n) != count:
             return LEFT
         for k in range(n):
-            if _u32(b, pointer + 4 * k) > _u32(b, pointer + 4 * k + 4):
+            if u32(b, pointer + 4 * k) > u32(b, pointer + 4 * k + 4):
                 return LEFT
     elif at[PTR] >= 0 or at[I] >= 0 or at[V] >= 0 or op != DELETE or ids < 0:
         return LEFT
@@ -268,7 +254,7 @@ def _columns(
             out.label_kind[event] = INT_LABEL
             out.label[event] = b[labels + k]
         elif label_width == 8:
-            if not _float_label(_u64(b, labels + 8 * k), out, event):
+            if not _float_label(u64(b, labels + 8 * k), out, event):
                 return LEFT
         elif labels >= 0:
             labels = _label(b, labels, stop, limits, out, event)
@@ -276,22 +262,22 @@ def _columns(
                 return LEFT
         if weights >= 0:
             if packed_weights:
-                weight = np.int64(_u64(b, weights + 8 * k)).view(np.float64)
+                weight = np.int64(u64(b, weights + 8 * k)).view(np.float64)
             else:
                 kind, number, weights = head(b, weights, stop)
-                weight = _float(kind, number)
+                weight = number_of(kind, number)
             out.weight[event] = _weight(weight)
             if out.weight[event] == 0:
                 return LEFT
         if times >= 0:
-            time = np.int64(_u64(b, times + 8 * k))
+            time = np.int64(u64(b, times + 8 * k))
             if not _good_time(time, timestamp, limits):
                 return LEFT
         if time > 0:
             out.time[event] = time
         if pointer >= 0:
-            first = _u32(b, pointer + 4 * k)
-            size = _u32(b, pointer + 4 * k + 4) - first
+            first = u32(b, pointer + 4 * k)
+            size = u32(b, pointer + 4 * k + 4) - first
             if size > limits.features:
                 return LEFT
             if not _gather(
@@ -343,7 +329,7 @@ def _id_or_nil(b: UInt8s, p: Int, stop: Int, limits: Limits, out: Events, event:
 def _id(b: UInt8s, p: Int, stop: Int, limits: Limits, out: Events, event: Int) -> Int:
     """Write the id at `p`; return where it ends, -1 where it is none."""
     kind, number, after = head(b, p, stop)
-    if kind == STR and number <= limits.id_bytes and _utf8(b, after, after + number):
+    if kind == STR and number <= limits.id_bytes and is_utf8(b, after, after + number):
         out.id_kind[event] = TEXT_ID
         out.id_high[event], out.id_low[event] = _digest_text(b, after, number)
         after += number
@@ -367,7 +353,7 @@ def _label(b: UInt8s, p: Int, stop: Int, limits: Limits, out: Events, event: Int
         return after
     if kind == FLOAT and _float_label(number, out, event):
         return after
-    if kind == STR and number <= limits.name_bytes and _utf8(b, after, after + number):
+    if kind == STR and number <= limits.name_bytes and is_utf8(b, after, after + number):
         out.label_kind[event] = TEXT_LABEL
         out.label[event] = after
         out.label_size[event] = number
@@ -406,7 +392,7 @@ def _features(
     if kind == MAP:
         width = np.int64(-1)
         name_kind, size, q = head(b, p, stop)
-        if count > 0 and name_kind == STR and _fold(b, q, size) == _I_NAME:
+        if count > 0 and name_kind == STR and fold(b, q, size) == _I_NAME:
             inner, size, q = head(b, q + size, stop)
             if inner in (BIN, ARRAY):
                 width = np.int64(0)
@@ -414,7 +400,7 @@ def _features(
                 after = q + size if packed else q
                 if not packed:
                     for _ in range(size):
-                        after = _skip(b, after, stop)
+                        after = skip(b, after, stop)
                     if after < 0:
                         return LEFT
                 elements = size >> 2 if packed else size
@@ -422,7 +408,7 @@ def _features(
                     return LEFT
                 if count == 2:
                     kind, size, values = head(b, after, stop)
-                    if kind != STR or _fold(b, values, size) != _V_NAME:
+                    if kind != STR or fold(b, values, size) != _V_NAME:
                         return LEFT
                     kind, size, values = head(b, values + size, stop)
                     width = np.int64(4 if size == 4 * elements else 8)
@@ -466,11 +452,11 @@ def _gather(
     for k in range(count):
         feature, name, size = np.int64(0), np.int64(0), np.int64(0)
         if packed:
-            feature = _u32(b, p)
+            feature = u32(b, p)
             p += 4
             kind = INT
         else:
-            feature, p = _feature_id(b, p, stop)
+            feature, p = feature_id(b, p, stop)
             kind = INT
             if feature < 0:
                 kind, feature, p = head(b, p, stop)
@@ -483,7 +469,7 @@ def _gather(
             scratch.hashes[k] = feature
         elif kind == STR:
             name, size, feature = p, feature, np.int64(0)
-            if size > limits.name_bytes or space == IDS or not _utf8(b, name, name + size):
+            if size > limits.name_bytes or space == IDS or not is_utf8(b, name, name + size):
                 return False
             space = NAMES
             ascending = False
@@ -493,12 +479,12 @@ def _gather(
             return False
         value = 1.0
         if width == 8:
-            value = np.int64(_u64(b, values + 8 * k)).view(np.float64)
+            value = np.int64(u64(b, values + 8 * k)).view(np.float64)
         elif width == 4:
-            value = np.float64(np.uint32(_u32(b, values + 4 * k)).view(np.float32))
+            value = np.float64(np.uint32(u32(b, values + 4 * k)).view(np.float32))
         elif width < 0:
             kind, number, p = head(b, p, stop)
-            value = _float(kind, number)
+            value = number_of(kind, number)
         if not np.isfinite(value):
             return False
         if value != 0.0:
@@ -559,7 +545,7 @@ def _digest_text(b: UInt8s, start: Int, size: Int) -> Any:
     high, low = _absorb(np.uint64(TEXT_ID), np.uint64(TEXT_ID), np.uint64(size))
     p = start
     while p + 8 <= start + size:
-        high, low = _absorb(high, low, np.uint64(_u64(b, p)))
+        high, low = _absorb(high, low, np.uint64(u64(b, p)))
         p += 8
     if p < start + size:
         word = np.int64(0)
@@ -578,102 +564,6 @@ def _hash(b: UInt8s, start: Int, size: Int) -> Any:
     return word
 
 
-# Bytes
-
-
-@jit
-def head(b: UInt8s, p: Int, stop: Int) -> Any:
-    """Read the head of the msgpack value at `p`.
-
-    Returns
-    -------
-    tuple
-        (kind, number, next): the kind; the int, the float64's bits, or the length in bytes or elements;
-        and where the head ends. OTHER for what no event holds, and for what passes `stop`.
-    """
-    if p < 0 or p >= stop:
-        return OTHER, np.int64(0), p
-    code: Int = np.int64(b[p])
-    p += 1
-    if code < 0x80:
-        return INT, code, p
-    if code < 0x90:
-        return MAP, code & 15, p
-    if code < 0xA0:
-        return ARRAY, code & 15, p
-    if code >= 0xE0:
-        return INT, code - 256, p
-    if code < 0xC0:
-        size = code & 31
-        return (STR if p + size <= stop else OTHER), size, p
-    kind: Int = np.int64(_KINDS[code - 0xC0])
-    width = np.int64(_WIDTHS[code - 0xC0])
-    number: Int = np.int64(0)
-    if p + width > stop:
-        return OTHER, number, p
-    if width == 1:
-        number = np.int64(b[p])
-    elif width == 2:
-        number = _u16(b, p)
-    elif width == 4:
-        number = _u16(b, p) << 16 | _u16(b, p + 2)
-    elif width == 8:
-        number = _u16(b, p) << 48 | _u16(b, p + 2) << 32 | _u16(b, p + 4) << 16 | _u16(b, p + 6)
-    p += width
-    if kind == _U:
-        kind = INT if number >= 0 else OTHER  # beyond int64: for the reference decoder
-    elif kind == _I:
-        kind = INT
-        if width < 8 and number >> (8 * width - 1):
-            number -= np.int64(1) << (8 * width)
-    elif kind == FLOAT and width == 4:
-        number = np.float64(np.uint32(number).view(np.float32)).view(np.int64)
-    elif kind in (STR, BIN) and p + number > stop:
-        kind = OTHER
-    return kind, number, p
-
-
-@inlined
-def _u16(b: UInt8s, p: Int) -> Int:
-    """Read big-endian, as msgpack's own numbers are."""
-    return np.int64(b[p]) << 8 | np.int64(b[p + 1])
-
-
-@inlined
-def _feature_id(b: UInt8s, p: Int, stop: Int) -> Any:
-    """Read an unsigned int the quick way; return (feature, next), (-1, p) for anything else."""
-    if p + 5 <= stop:
-        code = np.int64(b[p])
-        if code < 0x80:
-            return code, p + 1
-        if code == 0xCD:
-            return _u16(b, p + 1), p + 3
-        if code == 0xCE:
-            return _u16(b, p + 1) << 16 | _u16(b, p + 3), p + 5
-    return np.int64(-1), p
-
-
-@jit
-def _skip(b: UInt8s, p: Int, stop: Int) -> Int:
-    """Return where the value at `p` ends, -1 where it is not whole."""
-    left: Int = np.int64(1)
-    while left > 0:
-        left -= 1
-        if p < stop and _SIZES[b[p]] > 0:
-            p += _SIZES[b[p]]
-            continue
-        kind, number, p = head(b, p, stop)
-        if kind == OTHER:
-            return -1
-        if kind in (STR, BIN):
-            p += number
-        elif kind == ARRAY:
-            left += number
-        elif kind == MAP:
-            left += 2 * number
-    return p if p <= stop else np.int64(-1)
-
-
 @jit
 def _locate(b: UInt8s, p: Int, stop: Int, at: Int64s) -> Any:
     """Note where each field's value starts; return whether it is one map of known fields, each once."""
@@ -685,7 +575,7 @@ def _locate(b: UInt8s, p: Int, stop: Int, at: Int64s) -> Any:
         kind, size, p = head(b, p, stop)
         if kind != STR:
             return False
-        name = _fold(b, p, size)
+        name = fold(b, p, size)
         field = -1
         for k in range(len(_FIELDS)):
             if _FIELDS[k] == name:
@@ -693,58 +583,7 @@ def _locate(b: UInt8s, p: Int, stop: Int, at: Int64s) -> Any:
         if field < 0 or at[field] >= 0:
             return False
         at[field] = p + size
-        p = _skip(b, p + size, stop)
+        p = skip(b, p + size, stop)
         if p < 0:
             return False
     return p == stop
-
-
-@jit
-def _fold(b: UInt8s, p: Int, size: Int) -> Int:
-    """Return a name of up to 7 bytes and its length as one number, -1 for a longer one."""
-    if size > 7:
-        return np.int64(-1)
-    name = np.int64(size)
-    for k in range(size):
-        name = (name << 8) | np.int64(b[p + k])
-    return name
-
-
-@inlined
-def _float(kind: Int, number: Int) -> Any:
-    if kind == FLOAT:
-        return np.int64(number).view(np.float64)
-    return np.float64(number) if kind == INT else np.nan
-
-
-@inlined
-def _u32(b: UInt8s, p: Int) -> Int:
-    return np.int64(b[p]) | np.int64(b[p + 1]) << 8 | np.int64(b[p + 2]) << 16 | np.int64(b[p + 3]) << 24
-
-
-@inlined
-def _u64(b: UInt8s, p: Int) -> Int:
-    return _u32(b, p) | _u32(b, p + 4) << 32
-
-
-@jit
-def _utf8(b: UInt8s, p: Int, stop: Int) -> Any:
-    """Return whether the bytes are UTF-8 (shortest forms, no surrogates, up to U+10FFFF)."""
-    while p < stop:
-        lead = np.int64(b[p])
-        p += 1
-        if lead < 0x80:
-            continue
-        size = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
-        if lead < 0xC2 or lead > 0xF4 or p + size > stop:
-            return False
-        second = np.int64(b[p])
-        low = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
-        high = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
-        if second < low or second > high:
-            return False
-        for k in range(1, size):
-            if b[p + k] & 0xC0 != 0x80:
-                return False
-        p += size
-    return True

@@ -35,6 +35,8 @@ END_TO_END_BUCKETS = (
 )
 BATCH_BUCKETS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0)
 
+_PARTITION = ("topic", "partition")
+
 _Metric = TypeVar("_Metric", bound=MetricWrapperBase)
 
 
@@ -69,8 +71,6 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
-        partition = ("topic", "partition")
-
         # What this worker is. Value 1; join on it to see which version does what.
         Info("anabranch_build", "Version of the worker and of Python.", registry=registry).info(
             {"version": version, "python": platform.python_version()}
@@ -80,9 +80,16 @@ class Metrics:
         # where there is no /proc they are absent.
         ProcessCollector(registry=registry)
 
+        self._declare_counts(registry)
+        self._declare_latencies(registry)
+        self._declare_partitions(registry)
+        self._declare_models(registry)
+
+    def _declare_counts(self, registry: CollectorRegistry) -> None:
+        """Declare what counts records and events: read, applied, refused, written."""
         # Records read from an input partition, silent replay after a restore not included.
         self._consumed = _Children(
-            Counter("anabranch_records_consumed", "Records consumed.", partition, registry=registry)
+            Counter("anabranch_records_consumed", "Records consumed.", _PARTITION, registry=registry)
         )
         # Events that changed or asked a model, one for each row of a columnar record.
         self._applied = _Children(
@@ -134,6 +141,8 @@ class Metrics:
             Counter("anabranch_examples_right", "Examples predicted rightly.", ("model",), registry=registry)
         )
 
+    def _declare_latencies(self, registry: CollectorRegistry) -> None:
+        """Declare what measures time: of stages, and of records as a whole."""
         # How long a stage took for one batch; one commit covers several batches.
         self._stage = _Children(
             Histogram(
@@ -160,21 +169,23 @@ class Metrics:
             "anabranch_batch_records", "Records in a batch.", buckets=BATCH_BUCKETS, registry=registry
         )
 
+    def _declare_partitions(self, registry: CollectorRegistry) -> None:
+        """Declare what tells of each assigned partition: where it stands, and its checkpoints."""
         # The rest of each partition's metrics lives while the partition is assigned: see `forget`.
         # Records between the next one to be read and the high watermark.
         self._lag = _Children(
-            Gauge("anabranch_lag_records", "Records not read yet.", partition, registry=registry)
+            Gauge("anabranch_lag_records", "Records not read yet.", _PARTITION, registry=registry)
         )
         # The next offset to be read by whoever takes over.
         self._offset = _Children(
-            Gauge("anabranch_committed_offset", "Committed offset.", partition, registry=registry)
+            Gauge("anabranch_committed_offset", "Committed offset.", _PARTITION, registry=registry)
         )
         # Alert on its age while the lag is not zero: a partition that is stuck.
         self._last_commit = _Children(
             Gauge(
                 "anabranch_last_commit_timestamp_seconds",
                 "Unix time of the last commit.",
-                partition,
+                _PARTITION,
                 registry=registry,
             )
         )
@@ -183,20 +194,20 @@ class Metrics:
             Gauge(
                 "anabranch_last_checkpoint_timestamp_seconds",
                 "Unix time of the last complete checkpoint.",
-                partition,
+                _PARTITION,
                 registry=registry,
             )
         )
         # What the last checkpoint is made of, written by it or by those before.
         self._checkpoint_size = _Children(
-            Gauge("anabranch_checkpoint_bytes", "Size of the checkpointed state.", partition, registry=registry)
+            Gauge("anabranch_checkpoint_bytes", "Size of the checkpointed state.", _PARTITION, registry=registry)
         )
         # Counts down to zero while a partition's models are rebuilt.
         self._restore = _Children(
             Gauge(
                 "anabranch_restore_remaining_records",
                 "Records still to be read before the partition goes live.",
-                partition,
+                _PARTITION,
                 registry=registry,
             )
         )
@@ -204,17 +215,19 @@ class Metrics:
         # Records that are passed by because processing them failed, and when the last one was: alert on its age.
         # Both are kept in the state topic, so a restart changes neither.
         self._quarantined = _Children(
-            Gauge("anabranch_quarantined_records", "Records passed by.", partition, registry=registry)
+            Gauge("anabranch_quarantined_records", "Records passed by.", _PARTITION, registry=registry)
         )
         self._last_quarantine = _Children(
             Gauge(
                 "anabranch_last_quarantine_timestamp_seconds",
                 "Unix time when the last record was passed by.",
-                partition,
+                _PARTITION,
                 registry=registry,
             )
         )
 
+    def _declare_models(self, registry: CollectorRegistry) -> None:
+        """Declare what tells of each model: its size, and what it did."""
         # Size of the models, summed over the partitions assigned to this worker.
         self._keys = _Children(Gauge("anabranch_keys", "Model keys.", ("model",), registry=registry))
         # A slot is a feature of a key that at least one live example has; of trees, of a leaf.

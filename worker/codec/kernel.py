@@ -181,10 +181,52 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
     return 1 if by_id else LEFT
 
 
+@inlined
+def _sparse(b: UInt8s, at: Int64s, op: Int, ids: Int, n: Int, stop: Int, limits: Limits) -> Any:
+    """Find the columns of features: (whether they are good, pointer, features, their count, values, their width).
+
+    All are absent, and that is good, of deletes by id.
+    """
+    pointer, features, count, values, width = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    if at[PTR] < 0 or at[I] < 0:
+        by_id = op == DELETE and ids >= 0
+        good = by_id and at[PTR] < 0 and at[I] < 0 and at[V] < 0
+        return good, pointer, features, count, values, width
+    kind, size, pointer = head(b, at[PTR], stop)
+    good = kind == BIN and size == 4 * (n + 1)
+    kind, size, features = head(b, at[I], stop)
+    count = size >> 2
+    good = good and kind == BIN and size == 4 * count and count <= limits.elements
+    if at[V] >= 0:
+        kind, size, values = head(b, at[V], stop)
+        width = np.int64(4 if size == 4 * count else 8)
+        good = good and kind == BIN and size == width * count
+    if good:
+        good = u32(b, pointer) == 0 and u32(b, pointer + 4 * n) == count
+        for k in range(n):
+            good = good and u32(b, pointer + 4 * k) <= u32(b, pointer + 4 * k + 4)
+    return good, pointer, features, count, values, width
+
+
+@inlined
+def _labels(b: UInt8s, at: Int64s, n: Int, stop: Int) -> Any:
+    """Find the column of labels: (whether it is good, its start or -1, bytes of a label or 0 in an array)."""
+    if at[Y] < 0:
+        return True, np.int64(-1), np.int64(0)
+    kind, size, labels = head(b, at[Y], stop)
+    if kind == BIN and (size == n or size == 8 * n):
+        return True, labels, np.int64(1 if size == n else 8)
+    return kind == ARRAY and size == n, labels, np.int64(0)
+
+
 @jit
 def _columns(
     pieces: Pieces, piece: Int, events: Int, op: Int, stop: Int, limits: Limits, out: Events, scratch: Scratch
 ) -> Int:
+    """Read a record of columns: return its number of events, or what `fill` returns instead.
+
+    Longer than other functions here, as a row takes its next value from each of eight columns in one loop.
+    """
     b, at, timestamp = out.buffer, scratch.at, pieces.timestamp[piece]
     kind, n, p = head(b, at[N], stop)
     if kind != INT or n < 0 or n > limits.rows or at[ID] >= 0 or at[X] >= 0:
@@ -196,34 +238,12 @@ def _columns(
         kind, size, ids = head(b, at[ALL_IDS], stop)
         if kind != ARRAY or size != n:
             return LEFT
-    pointer, features, count, values, width = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    if at[PTR] >= 0 and at[I] >= 0:
-        kind, size, pointer = head(b, at[PTR], stop)
-        if kind != BIN or size != 4 * (n + 1):
-            return LEFT
-        kind, size, features = head(b, at[I], stop)
-        count = size >> 2
-        if kind != BIN or size != 4 * count or count > limits.elements:
-            return LEFT
-        if at[V] >= 0:
-            kind, size, values = head(b, at[V], stop)
-            width = np.int64(4 if size == 4 * count else 8)
-            if kind != BIN or size != width * count:
-                return LEFT
-        if u32(b, pointer) != 0 or u32(b, pointer + 4 * n) != count:
-            return LEFT
-        for k in range(n):
-            if u32(b, pointer + 4 * k) > u32(b, pointer + 4 * k + 4):
-                return LEFT
-    elif at[PTR] >= 0 or at[I] >= 0 or at[V] >= 0 or op != DELETE or ids < 0:
+    good, pointer, features, count, values, width = _sparse(b, at, op, ids, n, stop, limits)
+    if not good:
         return LEFT
-    labels, label_width = np.int64(-1), np.int64(0)
-    if at[Y] >= 0:
-        kind, size, labels = head(b, at[Y], stop)
-        if kind == BIN and (size == n or size == 8 * n):
-            label_width = np.int64(1 if size == n else 8)
-        elif kind != ARRAY or size != n:
-            return LEFT
+    good, labels, label_width = _labels(b, at, n, stop)
+    if not good:
+        return LEFT
     weights, packed_weights = np.int64(-1), False
     if at[W] >= 0:
         kind, size, weights = head(b, at[W], stop)

@@ -87,29 +87,34 @@ def survey(data: bytes, bounds: Bounds) -> None:
             )
         elements += inside
         containers += 1
-        if containers > CONTAINERS:
-            raise RefusedError(
-                Reason.TOO_MANY_ELEMENTS,
-                f"expected at most {CONTAINERS} lists and maps, found another at byte {at - 1}; flatten the event",
-            )
-        if elements > most:
-            raise RefusedError(
-                Reason.TOO_MANY_ELEMENTS,
-                f"expected at most {most} elements, {elements} are declared by byte {at}; "
-                "send smaller records or raise bounds.elements",
-            )
-        if len(left) > DEPTH + 1:
-            raise RefusedError(
-                Reason.TOO_DEEP,
-                f"expected at most {DEPTH} containers inside each other, found another at byte {at - 1}; "
-                "flatten the event",
-            )
+        _check_containers(containers, elements, most, len(left), at)
     if at > len(data):
         raise _truncated(data)
     if at < len(data):
         raise RefusedError(
             Reason.MALFORMED,
             f"expected one msgpack value, {len(data) - at} bytes follow it; send one value a record",
+        )
+
+
+def _check_containers(containers: int, elements: int, most: int, nested: int, at: int) -> None:
+    """Refuse what has more containers, elements or nesting than an event needs."""
+    if containers > CONTAINERS:
+        raise RefusedError(
+            Reason.TOO_MANY_ELEMENTS,
+            f"expected at most {CONTAINERS} lists and maps, found another at byte {at - 1}; flatten the event",
+        )
+    if elements > most:
+        raise RefusedError(
+            Reason.TOO_MANY_ELEMENTS,
+            f"expected at most {most} elements, {elements} are declared by byte {at}; "
+            "send smaller records or raise bounds.elements",
+        )
+    if nested > DEPTH + 1:
+        raise RefusedError(
+            Reason.TOO_DEEP,
+            f"expected at most {DEPTH} containers inside each other, found another at byte {at - 1}; "
+            "flatten the event",
         )
 
 

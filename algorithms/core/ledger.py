@@ -14,8 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core import hashing
+from algorithms.core import free_list, hashing
 from algorithms.core.arrays import Int64s, UInt32s, extended, int64
+from algorithms.core.free_list import EVER as EVER
+from algorithms.core.free_list import NONE as NONE
+from algorithms.core.free_list import USED as USED
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.stored import stored
@@ -36,12 +39,10 @@ FREE, LIVE, DROPPED = 0, 1, 2
 OLDEST, NEWEST, LIVES = 0, 1, 2  # ends and length of the list of live rows
 FIRST_DROPPED, LAST_DROPPED, DROPS = 3, 4, 5  # likewise of the dropped ones
 
-# Rows of `Ledger.counts`.
-USED, TOP, SPARE = 0, 1, 2  # rows in use, ever used, first of the free list (linked through OLDER)
+# Rows of `Ledger.counts` after those of a free list, which is linked through OLDER.
 END, HELD = 3, 4  # end of what was written to `features`; how much of it belongs to live rows
 NAMED = 5  # live named examples
 
-NONE = -1
 _M61 = (1 << 61) - 1
 
 
@@ -97,7 +98,7 @@ def with_features(ledger: Ledger, more: int) -> Ledger:
 @jit
 def _squeeze(ledger: Ledger, features: UInt32s) -> None:
     end = 0
-    for row in range(ledger.counts[TOP]):
+    for row in range(ledger.counts[EVER]):
         if ledger.rows[row, STATE] == LIVE:
             start = ledger.rows[row, START]
             length = ledger.rows[row, LENGTH]
@@ -205,13 +206,7 @@ def add(
     counts = ledger.counts
     rows = ledger.rows
     elder = lookup(ledger, owner, high, low)
-    row = counts[SPARE]
-    if row != NONE:
-        counts[SPARE] = rows[row, OLDER]
-    else:
-        row = counts[TOP]
-        counts[TOP] += 1
-    counts[USED] += 1
+    row = free_list.take(counts, rows[:, OLDER])
     counts[NAMED] += owner & 1
     rows[row, HIGH] = high
     rows[row, LOW] = low
@@ -265,9 +260,7 @@ def remove(ledger: Ledger, row: int) -> None:
         else:
             hashing.take(ledger.table, hashed, row)
     rows[row, STATE] = FREE
-    rows[row, OLDER] = ledger.counts[SPARE]
-    ledger.counts[SPARE] = row
-    ledger.counts[USED] -= 1
+    free_list.give(ledger.counts, rows[:, OLDER], row)
 
 
 @jit
@@ -325,13 +318,7 @@ def check(ledger: Ledger) -> None:
             assert ledger.heads[index, first + 1] == before
             assert ledger.heads[index, first + 2] == length
     assert np.count_nonzero(ledger.table) == len(keys)
-    spare = []
-    row = int(counts[SPARE])
-    while row != NONE:
-        spare.append(row)
-        row = int(rows[row, OLDER])
-    assert sorted(seen + spare) == list(range(int(counts[TOP]))), "a row is lost or in two places"
+    free_list.check(counts, rows[:, OLDER], seen)
     alive = [row for row in seen if rows[row, STATE] == LIVE]
-    assert counts[USED] == len(seen)
     assert counts[HELD] == sum(int(rows[row, LENGTH]) for row in alive)
     assert counts[NAMED] == sum(int(rows[row, OWNER]) & 1 for row in alive)

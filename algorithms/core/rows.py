@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core import hashing
+from algorithms.core import free_list, hashing
 from algorithms.core.arrays import Int64s, extended
+from algorithms.core.free_list import EVER as EVER
+from algorithms.core.free_list import NONE as NONE
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.stored import stored
 
@@ -28,10 +31,6 @@ KEY = 0  # owner << 32 | item; owner < 2^31, item < 2^32
 NEXT = 1  # the next row of the same owner, newest first, or NONE
 COUNT = 2  # of class 0, in units of 2^-20; then those of the others
 
-# Rows of `Rows.used`.
-USED, HIGH, FREE = 0, 1, 2  # rows in use; rows ever used; first of the free list (linked through NEXT)
-
-NONE = -1
 _FREE_KEY = -1
 
 
@@ -41,7 +40,7 @@ class Rows(NamedTuple):
 
     table: Int64s  # int64[power of two]
     cells: Int64s  # int64[capacity, COUNT + c]; key and weights lie together, one cache miss a look-up
-    used: Int64s  # int64[3]
+    used: Int64s  # int64[3], a free list through NEXT
 
 
 def make(capacity: int, classes: int) -> Rows:
@@ -107,14 +106,7 @@ def create(rows: Rows, owner: int, item: int, following: int) -> int:
 
     There must be room.
     """
-    used = rows.used
-    row = used[FREE]
-    if row != NONE:
-        used[FREE] = rows.cells[row, NEXT]
-    else:
-        row = used[HIGH]
-        used[HIGH] += 1
-    used[USED] += 1
+    row = free_list.take(rows.used, rows.cells[:, NEXT])
     rows.cells[row, KEY] = (owner << 32) | item
     rows.cells[row, NEXT] = following
     for column in range(COUNT, rows.cells.shape[1]):
@@ -129,9 +121,7 @@ def remove(rows: Rows, row: int) -> int:
     following = rows.cells[row, NEXT]
     hashing.take(rows.table, hashing.mix(owner_of(rows, row), item_of(rows, row)), row)
     rows.cells[row, KEY] = _FREE_KEY
-    rows.cells[row, NEXT] = rows.used[FREE]
-    rows.used[FREE] = row
-    rows.used[USED] -= 1
+    free_list.give(rows.used, rows.cells[:, NEXT], row)
     return following
 
 
@@ -161,11 +151,10 @@ def chain(rows: Rows, first: int) -> list[int]:
 
 def check(rows: Rows, chained: list[int]) -> None:
     """Raise AssertionError unless all invariants hold and the rows in use are those in chains. O(everything)."""
-    high = int(rows.used[HIGH])
+    high = int(rows.used[EVER])
     used = np.flatnonzero(rows.cells[:high, KEY] != _FREE_KEY).tolist()
-    assert len(used) == rows.used[USED]
     assert sorted(chained) == used, "a row is in no chain, or in two"
-    assert sorted(used + chain(rows, int(rows.used[FREE]))) == list(range(high)), "a row is lost or in two places"
+    free_list.check(rows.used, rows.cells[:, NEXT], used)
     assert np.count_nonzero(rows.table) == len(used)
     assert len(rows.table) > len(used), "a full table would probe for ever"
     for row in used:

@@ -11,7 +11,7 @@ from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended, 
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.kinds import BINARY
-from algorithms.core.ledger import LABEL, LENGTH, LIVE, NONE, START, STATE, TOP, WEIGHT, Ledger
+from algorithms.core.ledger import EVER, LABEL, LENGTH, LIVE, NONE, START, STATE, WEIGHT, Ledger
 
 # Columns of `Examples.chain`: the neighbours in the list of a leaf's examples.
 BEFORE, AFTER = 0, 1
@@ -116,7 +116,7 @@ def with_features(state: Ledger, values: Float64s, more: int) -> tuple[Ledger, F
 def _squeeze(state: Ledger, values: Float64s, squeezed: Float64s) -> None:
     """Write the values of live examples in the order in which the ledger puts their features."""
     end = 0
-    for row in range(state.counts[TOP]):
+    for row in range(state.counts[EVER]):
         if state.rows[row, STATE] == LIVE:
             start = state.rows[row, START]
             for at in range(state.rows[row, LENGTH]):

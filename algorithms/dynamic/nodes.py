@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.core import free_list
 from algorithms.core.arrays import Float64s, Int64s, extended
+from algorithms.core.free_list import EVER as EVER
+from algorithms.core.free_list import NONE as NONE
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import Kind
 from algorithms.core.stored import stored
@@ -25,10 +29,6 @@ BUILT, EDITS = 9, 10  # s(v) and c(v): examples when it was built; inserts and d
 BUILT_WEIGHT, EDITED_WEIGHT = 11, 12  # the same in weight, units of 2^-20
 COLUMNS = 13
 
-# Rows of `Nodes.used`.
-USED, TOP, FREE = 0, 1, 2  # nodes in use; ever used; first of the free list (linked through PARENT)
-
-NONE = -1
 _FREED = -2  # as FEATURE: not in use
 
 
@@ -39,7 +39,7 @@ class Nodes(NamedTuple):
     links: Int64s  # int64[capacity, COLUMNS]
     threshold: Float64s  # float64[capacity], of a numeric split, else 0
     weights: Int64s  # int64[capacity, c], class weights of the examples that a node holds now, in units of 2^-20
-    used: Int64s  # int64[3]
+    used: Int64s  # int64[3], a free list through PARENT
 
 
 def make(capacity: int, classes: int) -> Nodes:
@@ -78,13 +78,7 @@ def needed(examples: int, max_depth: int) -> int:
 @jit
 def create(nodes: Nodes, parent: int, side: int, depth: int, number: int) -> int:
     """Return a new leaf that holds nothing, its parent's child LOW or HIGH; there must be room."""
-    node = nodes.used[FREE]
-    if node != NONE:
-        nodes.used[FREE] = nodes.links[node, PARENT]
-    else:
-        node = nodes.used[TOP]
-        nodes.used[TOP] += 1
-    nodes.used[USED] += 1
+    node = free_list.take(nodes.used, nodes.links[:, PARENT])
     for column in range(COLUMNS):
         nodes.links[node, column] = 0
     for column in (FEATURE, LOW, HIGH, FIRST):
@@ -104,9 +98,7 @@ def create(nodes: Nodes, parent: int, side: int, depth: int, number: int) -> int
 def free(nodes: Nodes, node: int) -> None:
     """Give back a node."""
     nodes.links[node, FEATURE] = _FREED
-    nodes.links[node, PARENT] = nodes.used[FREE]
-    nodes.used[FREE] = node
-    nodes.used[USED] -= 1
+    free_list.give(nodes.used, nodes.links[:, PARENT], node)
 
 
 def preorder(nodes: Nodes, top: int) -> list[int]:
@@ -147,15 +139,10 @@ def snapshot(nodes: Nodes, top: int) -> Tree:
 
 def check(nodes: Nodes, reached: list[int]) -> None:
     """Raise AssertionError unless the nodes reached from roots are those in use. O(everything)."""
-    high = int(nodes.used[TOP])
+    high = int(nodes.used[EVER])
     used = np.flatnonzero(nodes.links[:high, FEATURE] != _FREED).tolist()
     assert sorted(reached) == used, "a node is lost or in two places"
-    assert len(used) == nodes.used[USED]
-    spare, node = [], int(nodes.used[FREE])
-    while node != NONE:
-        spare.append(node)
-        node = int(nodes.links[node, PARENT])
-    assert sorted(used + spare) == list(range(high)), "a node is lost or in two places"
+    free_list.check(nodes.used, nodes.links[:, PARENT], used)
     for node in used:
         links = nodes.links[node]
         if links[FEATURE] != NONE:

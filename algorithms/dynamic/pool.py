@@ -439,7 +439,7 @@ class DynamicPool:
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        links = self._forest.nodes.links[: self._forest.nodes.used[nodes.TOP]]
+        links = self._forest.nodes.links[: self._forest.nodes.used[nodes.EVER]]
         return int(links[links[:, FEATURE] >= NONE, DEPTH].max(initial=0))
 
     @property
@@ -532,7 +532,7 @@ class DynamicPool:
             features for index in range(len(forest.trees)) for features, _, _ in ledger.live(forest.ledger, index)
         ]
         seen, holders = np.unique(np.concatenate([*live, np.zeros(0, np.uint32)]), return_counts=True)
-        cells = forest.words.cells[: forest.words.used[rows.HIGH]]
+        cells = forest.words.cells[: forest.words.used[rows.EVER]]
         used = np.flatnonzero(cells[:, rows.KEY] != NONE)
         rows.check(forest.words, used.tolist())
         assert sorted(cells[used, rows.KEY].tolist()) == seen.tolist()

@@ -23,7 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.core import free_list
 from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.free_list import EVER as EVER
+from algorithms.core.free_list import NONE as NONE
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
 from algorithms.core.stored import stored
@@ -43,10 +47,6 @@ ROOT = 0  # a reference, of no meaning where there are no elements
 FIRST = 1  # the element with the lowest key, or NONE
 SIZE = 2  # how many elements
 
-# Rows of `Elements.used`.
-USED, MADE, FREE = 0, 1, 2  # rows in use; rows ever used; first of the free list (linked through NEXT)
-
-NONE = -1
 _SIGN = int64(-(2**63))
 
 
@@ -58,7 +58,7 @@ class Elements(NamedTuple):
     links: Int64s  # int64[capacity, 4]
     weight: Int64s  # int64[capacity], in units; 0: the row is free
     numbers: Float64s  # float64[capacity, 3]
-    used: Int64s  # int64[3]
+    used: Int64s  # int64[3], a free list through NEXT
     heads: Int64s  # int64[observers, 3]
     radius: Float64s  # float64[observers], the width of the slots of those that have slots
 
@@ -203,14 +203,7 @@ def insert(elements: Elements, observer: int, element: int) -> None:
 @jit
 def create(elements: Elements, observer: int, key: int) -> int:
     """Return a new element without examples under a key that none has; there must be room."""
-    used = elements.used
-    element = used[FREE]
-    if element != NONE:
-        used[FREE] = elements.links[element, NEXT]
-    else:
-        element = used[MADE]
-        used[MADE] += 1
-    used[USED] += 1
+    element = free_list.take(elements.used, elements.links[:, NEXT])
     elements.key[element] = key
     elements.weight[element] = 0
     for column in range(elements.numbers.shape[1]):
@@ -223,9 +216,7 @@ def create(elements: Elements, observer: int, key: int) -> int:
 def release(elements: Elements, element: int) -> None:
     """Give back the row of an element that its observer no longer has."""
     elements.weight[element] = 0
-    elements.links[element, NEXT] = elements.used[FREE]
-    elements.used[FREE] = element
-    elements.used[USED] -= 1
+    free_list.give(elements.used, elements.links[:, NEXT], element)
 
 
 @jit
@@ -309,12 +300,5 @@ def check_tree(elements: Elements, observer: int) -> list[int]:
 
 def check(elements: Elements, owned: list[int]) -> None:
     """Raise AssertionError unless the rows in use are those of observers. O(everything)."""
-    made = int(elements.used[MADE])
-    free = []
-    element = int(elements.used[FREE])
-    while element != NONE:
-        free.append(element)
-        element = int(elements.links[element, NEXT])
-    assert len(owned) == elements.used[USED]
-    assert sorted(owned + free) == list(range(made)), "a row is lost or in two places"
-    assert not elements.weight[free].any()
+    free_list.check(elements.used, elements.links[:, NEXT], owned)
+    assert not np.delete(elements.weight[: elements.used[EVER]], owned).any()

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.core import hashing
+from algorithms.core import free_list, hashing
 from algorithms.core.arrays import int64
 from algorithms.core.criteria import rounding, score
 from algorithms.core.jit import inlined, jit
@@ -56,7 +56,6 @@ from algorithms.splits.count_groups import (
     bin_at,
     detach,
     find_group,
-    free_row,
     group_of,
     has_room,
     hash_of,
@@ -66,7 +65,6 @@ from algorithms.splits.count_groups import (
     join,
     leave,
     low_key,
-    new_row,
     put_node,
     rank_of,
     shares,
@@ -157,7 +155,7 @@ def settle(finder: Bins, slots: Slots, names: Names, criterion: Any, index: int)
                 near = bin_at(finder, index, rank_of(finder, a, b, n0, n1), near)
                 group = find_group(finder, a, b, near, near)
                 if group == NONE:
-                    group = new_row(finder, finder.groups, QUEUE, OF_GROUPS)
+                    group = free_list.take(finder.counts[OF_GROUPS], finder.groups[:, QUEUE])
                     finder.points[group, 0] = a
                     finder.points[group, 1] = b
                     finder.groups[group, FIRST] = NONE
@@ -255,7 +253,7 @@ def _move(finder: Bins, slots: Slots, names: Names, criterion: Any, index: int, 
     if equal != NONE and groups[equal, SIZE] >= groups[group, SIZE]:
         absorb(finder, slots, names, equal, group)
         detach(finder, group)
-        free_row(finder, groups, QUEUE, OF_GROUPS, group)
+        free_list.give(finder.counts[OF_GROUPS], groups[:, QUEUE], group)
         return True
     if equal != NONE:
         absorb(finder, slots, names, group, equal)
@@ -267,7 +265,7 @@ def _move(finder: Bins, slots: Slots, names: Names, criterion: Any, index: int, 
     if equal != NONE:
         # Only now: the bins that both are in stay in use all the while.
         detach(finder, equal)
-        free_row(finder, groups, QUEUE, OF_GROUPS, equal)
+        free_list.give(finder.counts[OF_GROUPS], groups[:, QUEUE], equal)
     return True
 
 

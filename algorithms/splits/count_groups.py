@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core import hashing
+from algorithms.core import free_list, hashing
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import CRITERIA, impurity
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.stored import stored
@@ -59,9 +60,8 @@ GROUP, BIN, NEXT = 3, 4, 5  # NEXT links the free ones, too
 # Columns of `Bins.lists`.
 LATER, EARLIER = 0, 1
 
-# Rows and columns of `Bins.counts`.
+# Rows of `Bins.counts`.
 OF_BINS, OF_GROUPS, OF_NODES, OF_PENDING = 0, 1, 2, 3
-USED, EVER, FREE = 0, 1, 2  # in use; ever used; first of the free list
 
 TOUCHED = -3  # minus a mark (a group, or NO_MARK): the mark of a slot that is pending
 
@@ -84,7 +84,7 @@ class Bins(NamedTuple):
     nodes: Int32s  # int32[nodes, 6]
     lists: Int32s  # int32[slots, 2], neighbours in the group
     pending: Int32s  # int32[...], slots touched since the last settling
-    counts: Int64s  # int64[4, 3]
+    counts: Int64s  # int64[4, 3], free lists of bins, groups and nodes; of `pending` the first alone
 
 
 # --- intervals
@@ -171,29 +171,6 @@ def top_key(finder: Bins, criterion: Any, rank: int, a: int, b: int) -> float:
 
 
 @inlined
-def new_row(finder: Bins, links: Int32s, column: int, kind: int) -> int:
-    """Return a row that is not in use; there must be one."""
-    counts = finder.counts
-    row = counts[kind, FREE]
-    if row != NONE:
-        counts[kind, FREE] = links[row, column]
-    else:
-        row = counts[kind, EVER]
-        counts[kind, EVER] += 1
-    counts[kind, USED] += 1
-    return row
-
-
-@inlined
-def free_row(finder: Bins, links: Int32s, column: int, kind: int, row: int) -> None:
-    """Put a row on the free list of its kind."""
-    counts = finder.counts
-    links[row, column] = counts[kind, FREE]
-    counts[kind, FREE] = row
-    counts[kind, USED] -= 1
-
-
-@inlined
 def has_room(finder: Bins, more: int) -> bool:
     """Return whether a group can be put into so many bins that may not exist yet."""
     counts = finder.counts
@@ -223,7 +200,7 @@ def bin_at(finder: Bins, index: int, rank: int, near: int) -> int:
             above = int64(bins[at, ABOVE])
         else:
             above = at
-    bin_ = new_row(finder, bins, ABOVE, OF_BINS)
+    bin_ = free_list.take(finder.counts[OF_BINS], bins[:, ABOVE])
     bins[bin_, RANK] = rank
     bins[bin_, INDEX] = index
     bins[bin_, BELOW] = below
@@ -252,7 +229,7 @@ def _drop_bin(finder: Bins, bin_: int) -> None:
         finder.first[bins[bin_, INDEX]] = above
     if above != NONE:
         bins[above, BELOW] = below
-    free_row(finder, bins, ABOVE, OF_BINS, bin_)
+    free_list.give(finder.counts[OF_BINS], bins[:, ABOVE], bin_)
 
 
 @inlined
@@ -301,7 +278,7 @@ def find_group(finder: Bins, a: int, b: int, low: int, high: int) -> int:
 def put_node(finder: Bins, group: int, bin_: int, tree: int, key: float) -> int:
     """Return a new node of a group, in a heap of a bin."""
     nodes = finder.nodes
-    node = new_row(finder, nodes, NEXT, OF_NODES)
+    node = free_list.take(finder.counts[OF_NODES], nodes[:, NEXT])
     finder.keys[node] = key
     nodes[node, GROUP] = group
     nodes[node, BIN] = bin_
@@ -315,7 +292,7 @@ def take_node(finder: Bins, node: int, tree: int) -> None:
     """Take a node out of the heap that it is in, and free it."""
     bin_ = int64(finder.nodes[node, BIN])
     finder.bins[bin_, tree] = taken(finder.keys, finder.nodes, int64(finder.bins[bin_, tree]), node)
-    free_row(finder, finder.nodes, NEXT, OF_NODES, node)
+    free_list.give(finder.counts[OF_NODES], finder.nodes[:, NEXT], node)
 
 
 @jit
@@ -395,7 +372,7 @@ def leave(finder: Bins, slot: int, group: int) -> None:
     groups[group, SIZE] -= 1
     if groups[group, SIZE] == 0:
         detach(finder, group)
-        free_row(finder, groups, QUEUE, OF_GROUPS, group)
+        free_list.give(finder.counts[OF_GROUPS], groups[:, QUEUE], group)
 
 
 @jit
@@ -438,7 +415,7 @@ def make(indexes: int, capacity: int, ladder: Float64s, middle: int, *, widens: 
         Whether a feature may lie in a run of bins.
     """
     counts = np.zeros((4, 3), np.int64)
-    counts[:, FREE] = NONE
+    counts[:, free_list.FREE] = NONE
     return Bins(
         ladder=ladder,
         rules=np.array([middle, widens], np.int64),
@@ -547,12 +524,7 @@ def check(finder: Bins, slots: Slots) -> None:
     assert np.count_nonzero(finder.table) == len(in_use[OF_GROUPS])
     links = ((finder.bins, ABOVE), (finder.groups, QUEUE), (finder.nodes, NEXT))
     for kind, (array, column) in enumerate(links):
-        free, row = [], int(finder.counts[kind, FREE])
-        while row != NONE:
-            free.append(row)
-            row = int(array[row, column])
-        assert sorted([*free, *in_use[kind]]) == list(range(int(finder.counts[kind, EVER]))), "a row is lost"
-        assert finder.counts[kind, USED] == len(in_use[kind])
+        free_list.check(finder.counts[kind], array[:, column], list(in_use[kind]))
 
 
 def _bins_of(finder: Bins, index: int) -> list[int]:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.core import free_list
 from algorithms.core.arrays import extended, int64
 from algorithms.core.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.core.jit import inlined, jit
@@ -585,4 +586,4 @@ def check(finder: Quadtrees, slots: Slots) -> None:
                 inserted.remove(slot)
             slot = int(slots.chain[slot, OLDER])
         assert not inserted, "a slot is in a leaf but not in its index"
-    quadtree.check_free(finder, reached)
+    free_list.check(finder.counts, finder.nodes[:, PARENT], reached)

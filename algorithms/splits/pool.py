@@ -376,7 +376,7 @@ class SplitPool:
                 assert pool.slots.heads[index, FEATURES] == 0
                 assert pool.ledger.heads[index, ledger.LIVES] == 0
         if self.names is not None:
-            keys = pool.slots.rows[: pool.slots.counts[slots.HIGH], slots.KEY]
+            keys = pool.slots.rows[: pool.slots.counts[slots.EVER], slots.KEY]
             kept = [row for index in range(len(pool.heads)) for row, _, _ in ledger.live(pool.ledger, index)]
             self.names.check_references([keys[keys >= 0] & 0xFFFFFFFF, *kept])
 

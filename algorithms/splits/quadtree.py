@@ -17,8 +17,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from algorithms.core import free_list
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.core.criteria import score
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.stored import stored
@@ -35,9 +37,6 @@ NEXT, PREVIOUS = 0, 1
 
 # Columns of `Quadtrees.state`.
 ROOT = 0  # the node that covers everything, or NONE
-
-# Rows of `Quadtrees.counts`.
-USED, HIGH, FREE = 0, 1, 2  # nodes in use, ever used, first of the free list (linked through PARENT)
 
 BITS = 18  # of a count that coordinates keep below its leading one
 LEVELS = 24  # coordinates of counts are below 2^24
@@ -57,7 +56,7 @@ class Quadtrees(NamedTuple):
     others: Float64s  # float64[indexes], a lower bound on every score but the best one's; -inf: not known
     stack: Int32s  # int32[128], scratch of the search
     bounds: Float64s  # float64[128], likewise
-    counts: Int64s  # int64[3]
+    counts: Int64s  # int64[3], a free list through PARENT
 
 
 @inlined
@@ -91,14 +90,7 @@ def edge(at: int) -> int:
 @inlined
 def new_node(finder: Quadtrees, parent: int, level: int, qa: int, qb: int) -> int:
     """Return a new node without children, from the free list where there is one."""
-    counts = finder.counts
-    node = counts[FREE]
-    if node != NONE:
-        counts[FREE] = finder.nodes[node, PARENT]
-    else:
-        node = counts[HIGH]
-        counts[HIGH] += 1
-    counts[USED] += 1
+    node = free_list.take(finder.counts, finder.nodes[:, PARENT])
     finder.nodes[node, 0] = NONE
     finder.nodes[node, 1] = NONE
     finder.nodes[node, 2] = NONE
@@ -113,10 +105,8 @@ def new_node(finder: Quadtrees, parent: int, level: int, qa: int, qb: int) -> in
 @inlined
 def free_node(finder: Quadtrees, node: int) -> None:
     """Put a node on the free list."""
-    finder.nodes[node, PARENT] = finder.counts[FREE]
     finder.nodes[node, LEVEL] = -1
-    finder.counts[FREE] = node
-    finder.counts[USED] -= 1
+    free_list.give(finder.counts, finder.nodes[:, PARENT], node)
 
 
 @inlined
@@ -411,14 +401,3 @@ def _check_leaf(finder: Quadtrees, slots: Slots, index: int, leaf: int) -> list[
         assert lowest in seen
         assert second in seen if len(seen) > 1 else second == NONE
     return listed
-
-
-def check_free(finder: Quadtrees, reached: list[int]) -> None:
-    """Raise AssertionError unless each node ever used is reached once or on the free list."""
-    free = []
-    node = int(finder.counts[FREE])
-    while node != NONE:
-        free.append(node)
-        node = int(finder.nodes[node, PARENT])
-    assert sorted(reached + free) == list(range(int(finder.counts[HIGH]))), "a node is lost or in two places"
-    assert finder.counts[USED] == len(reached)

@@ -16,8 +16,8 @@ from algorithms.splits.slots import (
     C0,
     C1,
     CHAIN,
+    EVER,
     FEATURES,
-    HIGH,
     KEY,
     MARK,
     N0,
@@ -58,7 +58,7 @@ def scan(slots: Slots, names: Names, criterion: Any, index: int, excluded: int) 
     best = NONE
     best_value = np.inf
     second_value = np.inf
-    high = slots.counts[HIGH]
+    high = slots.counts[EVER]
     # Where the index has most of the slots, reading them in a row beats following its chain.
     in_a_row = slots.heads[index, FEATURES] * 2 > high
     slot = high - 1 if in_a_row else slots.heads[index, CHAIN]

@@ -53,7 +53,7 @@ from algorithms.splits.kernel import (
     Decisions,
 )
 from algorithms.splits.pool import Ranked, Split, SplitPool, check_events, within
-from algorithms.splits.slots import GRAIN, HIGH, KEY, N0, N1, NONE
+from algorithms.splits.slots import EVER, GRAIN, KEY, N0, N1, NONE
 
 _DROP = int(Op.DROP)
 _MOST = 256
@@ -259,7 +259,7 @@ class ShardedPool:
             assert np.array_equal(
                 arrays["slots.heads"][:, [N0, N1, GRAIN]], first["slots.heads"][:, [N0, N1, GRAIN]]
             )
-            keys = arrays["slots.rows"][: arrays["slots.counts"][HIGH], KEY]
+            keys = arrays["slots.rows"][: arrays["slots.counts"][EVER], KEY]
             held = (keys[keys >= 0] & 0xFFFFFFFF).tolist()
             assert all(_home(feature, len(self._shards)) == number for feature in held), (
                 "a feature is in another shard"

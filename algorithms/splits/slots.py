@@ -20,8 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core import hashing
+from algorithms.core import free_list, hashing
 from algorithms.core.arrays import Int32s, Int64s, extended
+from algorithms.core.free_list import EVER as EVER
+from algorithms.core.free_list import NONE as NONE
+from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.stored import stored
 
@@ -40,10 +43,6 @@ GRAIN = 4  # lowest bit of all weights ever seen: every count is a multiple of i
 BEST = 5  # the slot of the best split when last looked at, or NONE
 HEAD_COLUMNS = 6
 
-# Rows of `Slots.counts`.
-USED, HIGH, FREE = 0, 1, 2  # slots in use; slots ever used; first of the free list (linked through C0)
-
-NONE = -1
 NO_MARK = -1
 _FREE_KEY = -1
 
@@ -56,7 +55,7 @@ class Slots(NamedTuple):
     rows: Int64s  # int64[capacity, 4]
     chain: Int32s  # int32[capacity, 2]
     heads: Int64s  # int64[indexes, HEAD_COLUMNS]
-    counts: Int64s  # int64[3]
+    counts: Int64s  # int64[3], a free list through C0
 
 
 def make(indexes: int, capacity: int) -> Slots:
@@ -132,14 +131,7 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
 @inlined
 def create(slots: Slots, index: int, feature: int) -> int:
     """Return a new slot with counts 0 for an (index, feature) that has none; there must be room."""
-    counts = slots.counts
-    slot = counts[FREE]
-    if slot != NONE:
-        counts[FREE] = slots.rows[slot, C0]
-    else:
-        slot = counts[HIGH]
-        counts[HIGH] += 1
-    counts[USED] += 1
+    slot = free_list.take(slots.counts, slots.rows[:, C0])
     slots.rows[slot, KEY] = (index << 32) | feature
     slots.rows[slot, C0] = 0
     slots.rows[slot, C1] = 0
@@ -171,23 +163,15 @@ def remove(slots: Slots, index: int, slot: int) -> None:
     if slots.heads[index, BEST] == slot:
         slots.heads[index, BEST] = NONE
     slots.rows[slot, KEY] = _FREE_KEY
-    slots.rows[slot, C0] = slots.counts[FREE]
-    slots.counts[FREE] = slot
-    slots.counts[USED] -= 1
+    free_list.give(slots.counts, slots.rows[:, C0], slot)
 
 
 def check(slots: Slots) -> None:
     """Raise AssertionError unless every invariant of the storage holds. O(everything)."""
     rows, heads = slots.rows, slots.heads
-    high = int(slots.counts[HIGH])
+    high = int(slots.counts[EVER])
     used = [slot for slot in range(high) if rows[slot, KEY] != _FREE_KEY]
-    assert len(used) == slots.counts[USED]
-    free = []
-    slot = int(slots.counts[FREE])
-    while slot != NONE:
-        free.append(slot)
-        slot = int(rows[slot, C0])
-    assert sorted(used + free) == list(range(high)), "a slot is lost or in two places"
+    free_list.check(slots.counts, rows[:, C0], used)
     assert np.count_nonzero(slots.table) == len(used)
     assert len(slots.table) > len(used), "a full table would probe for ever"
     chained = []

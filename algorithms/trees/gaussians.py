@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
+from algorithms.core import free_list
+from algorithms.core.arrays import Float64s, Int32s, Int64s, extended
 from algorithms.core.criteria import log2
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
-from algorithms.core.rows import COUNT, FREE, HIGH, NONE, USED, Rows
+from algorithms.core.rows import COUNT, NONE, USED, Rows
 from algorithms.core.stored import stored
 from algorithms.core.units import PER_UNIT
 from algorithms.trees import normal
@@ -39,7 +40,7 @@ class Gaussians(NamedTuple):
 
     moments: Float64s  # float64[capacity, c, 4]
     following: Int32s  # int32[capacity], the free list
-    used: Int64s  # int64[3]: rows in use, ever used, first free
+    used: Int64s  # int64[3], a free list through `following`
 
 
 def make(capacity: int, classes: int) -> Gaussians:
@@ -65,14 +66,7 @@ def room(gaussians: Gaussians) -> int:
 @jit
 def create(gaussians: Gaussians) -> int:
     """Return a row that has seen nothing; there must be room."""
-    used = gaussians.used
-    row = used[FREE]
-    if row != NONE:
-        used[FREE] = int64(gaussians.following[row])
-    else:
-        row = used[HIGH]
-        used[HIGH] += 1
-    used[USED] += 1
+    row = free_list.take(gaussians.used, gaussians.following)
     for k in range(gaussians.moments.shape[1]):
         gaussians.moments[row, k, MEAN] = 0.0
         gaussians.moments[row, k, SQUARES] = 0.0
@@ -84,9 +78,7 @@ def create(gaussians: Gaussians) -> int:
 @jit
 def remove(gaussians: Gaussians, row: int) -> None:
     """Give back a row."""
-    gaussians.following[row] = gaussians.used[FREE]
-    gaussians.used[FREE] = row
-    gaussians.used[USED] -= 1
+    free_list.give(gaussians.used, gaussians.following, row)
 
 
 @jit
@@ -155,13 +147,7 @@ def log2_likelihood(gaussians: Gaussians, row: int, k: int, total: int, value: f
 
 def check(gaussians: Gaussians, features: Rows, owners: dict[int, int]) -> None:
     """Raise AssertionError unless the rows in use are those of `owners` (row -> its feature's row)."""
-    high = int(gaussians.used[HIGH])
-    free, row = [], int(gaussians.used[FREE])
-    while row != NONE:
-        free.append(row)
-        row = int(gaussians.following[row])
-    assert sorted([*owners, *free]) == list(range(high)), "a row is lost or in two places"
-    assert gaussians.used[USED] == len(owners)
+    free_list.check(gaussians.used, gaussians.following, list(owners))
     for row, feature in owners.items():
         for k, total in enumerate(features.cells[feature, COUNT:].tolist()):
             _, squares, least, most = gaussians.moments[row, k].tolist()

@@ -17,7 +17,7 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s
 from algorithms.core.jit import jit
-from algorithms.core.rows import COUNT, HIGH, KEY, NONE, Rows
+from algorithms.core.rows import COUNT, EVER, KEY, NONE, Rows
 from algorithms.trees import observers, policies
 from algorithms.trees.nodes import ASLEEP, BAYES, FEATURE, MAJORITY, PRIOR, SEEN, SQUARES, WEIGHT, Nodes
 from algorithms.trees.state import Forest
@@ -40,13 +40,13 @@ def rows_within(memory: int, classes: int, plain: bool, counted: bool, indexed: 
 
 
 def _owners(state: Rows) -> Int64s:
-    keys = state.cells[: state.used[HIGH], KEY]
+    keys = state.cells[: state.used[EVER], KEY]
     return keys[keys != NONE] >> 32
 
 
 def sleepers(nodes: Nodes) -> int:
     """Return how many leaves sleep."""
-    used = nodes.rows.cells[: nodes.rows.used[HIGH], KEY] != NONE
+    used = nodes.rows.cells[: nodes.rows.used[EVER], KEY] != NONE
     return int(np.count_nonzero(used & (nodes.links[: len(used), ASLEEP] > 0)))
 
 
@@ -56,7 +56,7 @@ def make_room(forest: Forest, module: ModuleType, limit: int, ones: int) -> None
     The most promising leaf may need more, as long as `ones` rows are left.
     """
     links, features = forest.nodes.links, forest.features
-    used = forest.nodes.rows.cells[: forest.nodes.rows.used[HIGH], KEY] != NONE
+    used = forest.nodes.rows.cells[: forest.nodes.rows.used[EVER], KEY] != NONE
     leaves = np.flatnonzero(used & (links[: len(used), FEATURE] == NONE))
     of_values = _owners(features.values)
     owners = [

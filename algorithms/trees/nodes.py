@@ -153,7 +153,7 @@ def branch_of(nodes: Nodes, node: int) -> int:
 
 def alternates(nodes: Nodes) -> list[int]:
     """Return the tops of all alternates."""
-    keys = nodes.rows.cells[: nodes.rows.used[rows.HIGH], rows.KEY]
+    keys = nodes.rows.cells[: nodes.rows.used[rows.EVER], rows.KEY]
     return [int(top) for top in np.flatnonzero(keys >> 32 == ALTERNATES)]
 
 

@@ -472,7 +472,7 @@ class TreePool:
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        used = int(self._forest.nodes.rows.used[rows.HIGH])
+        used = int(self._forest.nodes.rows.used[rows.EVER])
         links = self._forest.nodes.links[:used]
         own = (self._forest.nodes.rows.cells[:used, rows.KEY] != NONE) & (links[:, BESIDE] == 0)
         return int(links[own, DEPTH].max(initial=0))
@@ -572,5 +572,5 @@ class TreePool:
 
     def _features_seen(self) -> tuple[Int64s, Int64s]:
         """Return the feature of each row of the observers, and of the policy's own."""
-        cells = self._forest.features.rows.cells[: self._forest.features.rows.used[rows.HIGH], rows.KEY]
+        cells = self._forest.features.rows.cells[: self._forest.features.rows.used[rows.EVER], rows.KEY]
         return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._forest.policy) & 0xFFFFFFFF

@@ -9,7 +9,7 @@ import numpy as np
 from algorithms.core import ledger
 from algorithms.core.ledger import Ledger
 from algorithms.core.names import Interner, Names, name_or_id
-from algorithms.core.rows import COUNT, HIGH, KEY
+from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.splits import slots
 from algorithms.splits.kernel import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
 from algorithms.splits.slots import Slots
@@ -90,12 +90,12 @@ def _trees(model: TreeModel) -> dict[bytes, Any]:
         of_node[where, name] = what
 
     cells = arrays["features.rows.cells"]
-    for row in np.flatnonzero(cells[: arrays["features.rows.used"][HIGH], KEY] >= 0).tolist():
+    for row in np.flatnonzero(cells[: arrays["features.rows.used"][EVER], KEY] >= 0).tolist():
         count(
             "observers", int(cells[row, KEY]) >> 32, int(cells[row, KEY]) & 0xFFFFFFFF, cells[row, COUNT:].tolist()
         )
     if "policy.slots.rows" in arrays:
-        for row in arrays["policy.slots.rows"][: arrays["policy.slots.counts"][slots.HIGH]].tolist():
+        for row in arrays["policy.slots.rows"][: arrays["policy.slots.counts"][slots.EVER]].tolist():
             if row[slots.KEY] >= 0:
                 count("index", row[slots.KEY] >> 32, row[slots.KEY] & 0xFFFFFFFF, (row[slots.C0], row[slots.C1]))
     found: dict[bytes, Any] = {
@@ -122,7 +122,7 @@ def _splits(model: Model) -> dict[bytes, Instance]:
         return number if names is None else names.name(number)
 
     counts: dict[int, dict[Feature, tuple[int, int]]] = {}
-    for row in rows[: arrays["slots.counts"][slots.HIGH]]:
+    for row in rows[: arrays["slots.counts"][slots.EVER]]:
         if row[slots.KEY] >= 0:
             of_key = counts.setdefault(int(row[slots.KEY]) >> 32, {})
             of_key[feature(int(row[slots.KEY]) & 0xFFFFFFFF)] = (int(row[slots.C0]), int(row[slots.C1]))

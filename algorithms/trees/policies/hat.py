@@ -101,6 +101,6 @@ def grown(policy: Hat, nodes: int) -> Hat:
 def check(policy: Hat, forest: Forest, leaves: list[int]) -> None:
     """Raise AssertionError unless the policy's state is right."""
     assert (policy.tried[leaves] <= forest.nodes.links[leaves, SEEN]).all()
-    used = np.flatnonzero(forest.nodes.rows.cells[: forest.nodes.rows.used[rows.HIGH], rows.KEY] != rows.NONE)
+    used = np.flatnonzero(forest.nodes.rows.cells[: forest.nodes.rows.used[rows.EVER], rows.KEY] != rows.NONE)
     adwin.check(policy.windows, used.tolist())
     assert 0 <= policy.counts[PROMOTED] <= policy.counts[STARTED]

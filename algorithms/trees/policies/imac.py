@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core import rows
+from algorithms.core import free_list, rows
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, is_number
@@ -40,9 +40,6 @@ LEAST = 5
 # `MARK` of a feature's row.
 POTENTIAL, CANDIDATE, ILLEGAL = 0, HELD, 2
 
-# Rows of `Imac.used`.
-USED, HIGH, FREE = 0, 1, 2  # sets in use; sets ever used; first of the free list (linked through `size`)
-
 
 @stored("set", "looked", "size", "row", "score", "threshold", "branches", "used")
 class Imac(NamedTuple):
@@ -57,7 +54,7 @@ class Imac(NamedTuple):
     branches: (
         Int64s  # int64[sets, MOST, 2, c], its class weights up to the threshold, and above; together the leaf's
     )
-    used: Int64s  # int64[3]
+    used: Int64s  # int64[3], a free list through `size`
 
 
 @inlined
@@ -72,16 +69,14 @@ def end(policy: Imac, forest: Forest, leaf: int) -> None:
     """Give back the candidates of a leaf."""
     at = int64(policy.set[leaf])
     if at != NONE:
-        policy.size[at] = policy.used[FREE]
-        policy.used[FREE] = at
-        policy.used[USED] -= 1
+        free_list.give(policy.used, policy.size, at)
         policy.set[leaf] = NONE
 
 
 @inlined
 def ready(policy: Imac, ones: int) -> bool:
     """Return whether a leaf can be given candidates."""
-    return policy.size.size > policy.used[USED]
+    return policy.size.size > policy.used[free_list.USED]
 
 
 @jit
@@ -255,13 +250,7 @@ def failed(policy: Imac, forest: Forest, rules: Rules, leaf: int, choice: Choice
     policy.looked[leaf] = forest.nodes.links[leaf, SEEN]
     if best_gain == -np.inf:
         return  # no feature splits the leaf yet
-    at = policy.used[FREE]
-    if at != NONE:
-        policy.used[FREE] = policy.size[at]
-    else:
-        at = policy.used[HIGH]
-        policy.used[HIGH] += 1
-    policy.used[USED] += 1
+    at = free_list.take(policy.used, policy.size)
     policy.set[leaf] = at
     policy.size[at] = 0
     most = max(LEAST, min(MOST, seen // 10))
@@ -368,9 +357,4 @@ def check(policy: Imac, forest: Forest, leaves: list[int]) -> None:
             else:
                 score, _ = feature_score(forest.criterion, features, forest.nodes, leaf, row)
                 assert score == np.inf or abs(score - policy.score[at, which]) <= 1e-9 * (1.0 + weight)
-    free, at = [], int(policy.used[FREE])
-    while at != NONE:
-        free.append(at)
-        at = int(policy.size[at])
-    assert sorted(sets + free) == list(range(int(policy.used[HIGH]))), "a set is lost or in two places"
-    assert policy.used[USED] == len(sets)
+    free_list.check(policy.used, policy.size, sets)

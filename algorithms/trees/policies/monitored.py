@@ -172,7 +172,7 @@ def is_full(policy: Monitored, ones: int, rows: int) -> bool:
 
 def keys(policy: Monitored) -> Int64s:
     """Return leaf << 32 | feature of each slot in use."""
-    found = policy.slots.rows[: policy.slots.counts[slots.HIGH], slots.KEY]
+    found = policy.slots.rows[: policy.slots.counts[slots.EVER], slots.KEY]
     return found[found >= 0]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from algorithms.core.criteria import UNIT
 from algorithms.regression import ebst, elements
 from algorithms.regression.ebst import truncated
-from algorithms.regression.elements import MADE, SIZE, X
+from algorithms.regression.elements import EVER, SIZE, X
 from algorithms.regression.moments import Moments, learned, merged, nothing, unmerged
 from algorithms.regression.observer import Observer
 from algorithms.regression.observers import observe
@@ -116,7 +116,7 @@ def test_elements_of_several_observers_share_one_store(steps: list[tuple[int, fl
     elements.check(state, [element for own in owned for element in own])
     assert [state.numbers[own, X].tolist() for own in owned] == [sorted(each) for each in expected]
     assert state.heads[:, SIZE].tolist() == [len(each) for each in expected]
-    assert state.used[MADE] == most
+    assert state.used[EVER] == most
 
 
 # --- what is particular to each

@@ -36,7 +36,8 @@ from algorithms.splits.finders import FINDERS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
-from tests.oracles.naive_regression import Event, events_of
+from tests.oracles.fed_alike import columns_of
+from tests.oracles.naive_regression import Event
 from tests.support.hostile import HOSTILE
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model, sorted_by_source
@@ -386,7 +387,7 @@ def regression_round(draw: random.Random, observer: str) -> int:
             label = draw.choice(labels if draw.random() < 0.98 else WRONG_VALUES)
             weight = draw.choices(weights, (30, 30, 30, 1, 1, 1))[0]
             events.append(Event(op, x, label, weight, draw.randrange(2)))
-        batch = events_of(events, pool)
+        batch = columns_of(events, pool, label=np.float64)
         answers = pool.apply(batch)
         pool.check()
         count += int(np.count_nonzero(answers.status == Status.APPLIED))

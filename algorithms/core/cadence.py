@@ -13,7 +13,7 @@ class When(IntEnum):
 
     NEVER = 0
     CHANGE = 1  # what is written is another than after the event before
-    EVERY = 2  # the index has applied a multiple of n events
+    EVERY = 2  # the key has applied a multiple of n events
     EVERY_MS = 3  # event time enters another period of so many ms
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int8s, Int64s, UInt32s
+from algorithms.core.events import Batch, Events, Status
+
+Bools = npt.NDArray[np.bool_]
 
 
 class InOrder(NamedTuple):
@@ -16,7 +19,7 @@ class InOrder(NamedTuple):
     row: Int64s  # int64[entries], which example
     feature: Int64s  # int64[entries]
     value: Float64s  # float64[entries]
-    repeated: npt.NDArray[np.bool_]  # bool[n], which examples name a feature twice
+    repeated: Bools  # bool[n], which examples name a feature twice
 
 
 def in_order(pointer: Int64s, feature: UInt32s, value: Float64s) -> InOrder:
@@ -30,3 +33,30 @@ def in_order(pointer: Int64s, feature: UInt32s, value: Float64s) -> InOrder:
     repeated = np.zeros(n, np.bool_)
     repeated[row[1:][(np.diff(number) == 0) & (np.diff(row) == 0)]] = True
     return InOrder(row, number, value, repeated)
+
+
+def refusals(events: Events, wrong: Int64s | Bools, repeated: Bools, looked_at: Bools) -> Int8s:
+    """Return int8[n], the `Status` of each event that is refused for its features, 0 of the others.
+
+    Parameters
+    ----------
+    events : Events
+        All of them.
+    wrong : int64[..] or bool[n]
+        Those that have a value that is none for its feature.
+    repeated : bool[n]
+        Those that name a feature twice.
+    looked_at : bool[n]
+        Those of which somebody looks at the features.
+    """
+    status = np.zeros(len(events.op), np.int8)
+    status[wrong] = Status.WRONG_VALUE
+    status[repeated] = Status.REPEATED_FEATURE
+    status[~looked_at] = 0
+    return status
+
+
+def batch_of(events: Events, refused: Int8s, value: Float64s, kind: Int8s, **others: Any) -> Batch:
+    """Return events as kernels take them, those skipped that are refused; `others` are columns that change."""
+    op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
+    return Batch(*events._replace(op=op, value=value, **others), bits=value.view(np.int64), kind=kind)

@@ -1,8 +1,17 @@
-"""What events ask for, the same for all kinds of models."""
+"""Events, the same for all kinds of models: what they ask for, their columns, and what became of them."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.units import UNIT
+
+Labels = npt.NDArray[Any]
 
 
 class Op(IntEnum):
@@ -11,7 +20,7 @@ class Op(IntEnum):
     INSERT = 0
     DELETE = 1
     PREDICT = 2
-    DROP = 3  # forget the whole index
+    DROP = 3  # forget the whole key
 
 
 class OnDuplicate(IntEnum):
@@ -47,3 +56,69 @@ INSERT, DELETE, PREDICT, DROP = (int(op) for op in Op)
 APPLIED, IGNORED, ALREADY_DROPPED, SKIPPED = range(4)
 DUPLICATE_ID, ABSENT_ID, ABSENT_EXAMPLE, CANNOT_FORGET = range(4, 8)
 TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW, WRONG_LABEL, WRONG_WEIGHT = range(8, 13)
+
+# Why a kernel stopped: all events are applied; there is something to tell of the event before. All else is what
+# must be enlarged before it can go on, of which each kernel has its own.
+DONE, TOLD = 0, 1
+
+
+class Events(NamedTuple):
+    """Events for a pool, in order: one row an event, features in CSR form."""
+
+    key: Int32s  # int32[n], the number of the key whose event it is, from 0: each key has a model, an instance
+    op: Int8s  # int8[n], an `Op`; negative: skip
+    label: Labels  # int32[n], the number of the class; of regression float64[n], finite, up to 1e140 in size
+    weight: Int64s  # int64[n], in units of 2^-20
+    time: Int64s  # int64[n], event time in ms; only what is due by time depends on it
+    named: Int8s  # int8[n], 1 where the example has an id
+    id_high: Int64s  # int64[n], 61 bits of the digest of the id
+    id_low: Int64s  # int64[n], 61 more
+    pointer: Int64s  # int64[n + 1], where the features of each example begin, and end
+    feature: UInt32s  # uint32[entries], ids or numbers of names, in any order
+    value: Float64s  # float64[entries], 1 where the feature is just present; 0 is the same as absent
+
+    @classmethod
+    def of(
+        cls,
+        op: Int8s,
+        label: Labels,
+        pointer: Int64s,
+        feature: UInt32s,
+        value: Float64s | None = None,
+        **others: Any,
+    ) -> Events:
+        """Return events of which only what is given is known: else of key 0, weight 1, no id, time 1, value 1."""
+        n = len(op)
+        zeros = np.zeros(n, np.int64)
+        columns = cls(
+            key=np.zeros(n, np.int32),
+            op=op,
+            label=label,
+            weight=np.full(n, UNIT, np.int64),
+            time=np.ones(n, np.int64),
+            named=np.zeros(n, np.int8),
+            id_high=zeros,
+            id_low=zeros,
+            pointer=pointer,
+            feature=feature,
+            value=np.ones(len(feature)) if value is None else value,
+        )
+        return columns._replace(**others) if others else columns
+
+
+class Batch(NamedTuple):
+    """Events as the kernels of trees take them: the columns of `Events`, and more of each feature."""
+
+    key: Int32s
+    op: Int8s  # negative, too, where an event is refused for its features
+    label: Labels
+    weight: Int64s
+    time: Int64s
+    named: Int8s
+    id_high: Int64s
+    id_low: Int64s
+    pointer: Int64s
+    feature: UInt32s  # ascending in an example, no repeats
+    value: Float64s  # finite
+    bits: Int64s  # int64[entries], of the values
+    kind: Int8s  # int8[entries], a `Kind`

@@ -6,6 +6,7 @@ raised nothing has been changed, and no name interned.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import UInt32s
+from algorithms.core.events import Events
 from algorithms.core.names import Interner
 from algorithms.core.units import MAX_TOTAL, UNIT
 
-_LAST_INDEX = (1 << 31) - 2  # one more than it can be counted in an int32, which indexes are
+_LAST_KEY = (1 << 31) - 2  # one more than it can be counted in an int32, which numbers of keys are
 _LAST_OP = 3
 
-# The columns of a batch, but for the label, which each pool has its own.
+# The columns of events, but for the label, which each pool has its own.
 _DTYPES: dict[str, type] = {
-    "index": np.int32,
+    "key": np.int32,
     "op": np.int8,
     "weight": np.int64,
     "time": np.int64,
@@ -65,9 +67,9 @@ def number(what: str, given: Any, most: float) -> float:
     return float(found)
 
 
-def index_of(given: Any) -> int:
-    """Return an index; raise ValueError where it is none."""
-    return whole("an index", given, 0, _LAST_INDEX)
+def key_of(given: Any) -> int:
+    """Return the number of a key; raise ValueError where it is none."""
+    return whole("the number of a key", given, 0, _LAST_KEY)
 
 
 def label_of(given: Any, classes: int) -> int:
@@ -148,38 +150,49 @@ def id_of(given: Any) -> int | str | bytes:
     return found
 
 
+def digest_of(id: int | str | bytes) -> tuple[int, int]:
+    """Return the digest of an id, 61 bits and 61 more; 7 and "7" are different ids."""
+    text = id if isinstance(id, bytes) else str(id).encode()
+    digest = hashlib.blake2b(text, digest_size=16, person=type(id).__name__.encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 3, int.from_bytes(digest[8:], "little") >> 3
+
+
 # --- many
 
 
-def check_batch(batch: Any, label: type, names: Interner | None) -> None:
-    """Raise ValueError unless the columns of a batch fit together and no kernel can be led astray by them.
+def check_columns(events: Events, label: type, names: Interner | None) -> None:
+    """Raise ValueError unless the columns of events fit together and no kernel can be led astray by them.
 
     Labels, weights and values are for the pools, which refuse an event of many.
 
     Parameters
     ----------
-    batch : NamedTuple
-        Of columns.
+    events : Events
+        Of any number.
     label : type
         Of the labels.
     names : Interner, optional
         Of the pool.
     """
-    for name, column in batch._asdict().items():
+    columns = events._asdict()
+    for name, column in columns.items():
         dtype = np.dtype(_DTYPES.get(name, label))
         if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
             came = f"{column.dtype} of {column.ndim}" if isinstance(column, np.ndarray) else type(column).__name__
             raise ValueError(f"expected the column {name} as an array of {dtype} of 1 dimension, got {came}")
-    n, pointer, entries = len(batch.index), batch.pointer, len(batch.feature)
-    for name, column in batch._asdict().items():
+    n, pointer, entries = len(events.key), events.pointer, len(events.feature)
+    for name, column in columns.items():
         length = {"pointer": n + 1, "feature": entries, "value": entries}.get(name, n)
         if len(column) != length:
             raise ValueError(f"expected {length} rows in the column {name}, got {len(column)}")
     if pointer[0] != 0 or pointer[-1] != entries or (pointer[1:] < pointer[:-1]).any():
         raise ValueError(f"expected a pointer that ascends from 0 to {entries}, got {pointer.tolist()[:9]}")
-    bounds = [("indexes", batch.index, 0, _LAST_INDEX), ("ops", batch.op, -128, _LAST_OP)]
+    bounds: list[tuple[str, npt.NDArray[Any], int, int]] = [
+        ("keys", events.key, 0, _LAST_KEY),
+        ("ops", events.op, -128, _LAST_OP),
+    ]
     if names is not None:
-        bounds.append(("features", batch.feature, 0, len(names.arrays.size) - 1))
+        bounds.append(("features", events.feature, 0, len(names.arrays.size) - 1))
     for name, column, least, most in bounds:
         if column.size and not least <= int(column.min()) <= int(column.max()) <= most:
             raise ValueError(f"expected {name} from {least} to {most}, got {column.min()} to {column.max()}")

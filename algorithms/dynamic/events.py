@@ -23,16 +23,19 @@ from algorithms.core.events import (
     APPLIED,
     COUNT_OVERFLOW,
     DELETE,
+    DONE,
     DROP,
     DUPLICATE_ID,
     IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
+    TOLD,
     TOO_MANY_KEYS,
     TOO_MANY_LIVE_IDS,
     WRONG_LABEL,
     WRONG_WEIGHT,
+    Batch,
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.core.units import MAX_TOTAL, PER_UNIT
@@ -49,7 +52,6 @@ from algorithms.dynamic.state import (
     ROOT,
     SNAPSHOT_DUE,
     TREE_COLUMNS,
-    Batch,
     Forest,
     Out,
     Rules,
@@ -59,8 +61,8 @@ from algorithms.trees.predict import loss_of
 
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
-# Why the kernel stopped.
-DONE, ROWS, CONTENT, WORDS, NODES, SCRATCH, TOLD = range(7)
+# What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
+ROWS, CONTENT, WORDS, NODES, SCRATCH = range(2, 7)
 
 
 # --- examples
@@ -134,7 +136,7 @@ def _heaviest(out: Out, node: int) -> int:
 @jit
 def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Answer a prediction; no state is touched."""
-    node = _predict(forest, int64(batch.index[event]), batch, event, out)
+    node = _predict(forest, int64(batch.key[event]), batch, event, out)
     out.guess[event] = _heaviest(out, node)
     at = out.counts[0]
     out.leaf[at] = forest.nodes.links[node, NUMBER] if node != NONE else 0
@@ -155,7 +157,7 @@ def _remove(forest: Forest, rules: Rules, segment: Segment, row: int, event: int
 
 @jit
 def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> int:
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     named = int64(batch.named[event])
     weight = batch.weight[event]
     label = int64(batch.label[event])
@@ -168,7 +170,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     if weight == 0:
         return IGNORED
     is_new = forest.trees[tree, ALIVE] == 0
-    if is_new and forest.alive[0] >= rules.max_trees:
+    if is_new and forest.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
     total = int64(0)
     for k in range(rules.classes):
@@ -210,7 +212,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
 
 @jit
 def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> int:
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     label = int64(batch.label[event])
     weight = batch.weight[event]
     if batch.named[event]:
@@ -260,7 +262,7 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     op = batch.op[event]
     if op == PREDICT or op < 0:
         return DONE
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
     if op == INSERT:
         is_row, is_content = ledger.room(forest.ledger, ones)
@@ -280,7 +282,7 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
 @inlined
 def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Note whether a snapshot is due after an example has come or gone."""
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
     period = forest.trees[tree, PERIOD] - 1
     changed = when == CHANGE and out.told[0] & CHANGED != 0
@@ -292,7 +294,7 @@ def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: 
 @jit
 def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out, event: int) -> tuple[int, int]:
     """Apply events from `event` on. Return where it stopped, and why: TOLD where a snapshot of the last is due."""
-    while event < batch.index.size:
+    while event < batch.key.size:
         op = batch.op[event]
         out.told[0] = 0
         short = _shortage(forest, rules, segment, batch, event)
@@ -306,12 +308,12 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         elif op == PREDICT:
             _answer(forest, rules, batch, event, out)
         elif op == DROP:
-            _drop(forest, segment, int64(batch.index[event]))
+            _drop(forest, segment, int64(batch.key[event]))
         else:
             status = SKIPPED
         out.status[event] = status
         if status == APPLIED and op <= DELETE:
-            forest.trees[int64(batch.index[event]), EVENTS] += 1
+            forest.trees[int64(batch.key[event]), EVENTS] += 1
             _note_snapshot(forest, rules, batch, event, out)
             if out.told[0] & SNAPSHOT_DUE:
                 return event + 1, TOLD

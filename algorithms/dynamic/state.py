@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.jit import inlined
 from algorithms.core.ledger import Ledger
 from algorithms.core.names import Names
@@ -50,28 +50,10 @@ class Rules(NamedTuple):
     window: int  # 0: no window
     on_duplicate: int
     evaluated: bool  # whether every example is predicted before it is learned
-    max_trees: int
+    max_keys: int
     max_live_ids: int
     snapshot_when: int  # a `When`
     snapshot_argument: int
-
-
-class Batch(NamedTuple):
-    """Events for a pool, in order."""
-
-    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
-    op: Int8s  # int8[n], an `Op`; negative: skip
-    label: Int32s  # int32[n], the number of the class
-    weight: Int64s  # int64[n], in units of 2^-20
-    time: Int64s  # int64[n], event time, ms
-    named: Int8s  # int8[n], 1 where the example has an id
-    id_high: Int64s  # int64[n], 61 bits of the digest of the id
-    id_low: Int64s  # int64[n], 61 more
-    pointer: Int64s  # int64[n + 1]
-    feature: UInt32s  # uint32[entries], ascending in an example, no repeats
-    value: Float64s  # float64[entries], finite, not 0, 1 of a binary feature
-    bits: Int64s  # int64[entries], of the values
-    kind: Int8s  # int8[entries], a `Kind`
 
 
 class Out(NamedTuple):

@@ -18,13 +18,16 @@ from algorithms.core.events import (
     CANNOT_FORGET,
     COUNT_OVERFLOW,
     DELETE,
+    DONE,
     DROP,
     IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
+    TOLD,
     TOO_MANY_KEYS,
     WRONG_WEIGHT,
+    Batch,
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
@@ -34,21 +37,20 @@ from algorithms.regression import elements as storage
 from algorithms.regression.attempt import Choice, is_sure, rank
 from algorithms.regression.leaves import begin, count, forget, free_all, predict
 from algorithms.regression.moments import Moments, nothing
-from algorithms.regression.state import FIRST_LABEL, SQUARES, Examples, Forest, Out, Rules
+from algorithms.regression.state import FIRST_LABEL, SQUARES, Forest, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, SEEN, THRESHOLD, TREE
 from algorithms.trees.routing import descend
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, TREE_COLUMNS
 
-# Why the kernel stopped.
-DONE, NODES, FEATURES, ELEMENTS, SPLIT = range(5)
+# What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
+NODES, FEATURES, ELEMENTS = range(2, 5)
 
 
 @jit
-def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: Out) -> int:
+def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> int:
     """Predict an example, then learn it."""
-    batch = examples.events
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     weight = batch.weight[event]
     if weight < 0:
         return WRONG_WEIGHT
@@ -58,7 +60,7 @@ def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: O
         return COUNT_OVERFLOW
     leaf = nodes.root_of(forest.nodes, tree)
     if leaf == NONE:
-        if forest.alive[0] >= rules.max_trees:
+        if forest.alive[0] >= rules.max_keys:
             return TOO_MANY_KEYS
         leaf = begin(forest, tree, int64(nodes.ROOTS), tree, nothing())
         forest.alive[0] += 1
@@ -67,17 +69,16 @@ def _insert(forest: Forest, rules: Rules, examples: Examples, event: int, out: O
         out.guess[event] = predict(forest, leaf)
         out.leaf[event] = forest.nodes.links[leaf, NUMBER]
     out.node[event] = leaf
-    count(forest, examples, event, leaf)
+    count(forest, batch, event, leaf)
     forest.trees[tree, EVENTS] += 1
     forest.trees[tree, LEARNED] += weight
     return APPLIED
 
 
 @jit
-def _answer(forest: Forest, examples: Examples, event: int, out: Out) -> None:
+def _answer(forest: Forest, batch: Batch, event: int, out: Out) -> None:
     """Answer a prediction; no state is touched."""
-    batch = examples.events
-    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     if node != NONE:
         node, _ = descend(forest.nodes, batch, event, node)
         out.guess[event] = predict(forest, node)
@@ -140,9 +141,8 @@ def _try_to_split(forest: Forest, rules: Rules, leaf: int, out: Out) -> bool:
 
 
 @inlined
-def _shortage(forest: Forest, examples: Examples, event: int) -> int:
+def _shortage(forest: Forest, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
-    batch = examples.events
     if batch.op[event] != INSERT:
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
@@ -154,28 +154,27 @@ def _shortage(forest: Forest, examples: Examples, event: int) -> int:
 
 
 @jit
-def apply(forest: Forest, rules: Rules, examples: Examples, out: Out, event: int) -> tuple[int, int]:
-    """Apply events from `event` on; return where it stopped and why: SPLIT where the event before led to one."""
-    batch = examples.events
-    while event < batch.index.size:
-        short = _shortage(forest, examples, event)
+def apply(forest: Forest, rules: Rules, batch: Batch, out: Out, event: int) -> tuple[int, int]:
+    """Apply events from `event` on; return where it stopped and why: TOLD where the one before led to a split."""
+    while event < batch.key.size:
+        short = _shortage(forest, batch, event)
         if short != DONE:
             return event, short
         op = batch.op[event]
         status = APPLIED
         split = False
         if op == INSERT:
-            status = _insert(forest, rules, examples, event, out)
+            status = _insert(forest, rules, batch, event, out)
             if status == APPLIED and _is_due(forest, rules, out.node[event]):
                 split = _try_to_split(forest, rules, out.node[event], out)
         elif op == PREDICT:
-            _answer(forest, examples, event, out)
+            _answer(forest, batch, event, out)
         elif op == DROP:
-            _drop(forest, int64(batch.index[event]))
+            _drop(forest, int64(batch.key[event]))
         else:
             status = CANNOT_FORGET if op == DELETE else SKIPPED
         out.status[event] = status
         event += 1
         if split:
-            return event, SPLIT
+            return event, TOLD
     return event, DONE

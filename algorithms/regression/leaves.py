@@ -6,6 +6,7 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import refer, release
@@ -20,7 +21,6 @@ from algorithms.regression.state import (
     PRIOR_MEAN,
     PRIOR_SQUARES,
     SQUARES,
-    Examples,
     Forest,
 )
 from algorithms.trees import nodes
@@ -89,14 +89,13 @@ def _begin_feature(forest: Forest, leaf: int, feature: int, kind: int) -> int:
 
 
 @jit
-def count(forest: Forest, examples: Examples, event: int, leaf: int) -> None:
+def count(forest: Forest, batch: Batch, event: int, leaf: int) -> None:
     """Count an example in a leaf; there must be room. O(features of the example)."""
-    batch = examples.events
     weight = batch.weight[event]
     links, numbers = forest.nodes.links, forest.targets.numbers
     if links[leaf, SEEN] == 0:
-        numbers[leaf, FIRST_LABEL] = examples.y[event]
-    y = examples.y[event] - numbers[leaf, FIRST_LABEL]
+        numbers[leaf, FIRST_LABEL] = batch.label[event]
+    y = batch.label[event] - numbers[leaf, FIRST_LABEL]
     own = learned(seen_by(forest, leaf), y, weight)
     links[leaf, WEIGHT] = own.weight
     numbers[leaf, MEAN] = own.mean

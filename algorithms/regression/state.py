@@ -19,7 +19,7 @@ from algorithms.regression import elements as storage
 from algorithms.regression.elements import Elements
 from algorithms.trees import nodes
 from algorithms.trees.nodes import Nodes
-from algorithms.trees.state import TREE_COLUMNS, Batch
+from algorithms.trees.state import TREE_COLUMNS
 
 # Columns of `Targets.numbers`.
 MEAN, SQUARES = 0, 1  # of the labels seen since the node was made, less its first: see moments.py
@@ -64,15 +64,8 @@ class Rules(NamedTuple):
     period: int  # examples until a leaf tries to split
     bound: float  # ln(1 / delta) / 2, see `attempt.py`
     tau: float
-    max_trees: int
+    max_keys: int
     max_depth: int
-
-
-class Examples(NamedTuple):
-    """Events for a pool, in order."""
-
-    events: Batch  # whose labels are of no meaning
-    y: Float64s  # float64[n], the labels
 
 
 class Out(NamedTuple):

@@ -24,6 +24,7 @@ from algorithms.core.events import (
     APPLIED,
     COUNT_OVERFLOW,
     DELETE,
+    DONE,
     DROP,
     DUPLICATE_ID,
     IGNORED,
@@ -32,6 +33,7 @@ from algorithms.core.events import (
     SKIPPED,
     TOO_MANY_KEYS,
     TOO_MANY_LIVE_IDS,
+    Events,
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.core.ledger import Ledger, content_key
@@ -51,13 +53,12 @@ ALIVE = 1  # 1 once an insert was applied, until the index is dropped
 LAST = 2  # the best feature after the event before, or NONE; watched, it has a slot between events
 SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
 HEAD = (0, 0, NONE, -1, -1)
-LAST_TIME = 1 << 62
 
 # Bits of `Decisions.due`.
 SPLIT_DUE, TREE_DUE = 1, 2
 
-# Why the kernel stopped.
-DONE, SLOTS, BOXES, ROWS, CONTENT = 0, 1, 2, 3, 4
+# What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
+SLOTS, BOXES, ROWS, CONTENT = range(2, 6)
 
 
 class Rules(NamedTuple):
@@ -67,27 +68,12 @@ class Rules(NamedTuple):
     tracked: bool  # every live example is in the ledger
     keyed: bool  # the caller gives the digests of anonymous examples' contents, see shards.py
     on_duplicate: int
-    max_indexes: int
+    max_keys: int
     max_live_ids: int
     split_when: int
     split_argument: int
     tree_when: int
     tree_argument: int
-
-
-class Batch(NamedTuple):
-    """Events for a pool, in order."""
-
-    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
-    op: Int8s  # int8[n], an `Op`; negative: skip
-    label: Int8s  # int8[n], 0 or 1
-    weight: Int64s  # int64[n], in units of 2^-20, > 0
-    time: Int64s  # int64[n], event time, ms
-    named: Int8s  # int8[n], 1 where the example has an id
-    id_high: Int64s  # int64[n], 61 bits of the digest of the id
-    id_low: Int64s  # int64[n], 61 more
-    pointer: Int64s  # int64[n + 1]
-    feature: UInt32s  # uint32[ones], no repeats in an example
 
 
 class Decisions(NamedTuple):
@@ -253,7 +239,7 @@ def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool)
 
 
 @jit
-def _enter_row(pool: State, owner: int, high: int, low: int, batch: Batch, event: int) -> None:
+def _enter_row(pool: State, owner: int, high: int, low: int, batch: Events, event: int) -> None:
     """Enter an inserted example in the ledger, which holds on to the names of its features."""
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
@@ -282,15 +268,15 @@ def _strike_row(pool: State, row: int) -> None:
 
 
 @inlined
-def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
-    index = int64(batch.index[event])
+def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s) -> int:
+    index = int64(batch.key[event])
     named = int64(batch.named[event])
     weight = batch.weight[event]
     label = int64(batch.label[event])
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
     owner = index * 2 + named
-    if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_indexes:
+    if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
     if weight >= MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1]):
         return COUNT_OVERFLOW
@@ -329,8 +315,8 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
 
 
 @jit
-def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
-    index = int64(batch.index[event])
+def _delete(pool: State, rules: Rules, batch: Events, event: int, found: Int32s) -> int:
+    index = int64(batch.key[event])
     named = int64(batch.named[event])
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
@@ -470,9 +456,9 @@ def _write(
 
 
 @jit
-def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
+def _predict(pool: State, batch: Events, event: int, out: Out) -> bool:
     """Answer with the weights of the leaf that the example falls into; False where the finder ran short."""
-    index = int64(batch.index[event])
+    index = int64(batch.key[event])
     best = best_slot(pool, index)
     if best == SHORT:
         return False
@@ -506,12 +492,12 @@ def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
 
 
 @inlined
-def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
+def _shortage(pool: State, rules: Rules, batch: Events, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
     if op != INSERT and op != DELETE:
         return DONE
-    index = int64(batch.index[event])
+    index = int64(batch.key[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
     touched = ones
     if op == INSERT:
@@ -536,14 +522,14 @@ def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
 
 
 @jit
-def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide: bool) -> tuple[int, bool, int]:
+def apply(pool: State, rules: Rules, batch: Events, out: Out, event: int, decide: bool) -> tuple[int, bool, int]:
     """Apply events from `event` on; `decide` says that this one is applied and only its decision is due.
 
     Returns where it stopped, whether that event is applied, and why.
     """
-    while event < batch.index.size:
+    while event < batch.key.size:
         op = batch.op[event]
-        index = int64(batch.index[event])
+        index = int64(batch.key[event])
         if not decide:
             short = _shortage(pool, rules, batch, event)
             if short != DONE:

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.cadence import Emit, When
-from algorithms.core.events import Op
+from algorithms.core.events import Events, Op
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
 from algorithms.core.ledger import content_key
@@ -49,10 +49,9 @@ from algorithms.splits.kernel import (
     SPLIT_PERIOD,
     TREE_DUE,
     TREE_PERIOD,
-    Batch,
     Decisions,
 )
-from algorithms.splits.pool import Ranked, Split, SplitPool, check_events, within
+from algorithms.splits.pool import Ranked, Split, SplitCalls, SplitPool, check_events
 from algorithms.splits.slots import EVER, GRAIN, KEY, N0, N1, NONE
 
 _DROP = int(Op.DROP)
@@ -60,7 +59,7 @@ _MOST = 256
 _EACH_EVENT = Emit(When.EVERY, 1)
 
 
-class ShardedPool:
+class ShardedPool(SplitCalls):
     """The split models of a `SplitPool`, their features spread over shards that run in threads.
 
     Answers are those of the single pool, to the bit. The threads end when the pool is forgotten.
@@ -75,8 +74,6 @@ class ShardedPool:
         Those of `SplitPool`. Features must be ids, and the finder exact or a scan: what an approximate one
         answers depends on the other features that it sees.
     """
-
-    names = None  # features are ids, as in a `SplitPool` without names
 
     def __init__(
         self,
@@ -102,42 +99,42 @@ class ShardedPool:
         for shard in self._shards:
             shard.rules = shard.rules._replace(keyed=True)
         self._tracked = self._shards[0].rules.tracked
-        self._last = np.full(1, NONE, np.int64)  # int64[indexes], the best feature when last looked at
+        self._last = np.full(1, NONE, np.int64)  # int64[keys], the best feature when last looked at
         self._threads = ThreadPoolExecutor(shards)
 
-    def apply(self, batch: Batch, *, checked: bool = False) -> Decisions:
+    def apply(self, events: Events, *, checked: bool = False) -> Decisions:
         """Apply events in order and return what was due, as `SplitPool.apply` does.
 
         Raises
         ------
         ValueError
-            Where the batch is none, or holds a delete by value and nothing keeps the live examples; no event is
+            Where they are no such events, or a delete is by value and nothing keeps the live examples; none is
             applied.
         """
         if not checked:
-            check_events(batch, None)
-        batch = self._keyed(batch)
+            check_events(events, None)
+        keyed = self._keyed(events)
 
         def answer(number: int) -> Decisions:
-            return self._shards[number].apply(_part(batch, number, len(self._shards)), checked=True)
+            return self._shards[number].apply(_part(keyed, number, len(self._shards)), checked=True)
 
-        return self._merged(batch, list(self._threads.map(answer, range(len(self._shards)))))
+        return self._merged(keyed, list(self._threads.map(answer, range(len(self._shards)))))
 
-    def _keyed(self, batch: Batch) -> Batch:
-        """Return the batch with the digests of anonymous examples' contents in the place of ids."""
-        anonymous = batch.named == 0
+    def _keyed(self, events: Events) -> Events:
+        """Return the events with the digests of anonymous examples' contents in the place of ids."""
+        anonymous = events.named == 0
         if not self._tracked:
-            if np.any(anonymous & (batch.op == Op.DELETE)):
+            if np.any(anonymous & (events.op == Op.DELETE)):
                 raise ValueError(
                     "a sharded pool cannot judge a delete by value from counts: set verify_deletes or a window, "
                     "or give examples ids"
                 )
-            return batch
-        keyed = batch._replace(id_high=batch.id_high.copy(), id_low=batch.id_low.copy())
+            return events
+        keyed = events._replace(id_high=events.id_high.copy(), id_low=events.id_low.copy())
         _digest(keyed)
         return keyed
 
-    def _merged(self, batch: Batch, parts: list[Decisions]) -> Decisions:
+    def _merged(self, events: Events, parts: list[Decisions]) -> Decisions:
         """Return the decisions of the whole. All shards report the same events."""
         one = parts[0]
         features = np.stack([part.feature for part in parts] + [part.runner_up for part in parts])
@@ -147,8 +144,8 @@ class ShardedPool:
         feature = features[best, rows]
         present = np.stack([part.present for part in parts])[best, rows]  # best is not the row of a runner-up
         changed = np.zeros(len(feature), np.bool_)
-        self._reserve(int(batch.index.max(initial=0)) + 1)
-        _note_changes(self._last, batch.index, batch.op, one.event, feature, changed)
+        self._reserve(int(events.key.max(initial=0)) + 1)
+        _note_changes(self._last, events.key, events.op, one.event, feature, changed)
         due = (one.due & ~self._watched) | np.where(changed, self._watched, 0)
         kept = due != 0
         asked = np.arange(len(one.asked))
@@ -175,47 +172,42 @@ class ShardedPool:
             changes=int(np.count_nonzero(changed)),
         )
 
-    def _reserve(self, indexes: int) -> None:
-        if indexes > len(self._last):
-            more = np.full(max(indexes, 2 * len(self._last)) - len(self._last), NONE, np.int64)
+    def _reserve(self, keys: int) -> None:
+        if keys > len(self._last):
+            more = np.full(max(keys, 2 * len(self._last)) - len(self._last), NONE, np.int64)
             self._last = np.concatenate([self._last, more])
 
     # --- looking
 
-    def best(self, index: int = 0) -> Split:
-        """Return the best split of an index now."""
-        parts = [shard.best(index) for shard in self._shards]
+    def best(self, key: int = 0) -> Split:
+        """Return the best split of a key now."""
+        parts = [shard.best(key) for shard in self._shards]
         candidates = [(part.feature, part.score, part.present) for part in parts]
         candidates += [(part.runner_up, part.runner_up_score, (0, 0)) for part in parts]
         first, second, *_ = sorted(candidates, key=lambda row: (row[0] is None, row[1], row[0]))
         return Split(first[0], first[1], second[0], second[1], parts[0].totals, first[2])
 
-    def top(self, index: int = 0, k: int = 10, limit: float = np.inf) -> list[Ranked]:
-        """Return the `k` best features of an index now that score no worse than a limit, as `SplitPool.top`."""
-        rows = [row for shard in self._shards for row in shard.top(index, k, limit)]
+    def top(self, key: int = 0, k: int = 10, limit: float = np.inf) -> list[Ranked]:  # noqa: D102  (inherited)
+        rows = [row for shard in self._shards for row in shard.top(key, k, limit)]
         return sorted(rows, key=lambda row: (row.score, row.feature))[:k]
-
-    def within(self, index: int = 0, alpha: float = 0.0) -> list[int | bytes]:
-        """Return the features whose score is at most (1 + alpha) times the best, as `SplitPool.within`."""
-        return within(self, index, alpha)
 
     # --- state
 
     def sweep(self, interned: Int64s | UInt32s) -> None:
         """Do nothing: there are no names."""
 
-    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
-        """Return which of these indexes have learned something since they were last dropped."""
-        return self._shards[0].are_alive(indexes)
+    def are_alive(self, keys: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which of these keys have learned something since they were last dropped."""
+        return self._shards[0].are_alive(keys)
 
     @property
     def alive(self) -> int:
-        """How many indexes are alive."""
+        """How many keys have learned something since they were last dropped."""
         return self._shards[0].alive
 
     @property
     def slots(self) -> int:
-        """How many (index, feature) pairs are counted."""
+        """How many (key, feature) pairs are counted."""
         return sum(shard.slots for shard in self._shards)
 
     @property
@@ -228,9 +220,9 @@ class ShardedPool:
         """Bytes of all arrays of the state."""
         return sum(array.nbytes for array in self.arrays().values())
 
-    def features(self, index: int) -> int:
-        """Return how many features an index has seen."""
-        return sum(shard.features(index) for shard in self._shards)
+    def features(self, key: int) -> int:
+        """Return how many features a key has seen."""
+        return sum(shard.features(key) for shard in self._shards)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays (not copied); the names of a shard's begin with its number."""
@@ -272,38 +264,38 @@ def _home(feature: int, shards: int) -> int:
     return (mix(feature, 0) * shards) >> 32
 
 
-def _part(batch: Batch, number: int, shards: int) -> Batch:
-    """Return all events of a batch, each with those of its features that belong to a shard."""
-    part = batch._replace(pointer=np.empty_like(batch.pointer), feature=np.empty_like(batch.feature))
-    _select(batch, number, shards, part)
+def _part(events: Events, number: int, shards: int) -> Events:
+    """Return all events, each with those of its features that belong to a shard."""
+    part = events._replace(pointer=np.empty_like(events.pointer), feature=np.empty_like(events.feature))
+    _select(events, number, shards, part)
     return part
 
 
 @jit
-def _select(batch: Batch, number: int, shards: int, part: Batch) -> None:
+def _select(events: Events, number: int, shards: int, part: Events) -> None:
     end = 0
     part.pointer[0] = 0
-    for event in range(batch.index.size):
-        for at in range(batch.pointer[event], batch.pointer[event + 1]):
-            part.feature[end] = batch.feature[at]  # without a branch, which would be guessed wrong half the time
-            end += _home(int64(batch.feature[at]), shards) == number
+    for event in range(events.key.size):
+        for at in range(events.pointer[event], events.pointer[event + 1]):
+            part.feature[end] = events.feature[at]  # without a branch, which would be guessed wrong half the time
+            end += _home(int64(events.feature[at]), shards) == number
         part.pointer[event + 1] = end
 
 
 @jit
-def _digest(batch: Batch) -> None:
+def _digest(events: Events) -> None:
     """Write the digests of the contents of anonymous examples to the columns of the ids."""
-    for event in range(batch.index.size):
-        if batch.named[event] == 0:
+    for event in range(events.key.size):
+        if events.named[event] == 0:
             high, low = content_key(
-                batch.feature,
-                batch.pointer[event],
-                batch.pointer[event + 1],
-                int64(batch.label[event]),
-                batch.weight[event],
+                events.feature,
+                events.pointer[event],
+                events.pointer[event + 1],
+                int64(events.label[event]),
+                events.weight[event],
             )
-            batch.id_high[event] = high
-            batch.id_low[event] = low
+            events.id_high[event] = high
+            events.id_low[event] = low
 
 
 @inlined
@@ -339,17 +331,17 @@ def _choose(features: Int64s, scores: Float64s, best: Int64s, second: Int64s) ->
 
 @jit
 def _note_changes(
-    last: Int64s, index: Int32s, op: Int8s, event: Int64s, feature: Int64s, changed: npt.NDArray[np.bool_]
+    last: Int64s, key: Int32s, op: Int8s, event: Int64s, feature: Int64s, changed: npt.NDArray[np.bool_]
 ) -> None:
     """Mark the decisions that name another best feature than the one before them, and note it in `last`.
 
-    `index` and `op` are of all events, `event` and `feature` of the decisions.
+    `key` and `op` are of all events, `event` and `feature` of the decisions.
     """
     row = 0
     for at in range(op.size):
         if op[at] == _DROP:
-            last[index[at]] = NONE
+            last[key[at]] = NONE
         elif row < event.size and event[row] == at:
-            changed[row] = feature[row] != last[index[at]]
-            last[index[at]] = feature[row]
+            changed[row] = feature[row] != last[key[at]]
+            last[key[at]] = feature[row]
             row += 1

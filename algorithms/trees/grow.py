@@ -19,14 +19,17 @@ from algorithms.core.events import (
     CANNOT_FORGET,
     COUNT_OVERFLOW,
     DELETE,
+    DONE,
     DROP,
     IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
+    TOLD,
     TOO_MANY_KEYS,
     WRONG_LABEL,
     WRONG_WEIGHT,
+    Batch,
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
@@ -70,21 +73,20 @@ from algorithms.trees.state import (
     SPLITS,
     TREE_COLUMNS,
     WAITED,
-    Batch,
     Choice,
     Forest,
     Out,
     Rules,
 )
 
-# Why the kernel stopped.
-DONE, NODES, FEATURES, VALUES, GAUSSIANS, POLICY, TOLD = range(7)
+# What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
+NODES, FEATURES, VALUES, GAUSSIANS, POLICY = range(2, 7)
 
 
 @inlined
 def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> int:
     """Predict an example where that is wanted, then learn it."""
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     weight = batch.weight[event]
     label = int64(batch.label[event])
     if weight < 0:
@@ -100,7 +102,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     if weight >= MAX_TOTAL - forest.trees[tree, LEARNED]:
         return COUNT_OVERFLOW
     if root == NONE:
-        if forest.alive[0] >= rules.max_trees:
+        if forest.alive[0] >= rules.max_keys:
             return TOO_MANY_KEYS
     else:
         leaf, lacking = descend(forest.nodes, batch, event, root)
@@ -130,7 +132,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
 @jit
 def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Answer a prediction; no state is touched."""
-    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     lacking = int64(NONE)
     if node != NONE:
         node, lacking = descend(forest.nodes, batch, event, node)
@@ -259,7 +261,7 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
 @jit
 def _depth(forest: Forest, batch: Batch, event: int) -> int:
     """Return how many nodes an example passes, one that it may lack included."""
-    node = nodes.root_of(forest.nodes, int64(batch.index[event]))
+    node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     if node == NONE:
         return int64(1)
     node, _ = descend(forest.nodes, batch, event, node)
@@ -336,7 +338,7 @@ def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
 @inlined
 def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Note whether a snapshot is due after an example that was learned."""
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
     period = forest.trees[tree, PERIOD] - 1
     if is_due(when, argument, forest.trees[tree, EVENTS], time, period) or (when == CHANGE and out.told[0]):
@@ -352,7 +354,7 @@ def apply(
 
     Returns where it stopped, whether that event is learned, and why: TOLD where the event before is to be told of.
     """
-    while event < batch.index.size:
+    while event < batch.key.size:
         op = batch.op[event]
         learned = attempt
         if not attempt:
@@ -367,7 +369,7 @@ def apply(
             elif op == PREDICT:
                 _answer(forest, rules, batch, event, out)
             elif op == DROP:
-                _drop(forest, int64(batch.index[event]))
+                _drop(forest, int64(batch.key[event]))
             else:
                 status = CANNOT_FORGET if op == DELETE else SKIPPED
             out.status[event] = status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import release
 from algorithms.core.rows import COUNT, NEXT, NONE
@@ -22,7 +23,7 @@ from algorithms.trees.nodes import (
     WEIGHT,
     make_leaf,
 )
-from algorithms.trees.state import LEAVES, MADE, Batch, Forest, Rules
+from algorithms.trees.state import LEAVES, MADE, Forest, Rules
 
 
 @inlined

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, extended
+from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
 from algorithms.core.cadence import Emit
-from algorithms.core.criteria import CRITERIA, UNIT, Entropy, Gini
-from algorithms.core.declared import Declared
-from algorithms.core.entries import in_order
-from algorithms.core.events import Op, Status
-from algorithms.core.given import check_batch, entries_of, index_of, label_of, units_of
+from algorithms.core.criteria import CRITERIA, Entropy, Gini
+from algorithms.core.declared import Declared, Feature
+from algorithms.core.entries import batch_of, in_order, refusals
+from algorithms.core.events import Batch, Events, Op
 from algorithms.core.kinds import Kind, is_category
-from algorithms.core.names import NO_NAMES, Interner, name_or_id
+from algorithms.core.names import NO_NAMES, name_or_id
+from algorithms.core.pool import MEMO, Pool
 from algorithms.core.rows import COUNT, NONE
-from algorithms.core.stored import flattened, rebuilt
 from algorithms.core.units import MAX_TOTAL
 from algorithms.trees import grow, memory, nodes, observers
 from algorithms.trees.answers import Answers, Split, split_of
@@ -41,27 +40,10 @@ from algorithms.trees.state import (
     SPLITS,
     TREE_COLUMNS,
     WAITED,
-    Batch,
     Forest,
     Out,
     Rules,
 )
-
-Feature = int | bytes
-Value = float | int
-
-
-class Events(NamedTuple):
-    """Events for a pool, in order."""
-
-    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
-    op: Int8s  # int8[n], an `Op`; negative: skip
-    label: Int32s  # int32[n], the number of the class
-    weight: Int64s  # int64[n], in units of 2^-20
-    time: Int64s  # int64[n], event time in ms; only snapshots by time depend on it
-    pointer: Int64s  # int64[n + 1]
-    feature: UInt32s  # uint32[ones], in any order
-    value: Float64s  # float64[ones], 0 is the same as absent
 
 
 class Sizes(NamedTuple):
@@ -82,8 +64,8 @@ class Alternates(NamedTuple):
     given_up: int  # did worse, or went with what they were grown beside
 
 
-class TreePool:
-    """Any number of trees; an index is a small integer.
+class TreePool(Pool[Forest, Answers, Float64s]):
+    """Any number of trees, one for each key.
 
     Parameters
     ----------
@@ -123,7 +105,7 @@ class TreePool:
         Features are byte strings, interned here; otherwise ids below 2^32.
     evaluate : bool
         Predict every example before it is learned. ``hat`` does so anyhow.
-    max_trees, max_depth : int
+    max_keys, max_depth : int
         Bounds: an example that would begin one tree more is refused, a leaf so deep does not split.
     memory_limit : int, optional
         Bytes for what leaves saw: where they would not suffice the leaves that promise least sleep, see memory.py.
@@ -135,6 +117,10 @@ class TreePool:
         When `Answers` has a tree's snapshot; at a change means after every split, and where an alternate took a
         node's place.
     """
+
+    _ALIVE = LEARNED
+    _START = (0, False)
+    _VALUES = f"finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of nominal features"
 
     def __init__(
         self,
@@ -156,7 +142,7 @@ class TreePool:
         drop_poor: bool = False,
         names: bool = False,
         evaluate: bool = False,
-        max_trees: int = 1 << 30,
+        max_keys: int = 1 << 30,
         max_depth: int = 1 << 30,
         memory_limit: int | None = None,
         measure_delay: bool = False,
@@ -197,10 +183,9 @@ class TreePool:
         if drop_poor and not POLICIES[policy].drops:
             raise ValueError(f"the policy {policy!r} needs all features and takes no drop_poor; take another")
         self._module = POLICIES[policy].module
-        self._make_criterion = CRITERIA[criterion][2]
-        self._reach = 1024  # weights that the criterion's memo covers
-        self._covered = self._reach  # examples of weight 1 until a leaf could have outgrown it
-        made: Entropy | Gini = self._make_criterion(self._reach)
+        self._classes = classes
+        make_criterion = CRITERIA[criterion][2]
+        made: Entropy | Gini = make_criterion(MEMO)
         self.rules = Rules(
             classes=classes,
             period=period,
@@ -217,7 +202,7 @@ class TreePool:
             inherit=inherit,
             drop_poor=drop_poor,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
-            max_trees=max_trees,
+            max_keys=max_keys,
             max_depth=max_depth,
             snapshot_when=int(snapshots.when),
             snapshot_argument=snapshots.argument,
@@ -228,110 +213,80 @@ class TreePool:
             if memory_limit is None
             else memory.rows_within(memory_limit, classes, plain, self.rules.counted, indexed, slots)
         )
-        self.names = Interner() if names else None
-        self._declared = Declared(default, kinds or {})
-        self._forest = Forest(
+        forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
+            alive=np.zeros(1, np.int64),
             nodes=nodes.make(8, classes),
             features=observers.make(16, classes, slots=slots),
-            names=NO_NAMES,
             policy=self._module.make(8, 16, classes),
+            names=NO_NAMES,
             criterion=made,
-            alive=np.zeros(1, np.int64),
         )
-        self._declared.intern(self.names)
+        super().__init__(forest, names=names, kinds=Declared(default, kinds or {}), criterion=make_criterion)
 
     # --- events
 
-    def apply(self, events: Events) -> Answers:
-        """Apply events in order. O(features of the examples), attempts and searches apart.
-
-        Raises
-        ------
-        ValueError
-            Where the columns are none, or an index is negative; no event is applied. Whatever else is wrong with
-            an event is told by its status.
-        """
-        check_batch(events, np.int32, self.names)
-        n = len(events.index)
-        if n:
-            self._reserve(int(events.index.max()) + 1)
-        self._provide_memo(n)
+    def apply(self, events: Events, *, checked: bool = False) -> Answers:
+        """Apply events in order. O(features of the examples), attempts and searches apart; see `Pool.apply`."""
+        self._begin(events, checked)
         batch, refused = self._prepared(events)
+        n = len(batch.key)
         asked = np.flatnonzero(batch.op == Op.PREDICT)
         out = Out(
             status=np.zeros(n, np.int8),
             node=np.full(n, NONE, np.int64),
             guess=np.full(n, NONE, np.int32),
             loss=np.zeros(n),
-            shares=np.zeros((len(asked), self.rules.classes)),
-            weights=np.zeros(self.rules.classes),
+            shares=np.zeros((len(asked), self._classes)),
+            weights=np.zeros(self._classes),
             leaf=np.zeros(len(asked), np.int64),
-            logs=np.zeros(self.rules.classes, np.int64),
+            logs=np.zeros(self._classes, np.int64),
             counts=np.zeros(1, np.int64),
             told=np.zeros(1, np.int64),
             scores=np.zeros(3),
         )
-        if self.names is not None:
-            self._forest = self._forest._replace(names=self.names.arrays)
         splits: list[Split] = []
         snapshots: list[tuple[int, int, Tree]] = []
-        event, learned, short = 0, False, -1
-        while short != grow.DONE:
-            event, learned, short = grow.apply(self._forest, self.rules, batch, out, event, learned)
-            if short == grow.TOLD:
-                if out.told[0] & SPLIT_MADE:
-                    splits.append(self._split(out, event - 1))
-                if out.told[0] & SNAPSHOT_DUE:
-                    index = int(batch.index[event - 1])
-                    snapshots.append((event - 1, int(self._forest.trees[index, EVENTS]), self.tree(index)))
-            elif short != grow.DONE:
-                self._enlarge(short, int(batch.pointer[event + 1] - batch.pointer[event]))
+        for event in self._run(batch, out):
+            if out.told[0] & SPLIT_MADE:
+                splits.append(self._split(out, event))
+            if out.told[0] & SNAPSHOT_DUE:
+                key = int(batch.key[event])
+                snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         out.status[refused > 0] = refused[refused > 0]
         return Answers(out.status, splits, snapshots, out.guess, out.loss, asked, out.shares, out.leaf)
 
+    def _prediction(self, answers: Answers) -> Float64s:
+        return answers.weights[0]
+
     def _split(self, out: Out, event: int) -> Split:
         node = int(out.node[event])
-        feature = name_or_id(self.names, int(self._forest.nodes.links[node, FEATURE]))
+        feature = name_or_id(self.names, int(self._state.nodes.links[node, FEATURE]))
         score, second, impurity = out.scores.tolist()
-        return split_of(self._forest.nodes, node, event, feature, (score, second, impurity))
+        return split_of(self._state.nodes, node, event, feature, (score, second, impurity))
 
     def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value."""
         row, feature, value, repeated = in_order(events.pointer, events.feature, events.value)
         kind = self.kinds_of(feature)
-        refused = np.zeros(len(events.index), np.int8)
-        wrong = ~(np.abs(value) <= LARGEST_VALUE)
+        odd = ~(np.abs(value) <= LARGEST_VALUE)
         if not self.rules.plain:
-            wrong |= (kind == Kind.NOMINAL) & ~is_category(np.where(wrong, 0.0, value))
-        refused[row[wrong]] = Status.WRONG_VALUE
-        refused[repeated] = Status.REPEATED_FEATURE
-        refused[(events.op != Op.INSERT) & (events.op != Op.PREDICT)] = 0  # nobody looks at their features
-        op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
-        batch = Batch(
-            index=events.index,
-            op=op,
-            label=events.label,
-            weight=events.weight,
-            time=events.time,
-            pointer=events.pointer,
-            feature=feature.astype(np.uint32),
-            value=value,
-            kind=kind,
-        )
-        return batch, refused
+            odd |= (kind == Kind.NOMINAL) & ~is_category(np.where(odd, 0.0, value))
+        refused = refusals(events, row[odd], repeated, (events.op == Op.INSERT) | (events.op == Op.PREDICT))
+        return batch_of(events, refused, value, kind, feature=feature.astype(np.uint32)), refused
 
-    def kinds_of(self, feature: Int64s | UInt32s) -> Int8s:
-        """Return the `Kind` of each of these features, which are given by their numbers."""
-        return self._declared.of(feature)
+    def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
+        return grow.apply(self._state, self.rules, batch, out, *at)
 
-    def _reserve(self, trees: int) -> None:
-        before = len(self._forest.trees)
-        if trees > before:
-            self._forest = self._forest._replace(trees=extended(self._forest.trees, max(trees, 2 * before)))
+    @property
+    def _heads(self) -> Int64s:
+        return self._state.trees
 
-    def _enlarge(self, short: int, ones: int) -> None:
-        forest = self._forest
+    def _grow_keys(self, keys: int) -> None:
+        self._state = self._state._replace(trees=extended(self._state.trees, keys))
+
+    def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
+        forest = self._state
         features = forest.features
         limit = self._limit(short, ones)
         if self._is_full(short, ones, limit):
@@ -339,27 +294,27 @@ class TreePool:
         elif short == grow.NODES:
             # A split into more branches than there are nodes comes here more than once.
             more = 2 * len(forest.nodes.links)
-            self._forest = forest._replace(
+            self._state = forest._replace(
                 nodes=nodes.grown(forest.nodes, more), policy=self._module.grown(forest.policy, more)
             )
         elif short == grow.POLICY:
-            self._forest = forest._replace(policy=self._module.enlarged(forest.policy, ones, limit))
+            self._state = forest._replace(policy=self._module.enlarged(forest.policy, ones, limit))
         elif short == grow.FEATURES:
             more = min(2 * max(ones, len(features.rows.cells)), limit)
-            self._forest = forest._replace(features=observers.with_rows(features, more))
+            self._state = forest._replace(features=observers.with_rows(features, more))
         elif short == grow.VALUES:
             more = min(2 * max(ones, len(features.values.cells)), limit)
-            self._forest = forest._replace(features=observers.with_values(features, more))
+            self._state = forest._replace(features=observers.with_values(features, more))
         else:
             more = min(2 * max(ones, len(features.gaussians.following)), limit)
-            self._forest = forest._replace(features=observers.with_gaussians(features, more))
+            self._state = forest._replace(features=observers.with_gaussians(features, more))
 
     def _limit(self, short: int, ones: int) -> int:
         """Return how many rows what is short may have: by the limit, but enough for two such examples."""
         return max(self._most_rows, 2 * ones, self._capacity(short))
 
     def _capacity(self, short: int) -> int:
-        features = self._forest.features
+        features = self._state.features
         rows_of = {grow.FEATURES: features.rows.cells, grow.VALUES: features.values.cells}
         if short == grow.GAUSSIANS:
             return len(features.gaussians.following)
@@ -367,114 +322,41 @@ class TreePool:
 
     def _is_full(self, short: int, ones: int, limit: int) -> bool:
         if short == grow.POLICY:
-            return bool(self._module.is_full(self._forest.policy, ones, limit))
+            return bool(self._module.is_full(self._state.policy, ones, limit))
         return self._capacity(short) >= limit
 
-    def _provide_memo(self, inserts: int) -> None:
-        """Make the memo of the criterion long enough for the largest leaf."""
-        self._covered -= inserts
-        if self._covered >= 0:
-            return
-        largest = int(self._forest.nodes.links[:, WEIGHT].max()) // UNIT + inserts
-        if 2 * largest > self._reach:
-            self._reach = 2 * largest
-            self._forest = self._forest._replace(criterion=self._make_criterion(self._reach))
-        self._covered = self._reach - largest
-
-    # --- one event at a time, for library users
-
-    def learn(
-        self, x: Mapping[Any, Value] | Iterable[Any], label: int, *, weight: float = 1.0, index: int = 0
-    ) -> Status:
-        """Learn one example: its features with their values, or those that are present; see `apply` for many.
-
-        Raises
-        ------
-        ValueError
-            Where the example is not one: a wrong feature, value, label or weight.
-        """
-        return self._one(Op.INSERT, x, label_of(label, self.rules.classes), units_of(weight), index)[0]
-
-    def predict(self, x: Mapping[Any, Value] | Iterable[Any], *, index: int = 0) -> Float64s:
-        """Return the class weights for an example, in examples: all 0 where nothing is known. No state is changed.
-
-        Raises
-        ------
-        ValueError
-            Where the example is not one.
-        """
-        return self._one(Op.PREDICT, x, 0, UNIT, index)[1].weights[0]
-
-    def drop(self, index: int = 0) -> None:
-        """Forget a tree."""
-        self._one(Op.DROP, (), 0, UNIT, index)
-
-    def _one(
-        self, op: Op, x: Mapping[Any, Value] | Iterable[Any], label: int, units: int, index: int
-    ) -> tuple[Status, Answers]:
-        index = index_of(index)
-        numbers, values = entries_of(x, self.names)
-        answers = self.apply(
-            Events(
-                index=np.array([index], np.int32),
-                op=np.array([op], np.int8),
-                label=np.array([label], np.int32),
-                weight=np.array([units], np.int64),
-                time=np.zeros(1, np.int64),
-                pointer=np.array([0, len(numbers)], np.int64),
-                feature=numbers,
-                value=values,
-            )
-        )
-        self.sweep(numbers)
-        status = Status(int(answers.status[0]))
-        if status == Status.WRONG_VALUE:
-            raise ValueError(
-                f"expected finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of "
-                f"nominal features, got {x!r}"
-            )
-        return status, answers
+    def _heaviest(self) -> int:
+        return int(self._state.nodes.links[:, WEIGHT].max())
 
     # --- looking
 
-    def tree(self, index: int = 0) -> Tree:
+    def tree(self, key: int = 0) -> Tree:
         """Return a tree as columns; one that has learned nothing has no nodes. No state is changed."""
-        found = snapshot(self._forest.nodes, index)
-        return found._replace(
-            feature=[None if number is None else name_or_id(self.names, int(number)) for number in found.feature]
-        )
+        found = snapshot(self._state.nodes, key)
+        return found._replace(feature=self._features(found.feature))
 
-    def sizes(self, index: int = 0) -> Sizes:
+    def sizes(self, key: int = 0) -> Sizes:
         """Return how large a tree is and what it did."""
-        if not 0 <= index < len(self._forest.trees):
+        if not 0 <= key < len(self._state.trees):
             return Sizes(0, 0, 0, 0, 0)
-        return Sizes(*self._forest.trees[index, [EVENTS, ATTEMPTS, SPLITS, LEAVES, WAITED]].tolist())
-
-    @property
-    def alive(self) -> int:
-        """How many trees have learned something since they were last dropped."""
-        return int(self._forest.alive[0])
-
-    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
-        """Return which of these trees have learned something since they were last dropped."""
-        return are_set(self._forest.trees[:, LEARNED], indexes)
+        return Sizes(*self._state.trees[key, [EVENTS, ATTEMPTS, SPLITS, LEAVES, WAITED]].tolist())
 
     @property
     def node_count(self) -> int:
         """How many nodes all trees have, and the alternates beside them."""
-        return int(self._forest.nodes.rows.used[rows.USED])
+        return int(self._state.nodes.rows.used[rows.USED])
 
     @property
     def slots(self) -> int:
         """How many features leaves keep counts of, over all leaves."""
-        return int(self._forest.features.rows.used[rows.USED]) + len(self._module.keys(self._forest.policy))
+        return int(self._state.features.rows.used[rows.USED]) + len(self._module.keys(self._state.policy))
 
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        used = int(self._forest.nodes.rows.used[rows.EVER])
-        links = self._forest.nodes.links[:used]
-        own = (self._forest.nodes.rows.cells[:used, rows.KEY] != NONE) & (links[:, BESIDE] == 0)
+        used = int(self._state.nodes.rows.used[rows.EVER])
+        links = self._state.nodes.links[:used]
+        own = (self._state.nodes.rows.cells[:used, rows.KEY] != NONE) & (links[:, BESIDE] == 0)
         return int(links[own, DEPTH].max(initial=0))
 
     @property
@@ -482,48 +364,27 @@ class TreePool:
         """What became of the subtrees that grew beside trees; none with a policy that has none."""
         if not self.rules.adapts:
             return Alternates(0, 0, 0)
-        started, promoted = self._forest.policy.counts.tolist()
-        open_ = len(nodes.alternates(self._forest.nodes))
+        started, promoted = self._state.policy.counts.tolist()
+        open_ = len(nodes.alternates(self._state.nodes))
         return Alternates(open_, promoted, started - promoted - open_)
 
     @property
     def asleep(self) -> int:
         """How many leaves sleep because of the limit of memory."""
-        return memory.sleepers(self._forest.nodes)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays of the state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return memory.sleepers(self._state.nodes)
 
     # --- state
 
-    def sweep(self, interned: Int64s | UInt32s) -> None:
-        """Forget the names that nothing refers to any more: of those just interned, and of what leaves forgot."""
-        if self.names is not None:
-            self.names.sweep(interned)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays (not copied)."""
-        names = flattened(self.names.arrays, "names") if self.names is not None else {}
-        return flattened(self._forest) | names
-
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        if self.names is not None:
-            self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
-            self._declared.find(self.names)
-        self._forest = rebuilt(self._forest, arrays)
-        forest = self._forest
-        trees = with_learned(forest.trees, forest.nodes.rows.cells, forest.nodes.links, self.rules.keeps)
-        self._forest = forest._replace(trees=trees)
-        self._covered = 0
+        super().restore(arrays)
+        trees, links = self._state.trees, self._state.nodes.links
+        trees = with_learned(trees, self._state.nodes.rows.cells, links, self.rules.keeps)
+        self._state = self._state._replace(trees=trees)
         return self
 
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. O(everything)."""
-        forest, links = self._forest, self._forest.nodes.links
-        assert forest.alive[0] == np.count_nonzero(forest.trees[:, LEARNED])
+    def _check(self) -> list[npt.NDArray[Any]]:
+        forest, links = self._state, self._state.nodes.links
         reached: list[int] = []
         leaves: list[int] = []
         for tree in range(len(forest.trees)):
@@ -552,16 +413,13 @@ class TreePool:
             assert links[node, OBSERVED] == NONE or self.rules.keeps or links[node, FEATURE] == NONE
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
-        if self.names is not None:
-            split_on = [number for number in links[reached, FEATURE] if number != NONE]
-            self.names.check_references(
-                [*self._features_seen(), self._declared.numbers, np.array(split_on, np.int64)]
-            )
         self._module.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
+        split_on = links[reached, FEATURE]
+        return [*self._features_seen(), split_on[split_on != NONE]]
 
     def _check_weights(self, tree: int, own: list[int]) -> None:
         """Raise AssertionError unless what a tree has learned bounds what its nodes hold."""
-        links, learned = self._forest.nodes.links, int(self._forest.trees[tree, LEARNED])
+        links, learned = self._state.nodes.links, int(self._state.trees[tree, LEARNED])
         assert (len(own) > 0) == (learned > 0)
         assert learned < MAX_TOTAL
         assert all(int(links[node, WEIGHT]) + int(links[node, PRIOR]) <= learned for node in own)
@@ -572,5 +430,5 @@ class TreePool:
 
     def _features_seen(self) -> tuple[Int64s, Int64s]:
         """Return the feature of each row of the observers, and of the policy's own."""
-        cells = self._forest.features.rows.cells[: self._forest.features.rows.used[rows.EVER], rows.KEY]
-        return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._forest.policy) & 0xFFFFFFFF
+        cells = self._state.features.rows.cells[: self._state.features.rows.used[rows.EVER], rows.KEY]
+        return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._state.policy) & 0xFFFFFFFF

@@ -9,6 +9,7 @@ import numpy as np
 from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int64s, int64
 from algorithms.core.criteria import log2
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.rows import COUNT, NEXT, NONE
@@ -19,7 +20,7 @@ from algorithms.trees.normal import exp2
 from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import SIZE
 from algorithms.trees.routing import value_of
-from algorithms.trees.state import Batch, Out, Rules
+from algorithms.trees.state import Out, Rules
 
 # Logarithms of likelihoods are summed in integers: a leaf's features have an order that tells how names came to be
 # interned, and what is predicted must not depend on it.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, is_number
 from algorithms.core.rows import NONE
 from algorithms.trees.nodes import FEATURE, KIND, THRESHOLD, Nodes
-from algorithms.trees.state import Batch
 
 
 @inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.names import Names
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import Nodes
@@ -54,24 +54,10 @@ class Rules(NamedTuple):
     inherit: bool  # the bound counts what the split above said that a leaf would have
     drop_poor: bool  # after an attempt that failed features that are surely not the best are dropped
     quantiser: Quantiser  # of numeric features that are counted in slots
-    max_trees: int
+    max_keys: int
     max_depth: int
     snapshot_when: int  # a `When`
     snapshot_argument: int
-
-
-class Batch(NamedTuple):
-    """Events for a pool, in order."""
-
-    index: Int32s  # type: ignore[assignment]  # int32[n], whose event (hides tuple.index, which nobody needs)
-    op: Int8s  # int8[n], an `Op`; negative: skip
-    label: Int32s  # int32[n], the number of the class
-    weight: Int64s  # int64[n], in units of 2^-20, >= 0
-    time: Int64s  # int64[n], event time, ms
-    pointer: Int64s  # int64[n + 1]
-    feature: UInt32s  # uint32[ones], ascending in an example, no repeats
-    value: Float64s  # float64[ones], finite; 0 means absent
-    kind: Int8s  # int8[ones], a `Kind`
 
 
 class Out(NamedTuple):

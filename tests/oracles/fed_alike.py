@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.events import Events
 from algorithms.core.names import Interner
 
 
@@ -29,6 +30,28 @@ def entries_of(
     )
 
 
+def columns_of(
+    events: Sequence[Any], pool: Any, rng: random.Random | None = None, label: type = np.int32, **others: Any
+) -> Events:
+    """Return the oracle's events in columns, the features of each in the order given, or shuffled."""
+    pointer, feature, value = entries_of(events, pool.names, rng)
+    return Events.of(
+        np.array([event.op for event in events], np.int8),
+        np.array([event.label for event in events], label),
+        pointer,
+        feature,
+        value,
+        key=np.array([event.key for event in events], np.int32),
+        weight=np.array([event.weight for event in events], np.int64),
+        **others,
+    )
+
+
+def times_of(events: Sequence[Any]) -> Int64s:
+    """Return the times of the oracle's events."""
+    return np.array([event.time for event in events], np.int64)
+
+
 class FedAlike:
     """A pool and its oracle, compared after every batch; a suite says how."""
 
@@ -45,11 +68,11 @@ class FedAlike:
         got = self._outcomes(self.pool, events, None if self.settings.names else self._rng)
         for at, event in enumerate(events):
             assert got[at] == expected[at], f"event {at}: {event}"
-        for index in sorted({event.index for event in events}):
-            self.compare(index)
+        for key in sorted({event.key for event in events}):
+            self.compare(key)
         return got
 
-    def compare(self, index: int) -> None:
+    def compare(self, key: int) -> None:
         """Compare a tree with the oracle's."""
         raise NotImplementedError
 

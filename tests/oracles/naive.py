@@ -16,10 +16,10 @@ import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, score
-from algorithms.core.events import OnDuplicate, Op, Status
+from algorithms.core.events import Events, OnDuplicate, Op, Status
 from algorithms.core.units import MAX_TOTAL
 from algorithms.splits.finders import FINDERS
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import UpdEnt, UpdGini
 
@@ -50,7 +50,7 @@ class Settings:
     alpha: float = 0.1
     splits: Emit = ON_CHANGE
     trees: Emit = NEVER
-    max_indexes: int = 1 << 30
+    max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
 
     def pool(self) -> SplitPool:
@@ -67,7 +67,7 @@ class Event:
     label: int = 0
     weight: int = UNIT
     id: int | None = None
-    index: int = 0
+    key: int = 0
     time: int = 1
 
 
@@ -166,34 +166,34 @@ class NaiveSplits:
     def apply(self, event: Event) -> Outcome:
         """Apply one event."""
         if event.op == Op.DROP:
-            self.indexes.pop(event.index, None)
+            self.indexes.pop(event.key, None)
             return Outcome(Status.APPLIED)
         if event.op == Op.PREDICT:
             return Outcome(Status.APPLIED, prediction=self._predict(event))
         status = self._insert(event) if event.op == Op.INSERT else self._delete(event)
         if status != Status.APPLIED:
             return Outcome(status)
-        self.indexes[event.index].events += 1
+        self.indexes[event.key].events += 1
         return Outcome(status, decision=self._decide(event))
 
-    def best(self, index: int) -> Best:
-        """Return the best split and the second best of an index."""
-        impurity = self._score(0, 0, *self.indexes.get(index, _Index()).totals)
+    def best(self, key: int) -> Best:
+        """Return the best split and the second best of a key."""
+        impurity = self._score(0, 0, *self.indexes.get(key, _Index()).totals)
         none = (impurity, None, (0, 0))
-        first, second, *_ = [*self._ranked(index), none, none]
+        first, second, *_ = [*self._ranked(key), none, none]
         return Best(first[1], second[1], first[2], first[0], second[0], impurity)
 
-    def top(self, index: int, k: int) -> list[tuple[Feature, str, tuple[int, int]]]:
+    def top(self, key: int, k: int) -> list[tuple[Feature, str, tuple[int, int]]]:
         """Return the k best features, with their scores as hexadecimal text and their counts."""
-        return [(feature, value.hex(), present) for value, feature, present in self._ranked(index)[:k]]
+        return [(feature, value.hex(), present) for value, feature, present in self._ranked(key)[:k]]
 
-    def within(self, index: int, alpha: float) -> list[Feature]:
+    def within(self, key: int, alpha: float) -> list[Feature]:
         """Return the features whose score is at most (1 + alpha) times the best."""
-        ranked = self._ranked(index)
+        ranked = self._ranked(key)
         return [feature for value, feature, _ in ranked if value <= (1.0 + alpha) * ranked[0][0]]
 
-    def _ranked(self, index: int) -> list[tuple[float, Any, tuple[int, int]]]:
-        state = self.indexes.get(index, _Index())
+    def _ranked(self, key: int) -> list[tuple[float, Any, tuple[int, int]]]:
+        state = self.indexes.get(key, _Index())
         n0, n1 = state.totals
         return sorted(
             (self._score(a, b, n0, n1), feature, (a, b))
@@ -212,8 +212,8 @@ class NaiveSplits:
         return self._scores[point]
 
     def _insert(self, event: Event) -> Status:
-        state = self.indexes.get(event.index)
-        if state is None and len(self.indexes) >= self.settings.max_indexes:
+        state = self.indexes.get(event.key)
+        if state is None and len(self.indexes) >= self.settings.max_keys:
             return Status.TOO_MANY_KEYS
         state = state or _Index()
         if sum(state.totals) + event.weight >= MAX_TOTAL:
@@ -232,7 +232,7 @@ class NaiveSplits:
                 return Status.TOO_MANY_LIVE_IDS
             if event.id in state.dropped:
                 state.dropped.remove(event.id)
-        self.indexes[event.index] = state
+        self.indexes[event.key] = state
         state.add(event, 1)
         if event.id is not None or self.tracked:
             state.live.append(event)
@@ -249,7 +249,7 @@ class NaiveSplits:
         del state.live[next(at for at in newest_first if state.live[at] is example)]
 
     def _delete(self, event: Event) -> Status:
-        state = self.indexes.get(event.index, _Index())
+        state = self.indexes.get(event.key, _Index())
         if event.id is not None:
             example = state.named(event.id)
             if example is None:
@@ -270,8 +270,8 @@ class NaiveSplits:
         return Status.ABSENT_EXAMPLE
 
     def _predict(self, event: Event) -> Prediction:
-        best = self.best(event.index)
-        n0, n1 = self.indexes.get(event.index, _Index()).totals
+        best = self.best(event.key)
+        n0, n1 = self.indexes.get(event.key, _Index()).totals
         a, b = best.present
         if best.feature is None:
             return Prediction(0, (n0, n1))
@@ -280,8 +280,8 @@ class NaiveSplits:
         return Prediction(1, (n0 - a, n1 - b))
 
     def _decide(self, event: Event) -> Decision | None:
-        state = self.indexes[event.index]
-        best = self.best(event.index)
+        state = self.indexes[event.key]
+        best = self.best(event.key)
         changed = best.feature != state.last
         state.last = best.feature
         due = 0
@@ -316,9 +316,9 @@ REFERENCES: dict[str, type[UpdEnt] | type[UpdGini]] = {"updent": UpdEnt, "updgin
 class ReferenceSplits(NaiveSplits):
     """The same, but what is best is for the reference of an approximate finder to say."""
 
-    def best(self, index: int) -> Best:
+    def best(self, key: int) -> Best:
         """Return what the reference says after the events so far."""
-        state = self.indexes.get(index, _Index())
+        state = self.indexes.get(key, _Index())
         reference = state.reference or REFERENCES[self.settings.finder](self.settings.alpha)
         state.reference = reference
         if state.changes:
@@ -333,23 +333,23 @@ def _content(example: Event) -> tuple[frozenset[Feature], int, int]:
     return frozenset(example.features), example.label, example.weight
 
 
-def batch_of(events: Sequence[Event], pool: SplitPool) -> Batch:
+def batch_of(events: Sequence[Event], pool: SplitPool) -> Events:
     """Return the events in columns; names are interned in the pool."""
     lengths = [len(event.features) for event in events]
     flat = [feature for event in events for feature in event.features]
     ids = [-1 if event.id is None else event.id for event in events]
     named = np.array([event.id is not None for event in events], np.int8)
-    return Batch(
-        index=np.array([event.index for event in events], np.int32),
-        op=np.array([event.op for event in events], np.int8),
-        label=np.array([event.label for event in events], np.int8),
+    return Events.of(
+        np.array([event.op for event in events], np.int8),
+        np.array([event.label for event in events], np.int32),
+        np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+        np.array([_number(feature, pool) for feature in flat], np.uint32),
+        key=np.array([event.key for event in events], np.int32),
         weight=np.array([event.weight for event in events], np.int64),
         time=np.array([event.time for event in events], np.int64),
         named=named,
         id_high=np.array([id * 7919 if id >= 0 else 0 for id in ids], np.int64),
         id_low=np.array([id if id >= 0 else 0 for id in ids], np.int64),
-        pointer=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-        feature=np.array([_number(feature, pool) for feature in flat], np.uint32),
     )
 
 
@@ -412,25 +412,25 @@ class Pair:
         got = outcomes(self.pool, events)
         for at, event in enumerate(events):
             assert got[at] == expected[at], f"event {at}: {event}"
-        for index in sorted({event.index for event in events}):
-            self.compare_best(index)
+        for key in sorted({event.key for event in events}):
+            self.compare_best(key)
         return got
 
-    def compare_best(self, index: int) -> None:
-        """Compare the best split and the totals of an index."""
-        twin = self.twin.best(index)
-        split = self.pool.best(index)
-        state = self.twin.indexes.get(index, _Index())
+    def compare_best(self, key: int) -> None:
+        """Compare the best split and the totals of a key."""
+        twin = self.twin.best(key)
+        split = self.pool.best(key)
+        state = self.twin.indexes.get(key, _Index())
         assert (split.feature, split.runner_up) == (twin.feature, twin.runner_up)
         assert (split.totals, split.present) == (tuple(state.totals), twin.present)
         assert split.score.hex() == twin.score.hex()
         assert split.runner_up_score.hex() == twin.runner_up_score.hex()
-        assert [(row.feature, row.score.hex(), row.present) for row in self.pool.top(index, 9)] == self.twin.top(
-            index, 9
+        assert [(row.feature, row.score.hex(), row.present) for row in self.pool.top(key, 9)] == self.twin.top(
+            key, 9
         )
-        assert self.pool.within(index, 0.125) == self.twin.within(index, 0.125)
-        assert self.pool.features(index) == len(state.counts)
-        assert self.pool.are_alive(np.array([index], np.int32)).tolist() == [index in self.twin.indexes]
+        assert self.pool.within(key, 0.125) == self.twin.within(key, 0.125)
+        assert self.pool.features(key) == len(state.counts)
+        assert self.pool.are_alive(np.array([key], np.int32)).tolist() == [key in self.twin.indexes]
 
     def check(self) -> None:
         """Raise AssertionError unless the pool's invariants hold and its sizes are the oracle's."""
@@ -502,7 +502,7 @@ class Stream:
     def _undo(self, example: Event) -> Event:
         self._time += self._rng.randint(0, 3)
         if example.id is not None:
-            return Event(Op.DELETE, id=example.id, index=example.index, time=self._time)
+            return Event(Op.DELETE, id=example.id, key=example.key, time=self._time)
         return replace(example, op=Op.DELETE, time=self._time)
 
     def _next(self, mix: Mix) -> Event:
@@ -543,8 +543,8 @@ class Stream:
             features.add(mix.universe[min(rank ^ label, size - 1) if rng.random() < 0.8 else rank])
         shuffled = sorted(features, key=str)
         rng.shuffle(shuffled)
-        index = rng.randrange(mix.indexes)
-        return Event(Op.INSERT, tuple(shuffled), label, rng.choice(mix.weights), index=index, time=self._time)
+        key = rng.randrange(mix.indexes)
+        return Event(Op.INSERT, tuple(shuffled), label, rng.choice(mix.weights), key=key, time=self._time)
 
 
 def ids(count: int) -> tuple[int, ...]:

@@ -17,13 +17,14 @@ import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
-from algorithms.core.events import OnDuplicate, Op, Status
+from algorithms.core.events import Events, OnDuplicate, Op, Status
+from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import nodes
-from algorithms.dynamic.pool import DynamicPool, Events, digest_of
+from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.snapshot import Tree as Snapshot
-from tests.oracles.fed_alike import FedAlike, entries_of
+from tests.oracles.fed_alike import FedAlike, columns_of, times_of
 from tests.oracles.naive_trees import heaviest, xlogx
 
 NO_SNAPSHOTS = Emit()
@@ -198,7 +199,7 @@ class Settings:
     on_duplicate: OnDuplicate = OnDuplicate.REJECT
     names: bool = False
     evaluate: bool = True
-    max_trees: int = 1 << 30
+    max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
     snapshots: Emit = NO_SNAPSHOTS
 
@@ -220,7 +221,7 @@ class Event:
     label: int = 0
     weight: int = UNIT
     id: int | None = None
-    index: int = 0
+    key: int = 0
     time: int = 1  # ms
 
 
@@ -274,7 +275,7 @@ class NaiveForgetful:
     def apply(self, event: Event) -> Outcome:
         """Apply one event."""
         if event.op == Op.DROP:
-            self.trees.pop(event.index, None)
+            self.trees.pop(event.key, None)
             return Outcome(Status.APPLIED)
         by_id = event.op == Op.DELETE and event.id is not None
         if not by_id and any(not math.isfinite(value) for value in event.x.values()):
@@ -284,7 +285,7 @@ class NaiveForgetful:
             for feature, value in event.x.items()
             if value != 0
         }
-        tree = self.trees.get(event.index)
+        tree = self.trees.get(event.key)
         if event.op == Op.PREDICT:
             node, weights = self._answer(tree, x)
             return Outcome(
@@ -299,7 +300,7 @@ class NaiveForgetful:
         outcome = self._insert(tree, event, x) if event.op == Op.INSERT else self._delete(tree, event, x)
         if outcome.status != Status.APPLIED:
             return outcome
-        tree = self.trees[event.index]
+        tree = self.trees[event.key]
         tree.events += 1
         due = self._is_snapshot_due(tree, event)
         return replace(
@@ -327,7 +328,7 @@ class NaiveForgetful:
             return Outcome(Status.WRONG_LABEL)
         if event.weight == 0:
             return Outcome(Status.IGNORED)
-        if tree is None and len(self.trees) >= settings.max_trees:
+        if tree is None and len(self.trees) >= settings.max_keys:
             return Outcome(Status.TOO_MANY_KEYS)
         if tree is not None and sum(each.weight for each in tree.live) + event.weight >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
@@ -347,7 +348,7 @@ class NaiveForgetful:
             loss = (-float(log2(max(share, 2.0**-50)))).hex()
         if tree is None:
             numbers = count()
-            tree = self.trees[event.index] = Tree(build(self.terms, [], 0, numbers), numbers)
+            tree = self.trees[event.key] = Tree(build(self.terms, [], 0, numbers), numbers)
         if old is not None:
             self._forget(tree, old)
         if event.id in tree.dropped:
@@ -471,20 +472,15 @@ def infeasible(settings: Settings, tree: Tree) -> str | None:
 
 def events_of(events: Sequence[Event], pool: DynamicPool, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
-    pointer, feature, value = entries_of(events, pool.names, rng)
     ids = [digest_of(event.id) if event.id is not None else (0, 0) for event in events]
-    return Events(
-        index=np.array([event.index for event in events], np.int32),
-        op=np.array([event.op for event in events], np.int8),
-        label=np.array([event.label for event in events], np.int32),
-        weight=np.array([event.weight for event in events], np.int64),
-        time=np.array([event.time for event in events], np.int64),
+    return columns_of(
+        events,
+        pool,
+        rng,
+        time=times_of(events),
         named=np.array([event.id is not None for event in events], np.int8),
         id_high=np.array([high for high, _ in ids], np.int64),
         id_low=np.array([low for _, low in ids], np.int64),
-        pointer=pointer,
-        feature=feature,
-        value=value,
     )
 
 
@@ -528,11 +524,11 @@ def rows_of(tree: Snapshot) -> list[tuple[Any, ...]]:
     ]
 
 
-def counters_of(pool: DynamicPool, index: int) -> list[tuple[int, ...]]:
+def counters_of(pool: DynamicPool, key: int) -> list[tuple[int, ...]]:
     """Return s(v) and c(v) of a tree's nodes in preorder, in examples and in weight."""
-    forest = pool._forest
+    forest = pool._state
     columns_ = [nodes.BUILT, nodes.EDITS, nodes.BUILT_WEIGHT, nodes.EDITED_WEIGHT]
-    order = nodes.preorder(forest.nodes, pool._root(index))
+    order = nodes.preorder(forest.nodes, pool._root(key))
     return [tuple(row) for row in forest.nodes.links[order][:, columns_].tolist()]
 
 
@@ -542,12 +538,12 @@ class Pair(FedAlike):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveForgetful(settings), outcomes)
 
-    def compare(self, index: int) -> None:
+    def compare(self, key: int) -> None:
         """Compare a tree, its s(v) and c(v) and its sizes with the oracle's."""
-        tree = self.twin.trees.get(index)
-        assert rows_of(self.pool.tree(index)) == columns(self.twin.terms, tree.root if tree is not None else None)
+        tree = self.twin.trees.get(key)
+        assert rows_of(self.pool.tree(key)) == columns(self.twin.terms, tree.root if tree is not None else None)
         own = list(tree.root.preorder()) if tree is not None else []
-        assert counters_of(self.pool, index) == [
+        assert counters_of(self.pool, key) == [
             (node.built, node.edits, node.built_weight, node.edited_weight) for node in own
         ]
         leaves = sum(node.feature is None for node in own)
@@ -556,7 +552,7 @@ class Pair(FedAlike):
             if tree is not None
             else (0, 0, 0, 0, 0, 0)
         )
-        assert self.pool.sizes(index) == expected
+        assert self.pool.sizes(key) == expected
 
     def check(self) -> None:
         """Raise AssertionError unless the pool's invariants hold and its sizes are the oracle's."""

@@ -20,8 +20,8 @@ from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.units import MAX_TOTAL
 from algorithms.regression.answers import Split, Tree
-from algorithms.regression.pool import Events, RegressionPool
-from tests.oracles.fed_alike import FedAlike, entries_of
+from algorithms.regression.pool import RegressionPool
+from tests.oracles.fed_alike import FedAlike, columns_of
 
 Feature: TypeAlias = int | bytes
 
@@ -240,7 +240,7 @@ class Settings:
     default: Kind = Kind.BINARY
     kinds: dict[Feature, Kind] = field(default_factory=dict)
     names: bool = False
-    max_trees: int = 1 << 30
+    max_keys: int = 1 << 30
     max_depth: int = 1 << 30
 
     def pool(self) -> RegressionPool:
@@ -256,7 +256,7 @@ class Event:
     x: dict[Feature, float] = field(default_factory=dict)
     label: float = 0.0
     weight: int = UNIT
-    index: int = 0
+    key: int = 0
 
 
 @dataclass(frozen=True)
@@ -324,7 +324,7 @@ class NaiveForest:
         if event.op == Op.DELETE:
             return Outcome(Status.CANNOT_FORGET)
         if event.op == Op.DROP:
-            self.trees.pop(event.index, None)
+            self.trees.pop(event.key, None)
             return Outcome(Status.APPLIED)
         if not all(abs(value) <= 1e140 for value in event.x.values()):
             return Outcome(Status.WRONG_VALUE)
@@ -333,9 +333,9 @@ class NaiveForest:
         return self._insert(event)
 
     def _leaf(self, event: Event) -> Node | None:
-        if event.index not in self.trees:
+        if event.key not in self.trees:
             return None
-        node = self.trees[event.index].root
+        node = self.trees[event.key].root
         while node.feature is not None:
             value = event.x.get(node.feature, 0.0)
             node = node.children[value > node.threshold if node.kind == Kind.NUMERIC else value != 0.0]
@@ -350,15 +350,15 @@ class NaiveForest:
             return Outcome(Status.WRONG_LABEL)
         if event.weight <= 0:
             return Outcome(Status.IGNORED if event.weight == 0 else Status.WRONG_WEIGHT)
-        if event.weight + (self.trees[event.index].learned if event.index in self.trees else 0) >= MAX_TOTAL:
+        if event.weight + (self.trees[event.key].learned if event.key in self.trees else 0) >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
         leaf = self._leaf(event)
         guess = self._guess(event)
         if leaf is None:
-            if len(self.trees) >= self.settings.max_trees:
+            if len(self.trees) >= self.settings.max_keys:
                 return Outcome(Status.TOO_MANY_KEYS)
             leaf = Node(0, 0, Seen())
-        tree = self.trees.setdefault(event.index, NaiveTree(leaf))
+        tree = self.trees.setdefault(event.key, NaiveTree(leaf))
         tree.events += 1
         tree.learned += event.weight
         self._count(leaf, event)
@@ -458,9 +458,9 @@ def columns(tree: NaiveTree | None) -> list[tuple[Any, ...]]:
     return found
 
 
-def pool_columns(pool: RegressionPool, index: int) -> list[tuple[Any, ...]]:
+def pool_columns(pool: RegressionPool, key: int) -> list[tuple[Any, ...]]:
     """Return the nodes of a pool's tree in the oracle's words."""
-    return tree_columns(pool.tree(index))
+    return tree_columns(pool.tree(key))
 
 
 def tree_columns(tree: Tree) -> list[tuple[Any, ...]]:
@@ -468,20 +468,6 @@ def tree_columns(tree: Tree) -> list[tuple[Any, ...]]:
     whole = zip(tree.number.tolist(), tree.parent.tolist(), tree.branch.tolist(), tree.depth.tolist(), strict=True)
     floats = [[x.hex() for x in each.tolist()] for each in (tree.threshold, tree.weight, tree.mean, tree.variance)]
     return [(*numbers, *rest) for numbers, *rest in zip(whole, tree.feature, tree.kind, *floats, strict=True)]
-
-
-def events_of(events: Sequence[Event], pool: RegressionPool, rng: random.Random | None = None) -> Events:
-    """Return the events in columns, the features of each in the order given, or shuffled."""
-    pointer, feature, value = entries_of(events, pool.names, rng)
-    return Events(
-        index=np.array([event.index for event in events], np.int32),
-        op=np.array([event.op for event in events], np.int8),
-        label=np.array([event.label for event in events], np.float64),
-        weight=np.array([event.weight for event in events], np.int64),
-        pointer=pointer,
-        feature=feature,
-        value=value,
-    )
 
 
 def split_words(split: Split) -> Any:
@@ -492,7 +478,7 @@ def split_words(split: Split) -> Any:
 
 def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
     """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
-    batch = events_of(events, pool, rng)
+    batch = columns_of(events, pool, rng, np.float64)
     answers = pool.apply(batch)
     pool.sweep(batch.feature)
     splits = {split.event: split_words(split) for split in answers.splits}
@@ -510,11 +496,11 @@ class Pair(FedAlike):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveForest(settings), outcomes)
 
-    def compare(self, index: int) -> None:
+    def compare(self, key: int) -> None:
         """Compare a tree with the oracle's."""
-        tree = self.twin.trees.get(index)
-        assert pool_columns(self.pool, index) == columns(tree)
-        sizes = self.pool.sizes(index)
+        tree = self.twin.trees.get(key)
+        assert pool_columns(self.pool, key) == columns(tree)
+        sizes = self.pool.sizes(key)
         assert sizes[:3] == ((tree.events, tree.attempts, tree.splits) if tree else (0, 0, 0))
         assert sizes.leaves == sum(node[4] is None for node in columns(tree))
 

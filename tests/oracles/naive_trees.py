@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numba
-import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
@@ -24,10 +23,10 @@ from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.answers import Split
 from algorithms.trees.normal import cumulative, exp2, log2_density
 from algorithms.trees.policies import POLICIES
-from algorithms.trees.pool import Alternates, Events, TreePool
+from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree as Snapshot
-from tests.oracles.fed_alike import FedAlike, entries_of
+from tests.oracles.fed_alike import FedAlike, columns_of, times_of
 from tests.oracles.naive_adwin import Window
 
 Feature: TypeAlias = int | bytes
@@ -73,7 +72,7 @@ class Settings:
     drop_poor: bool = False
     names: bool = False
     evaluate: bool = True
-    max_trees: int = 1 << 30
+    max_keys: int = 1 << 30
     max_depth: int = 1 << 30
     measure_delay: bool = False
     snapshots: Emit = NO_SNAPSHOTS
@@ -91,7 +90,7 @@ class Event:
     x: dict[Feature, float] = field(default_factory=dict)
     label: int = 0
     weight: int = UNIT
-    index: int = 0
+    key: int = 0
     time: int = 1  # ms
 
 
@@ -228,12 +227,12 @@ class NaiveTrees:
     def apply(self, event: Event) -> Outcome:
         """Apply one event."""
         if event.op == Op.DROP:
-            self.trees.pop(event.index, None)
+            self.trees.pop(event.key, None)
             return Outcome(Status.APPLIED)
         if event.op == Op.DELETE:
             return Outcome(Status.CANNOT_FORGET)
         x = {feature: value for feature, value in event.x.items() if value != 0}
-        tree = self.trees.get(event.index)
+        tree = self.trees.get(event.key)
         root = tree.root if tree is not None else None
         if event.op == Op.PREDICT:
             weights = self.weights(root, x)
@@ -251,7 +250,7 @@ class NaiveTrees:
             return Outcome(Status.IGNORED)
         if event.weight + (tree.learned if tree is not None else 0) >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
-        if tree is None and len(self.trees) >= self.settings.max_trees:
+        if tree is None and len(self.trees) >= self.settings.max_keys:
             return Outcome(Status.TOO_MANY_KEYS)
         guess, loss = -1, ""
         if self.settings.evaluate or self.settings.policy == "hat":
@@ -261,7 +260,7 @@ class NaiveTrees:
                 total += weight
             share = weights[event.label] / total if total > 0 else 1.0 / self.settings.classes
             loss = (-float(log2(max(share, 2.0**-50)))).hex()
-        tree = tree or self.trees.setdefault(event.index, Tree(Node(self.settings.classes)))
+        tree = tree or self.trees.setdefault(event.key, Tree(Node(self.settings.classes)))
         split, replaced = self._learn(tree, x, event, guess != event.label)
         changed = split is not None or replaced
         snapshot = columns(tree) if self._is_snapshot_due(tree, event, changed) else None
@@ -832,9 +831,9 @@ def columns(tree: Tree | None) -> list[tuple[Any, ...]]:
     return found
 
 
-def pool_columns(pool: TreePool, index: int) -> list[tuple[Any, ...]]:
+def pool_columns(pool: TreePool, key: int) -> list[tuple[Any, ...]]:
     """Return the nodes of a pool's tree in the oracle's words."""
-    return tree_columns(pool.tree(index))
+    return tree_columns(pool.tree(key))
 
 
 def tree_columns(tree: Snapshot) -> list[tuple[Any, ...]]:
@@ -855,21 +854,6 @@ def tree_columns(tree: Snapshot) -> list[tuple[Any, ...]]:
     ]
 
 
-def events_of(events: Sequence[Event], pool: TreePool, rng: random.Random | None = None) -> Events:
-    """Return the events in columns, the features of each in the order given, or shuffled."""
-    pointer, feature, value = entries_of(events, pool.names, rng)
-    return Events(
-        index=np.array([event.index for event in events], np.int32),
-        op=np.array([event.op for event in events], np.int8),
-        label=np.array([event.label for event in events], np.int32),
-        weight=np.array([event.weight for event in events], np.int64),
-        time=np.array([event.time for event in events], np.int64),
-        pointer=pointer,
-        feature=feature,
-        value=value,
-    )
-
-
 def split_words(split: Split) -> Any:
     """Return a split in the oracle's words."""
     floats = tuple(each.hex() for each in (split.threshold, split.score, split.second, split.impurity))
@@ -879,7 +863,7 @@ def split_words(split: Split) -> Any:
 
 def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
     """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
-    batch = events_of(events, pool, rng)
+    batch = columns_of(events, pool, rng, time=times_of(events))
     answers = pool.apply(batch)
     pool.sweep(batch.feature)
     splits = {split.event: split_words(split) for split in answers.splits}
@@ -907,11 +891,11 @@ class Pair(FedAlike):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveTrees(settings), outcomes)
 
-    def compare(self, index: int) -> None:
+    def compare(self, key: int) -> None:
         """Compare a tree with the oracle's."""
-        tree = self.twin.trees.get(index)
-        assert pool_columns(self.pool, index) == columns(tree)
-        sizes = self.pool.sizes(index)
+        tree = self.twin.trees.get(key)
+        assert pool_columns(self.pool, key) == columns(tree)
+        sizes = self.pool.sizes(key)
         nodes = columns(tree)
         assert sizes.leaves == sum(node[4] is None for node in nodes)
         assert (sizes.events, sizes.splits) == ((tree.events, tree.splits) if tree else (0, 0))

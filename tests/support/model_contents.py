@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.core import ledger
-from algorithms.core.ledger import Ledger
-from algorithms.core.names import Interner, Names, name_or_id
+from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
+from algorithms.core.stored import rebuilt
 from algorithms.splits import slots
 from algorithms.splits.kernel import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
-from algorithms.splits.slots import Slots
 from algorithms.trees.nodes import NUMBER, TREE
 from algorithms.trees.pool import Sizes
 from algorithms.trees.state import LEARNED
@@ -63,7 +62,7 @@ def model_contents(model: Model) -> dict[bytes, Any]:
 def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
     arrays = model.arrays()
     pool = model._pool
-    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
     found: dict[bytes, Any] = {
         b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
     }
@@ -71,7 +70,7 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
         if arrays["trees"][index].any():
             live = [
                 (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
-                for features, label, weight in ledger.live(pool._forest.ledger, index)
+                for features, label, weight in ledger.live(pool._state.ledger, index)
             ]
             found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
     return found
@@ -80,7 +79,7 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
 def _trees(model: TreeModel) -> dict[bytes, Any]:
     arrays = model.arrays()
     pool, links = model._pool, arrays["nodes.links"]
-    keys = Interner(Names(**{field: arrays[f"keys.{field}"] for field in Names._fields}))
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
     seen: dict[int, dict[int, dict[tuple[str, Feature], Any]]] = {}
 
     def count(where: str, node: int, feature: int, what: Any) -> None:
@@ -109,14 +108,10 @@ def _trees(model: TreeModel) -> dict[bytes, Any]:
 def _splits(model: Model) -> dict[bytes, Instance]:
     arrays = model.arrays()
 
-    def part(name: str, kind: Any) -> Any:
-        return kind(**{field: arrays[f"{name}.{field}"] for field in kind._fields})
-
-    keys = Interner(part("keys", Names))
-    names = Interner(part("names", Names)) if "names.start" in arrays else None
-    rows = part("slots", Slots).rows
-    heads = part("slots", Slots).heads
-    book: Ledger = part("ledger", Ledger)
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    names = Interner(rebuilt(NO_NAMES, arrays, "names")) if "names.start" in arrays else None
+    book, counted = rebuilt(ledger.make(1), arrays, "ledger"), rebuilt(slots.make(1, 1), arrays, "slots")
+    rows, heads = counted.rows, counted.heads
 
     def feature(number: int) -> Feature:
         return number if names is None else names.name(number)

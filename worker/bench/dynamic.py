@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Int8s, Int64s
-from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.pool import DynamicPool, Events
+from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.evaluation import Measures, Prequential
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.tables import Table, first
@@ -140,19 +139,7 @@ def batches_of(table: Table, op: Int8s, example: Int64s) -> list[Events]:
         pointer = np.zeros(n + 1, np.int64)
         np.cumsum(length, out=pointer[1:])
         source = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)
-        batches.append(
-            Events(
-                index=np.zeros(n, np.int32),
-                op=op[begin : begin + BATCH],
-                label=table.label[whose].astype(np.int32),
-                weight=np.full(n, UNIT, np.int64),
-                time=np.zeros(n, np.int64),
-                named=np.ones(n, np.int8),
-                id_high=whose,
-                id_low=whose,
-                pointer=pointer,
-                feature=table.feature[source],
-                value=table.value[source],
-            )
-        )
+        label = table.label[whose].astype(np.int32)
+        events = Events.of(op[begin : begin + BATCH], label, pointer, table.feature[source], table.value[source])
+        batches.append(events._replace(named=np.ones(n, np.int8), id_high=whose, id_low=whose))
     return batches

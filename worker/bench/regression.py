@@ -15,10 +15,10 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.regression.evaluation import Judged, Prequential
-from algorithms.regression.pool import Events, RegressionPool
+from algorithms.regression.pool import RegressionPool
 from worker.bench.cases import Progress, Row, machine, significant
 
 BATCH = 1_000  # examples in one call of the kernel
@@ -158,17 +158,10 @@ def batches_of(stream: Stream) -> list[Events]:
     for start in range(0, len(stream.y), BATCH):
         y = stream.y[start : start + BATCH]
         pointer = stream.pointer[start : start + BATCH + 1]
-        batches.append(
-            Events(
-                index=np.zeros(len(y), np.int32),
-                op=np.full(len(y), Op.INSERT, np.int8),
-                label=y,
-                weight=np.full(len(y), UNIT, np.int64),
-                pointer=pointer - pointer[0],
-                feature=stream.feature[pointer[0] : pointer[-1]].astype(np.uint32),
-                value=stream.value[pointer[0] : pointer[-1]],
-            )
-        )
+        op = np.full(len(y), Op.INSERT, np.int8)
+        ones = slice(pointer[0], pointer[-1])
+        feature = stream.feature[ones].astype(np.uint32)
+        batches.append(Events.of(op, y, pointer - pointer[0], feature, stream.value[ones]))
     return batches
 
 

@@ -14,11 +14,10 @@ import numpy as np
 from algorithms.core.arrays import Int32s, Int64s, int64
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT
-from algorithms.core.events import Op
+from algorithms.core.events import Events, Op
 from algorithms.core.jit import jit
 from algorithms.splits import slots
 from algorithms.splits.finders import FINDERS
-from algorithms.splits.kernel import Batch
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.slots import C0, N0, NONE, Slots
 from worker.bench.cases import Case, Progress
@@ -30,26 +29,26 @@ _DELETE = int(Op.DELETE)
 
 
 @jit
-def count_dense(counts: Int64s, batch: Batch) -> None:
+def count_dense(counts: Int64s, events: Events) -> None:
     """Count the features of a batch in `counts`, int64[features, 2]."""
-    for event in range(batch.index.size):
-        label = int64(batch.label[event])
-        weight = -1 if batch.op[event] == _DELETE else 1
-        for at in range(batch.pointer[event], batch.pointer[event + 1]):
-            counts[batch.feature[at], label] += weight
+    for event in range(events.key.size):
+        label = int64(events.label[event])
+        weight = -1 if events.op[event] == _DELETE else 1
+        for at in range(events.pointer[event], events.pointer[event + 1]):
+            counts[events.feature[at], label] += weight
 
 
 @jit
-def count_slots(storage: Slots, batch: Batch, found: Int32s) -> None:
+def count_slots(storage: Slots, events: Events, found: Int32s) -> None:
     """Count the features of a batch in storage that has room; `found` is scratch for one example."""
-    for event in range(batch.index.size):
-        label = int64(batch.label[event])
-        weight = -UNIT if batch.op[event] == _DELETE else UNIT
-        start = batch.pointer[event]
-        ones = batch.pointer[event + 1] - start
+    for event in range(events.key.size):
+        label = int64(events.label[event])
+        weight = -UNIT if events.op[event] == _DELETE else UNIT
+        start = events.pointer[event]
+        ones = events.pointer[event + 1] - start
         storage.heads[0, N0 + label] += weight
         for at in range(ones):
-            feature = int64(batch.feature[start + at])
+            feature = int64(events.feature[start + at])
             slot = slots.lookup(storage, 0, feature)
             found[at] = slots.create(storage, 0, feature) if slot == NONE else slot
         for at in range(ones):

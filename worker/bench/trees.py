@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
+from algorithms.core.declared import Feature
+from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.trees.evaluation import Measures, Prequential
 from algorithms.trees.policies import POLICIES
-from algorithms.trees.pool import Events, Feature, TreePool
+from algorithms.trees.pool import TreePool
 from worker.bench import datasets
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.tables import PAPER_001, Table, first, generated, paper_001
@@ -180,16 +180,7 @@ def batches_of(table: Table) -> list[Events]:
     for start in range(0, len(table.label), BATCH):
         label = table.label[start : start + BATCH].astype(np.int32)
         pointer = table.pointer[start : start + BATCH + 1]
-        batches.append(
-            Events(
-                index=np.zeros(len(label), np.int32),
-                op=np.full(len(label), Op.INSERT, np.int8),
-                label=label,
-                weight=np.full(len(label), UNIT, np.int64),
-                time=np.zeros(len(label), np.int64),
-                pointer=pointer - pointer[0],
-                feature=table.feature[pointer[0] : pointer[-1]],
-                value=table.value[pointer[0] : pointer[-1]],
-            )
-        )
+        op = np.full(len(label), Op.INSERT, np.int8)
+        ones = slice(pointer[0], pointer[-1])
+        batches.append(Events.of(op, label, pointer - pointer[0], table.feature[ones], table.value[ones]))
     return batches

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Int8s, Int64s
-from algorithms.core.criteria import UNIT
-from algorithms.core.events import Op
-from algorithms.splits.kernel import Batch
+from algorithms.core.events import Events, Op
 from worker.bench.streams import Stream
 
 BATCH = 1_000  # events in one call of a kernel
@@ -26,7 +24,7 @@ class Workload(NamedTuple):
     data: str
     updates: str
     features: int  # ids are below this
-    batches: list[Batch]
+    batches: list[Events]
     examples: int  # inserts
     events: int  # inserts and deletes
     ones: int  # of all events
@@ -124,7 +122,7 @@ def deal(stream: Stream, updates: str, op: Int8s, example: Int64s) -> Workload:
     )
 
 
-def _batch(stream: Stream, op: Int8s, example: Int64s) -> Batch:
+def _batch(stream: Stream, op: Int8s, example: Int64s) -> Events:
     n = len(op)
     start = stream.pointer[example]
     ones = stream.pointer[example + 1] - start
@@ -132,15 +130,4 @@ def _batch(stream: Stream, op: Int8s, example: Int64s) -> Batch:
     np.cumsum(ones, out=pointer[1:])
     # Where in the stream each one comes from: its place in the batch, moved by what its example was moved.
     source = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], ones)
-    return Batch(
-        index=np.zeros(n, np.int32),
-        op=op.copy(),
-        label=stream.label[example],
-        weight=np.full(n, UNIT, np.int64),
-        time=np.ones(n, np.int64),
-        named=np.zeros(n, np.int8),
-        id_high=np.zeros(n, np.int64),
-        id_low=np.zeros(n, np.int64),
-        pointer=pointer,
-        feature=stream.feature[source],
-    )
+    return Events.of(op.copy(), stream.label[example].astype(np.int32), pointer, stream.feature[source])

@@ -132,7 +132,7 @@ def _use(kernel: str) -> None:
 
         _judge()
         policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
-        TreePool(policy=policy, criterion=criterion).learn([1], 0)
+        TreePool(policy=policy, criterion=criterion).insert([1], 0)
         return
     if kernel.startswith(_DYNAMIC):
         from algorithms.dynamic.pool import DynamicPool
@@ -143,7 +143,7 @@ def _use(kernel: str) -> None:
     if kernel.startswith(_REGRESSION):
         from algorithms.regression.pool import RegressionPool
 
-        RegressionPool(observer=kernel.removeprefix(_REGRESSION)).learn([1], 0.0)
+        RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
         return
     from algorithms.splits.pool import SplitPool
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Int8s, Int32s, UInt32s
+from algorithms.core.events import Events as Columns
 from algorithms.core.events import Op, Status
-from algorithms.core.names import Interner
+from algorithms.core.pool import Answered, Pool
 from worker.codec import Events, Reason
 from worker.codec.events import NO_ID
 from worker.log.port import Records
@@ -21,49 +22,8 @@ from worker.models.port import Outcome, Refusal
 from worker.models.refusals import REFUSALS
 from worker.watching.status import ModelStatus
 
-
-class Pool(Protocol):
-    """What a model needs of the pool that holds its instances."""
-
-    names: Interner | None
-
-    @property
-    def alive(self) -> int:
-        """How many instances have learned something."""
-        ...
-
-    def are_alive(self, indexes: Int32s) -> npt.NDArray[np.bool_]:
-        """Return which instances have."""
-        ...
-
-    def sweep(self, interned: Any) -> None:
-        """Forget the names that nothing refers to."""
-        ...
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state."""
-        ...
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """Take a state over."""
-        ...
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant holds."""
-        ...
-
-
-P = TypeVar("P", bound=Pool)
-A = TypeVar("A", bound="Answered")
-
-
-class Answered(Protocol):
-    """What a pool returns of a batch; a kind knows more of it."""
-
-    @property
-    def status(self) -> Int8s:
-        """A `Status` for each event."""
-        ...
+P = TypeVar("P", bound=Pool[Any, Any, Any])
+A = TypeVar("A", bound=Answered)
 
 
 class Prepared(NamedTuple):
@@ -81,14 +41,22 @@ class Prepared(NamedTuple):
         counts = np.bincount(self.op[status == Status.APPLIED], minlength=len(Op))
         return {kind.name.lower(): int(counts[kind]) for kind in Op}
 
-    def digests(self) -> dict[str, Any]:
-        """Return the columns of a batch that tell examples with an id apart."""
+    def columns(self) -> Columns:
+        """Return the events as pools take them."""
         events = self.events
-        return {
-            "named": (events.id_kind != NO_ID).astype(np.int8),
-            "id_high": (events.id_high >> np.uint64(3)).astype(np.int64),
-            "id_low": (events.id_low >> np.uint64(3)).astype(np.int64),
-        }
+        return Columns(
+            key=self.instance,
+            op=self.op,
+            label=self.label,
+            weight=events.weight,
+            time=events.time,
+            named=(events.id_kind != NO_ID).astype(np.int8),
+            id_high=(events.id_high >> np.uint64(3)).astype(np.int64),
+            id_low=(events.id_low >> np.uint64(3)).astype(np.int64),
+            pointer=events.pointer,
+            feature=self.feature,
+            value=events.value,
+        )
 
 
 class PoolModel(ABC, Generic[P, A]):
@@ -117,16 +85,16 @@ class PoolModel(ABC, Generic[P, A]):
         """Return which entries of `events.value` the model does not take, and who says so of an event with one."""
 
     @abstractmethod
-    def _apply(self, prepared: Prepared) -> A:
-        """Let the pool apply the events."""
-
-    @abstractmethod
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         """Return results and the counts that are the kind's own; the rest is filled in."""
 
     @abstractmethod
     def status(self) -> ModelStatus:
         """Return how large the model is."""
+
+    def _columns(self, prepared: Prepared) -> Columns:
+        """Return the events as the pool shall take them."""
+        return prepared.columns()
 
     def _looks_at_deletes(self) -> bool:
         """Return whether features and label of a delete by value are looked at; with an id they never are."""
@@ -144,7 +112,7 @@ class PoolModel(ABC, Generic[P, A]):
         op, refused = self._intake.validate(events, label, bare, wrong, complain)
         numbers = self._keys.numbers(records)
         prepared = Prepared(records, events, label, feature, numbers[events.record], op)
-        answers = self._apply(prepared)
+        answers: A = self._pool.apply(self._columns(prepared), checked=True)
         status = answers.status
         refused += [
             refusal(events, event, *REFUSALS[Status(int(status[event]))])

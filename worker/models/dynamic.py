@@ -7,7 +7,6 @@ import numpy as np
 from algorithms.core.events import OnDuplicate
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import Answers, DynamicPool
-from algorithms.dynamic.pool import Events as Batch
 from worker.codec import Bounds
 from worker.models.base import Prepared
 from worker.models.port import Outcome
@@ -45,27 +44,11 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
             names=settings.features == "names",
             evaluate=settings.evaluate is not None,
-            max_trees=bounds.keys,
+            max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
             snapshots=settings.emit.snapshots.due,
         )
         super().__init__(name, settings, pool, _TOLD)
-
-    def _apply(self, prepared: Prepared) -> Answers:
-        events = prepared.events
-        return self._pool.apply(
-            Batch(
-                index=prepared.instance,
-                op=prepared.op,
-                label=prepared.label,
-                weight=events.weight,
-                time=events.time,
-                pointer=events.pointer,
-                feature=prepared.feature,
-                value=events.value,
-                **prepared.digests(),
-            )
-        )
 
     def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         changes = int(np.count_nonzero(answers.rebuilt))

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from algorithms.core.arrays import UInt32s
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Batch, Decisions
+from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Decisions
 from algorithms.splits.pool import SplitPool
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
@@ -67,7 +65,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             names=settings.features == "names",
             splits=settings.emit.splits.due,
             trees=settings.emit.snapshots.due,
-            max_indexes=bounds.keys,
+            max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
         super().__init__(name, Intake(settings.classes, settings.features), pool)
@@ -77,20 +75,6 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
 
     def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
         return events.value != 1.0, partial(_value_detail, events)
-
-    def _apply(self, prepared: Prepared) -> Decisions:
-        events = prepared.events
-        batch = Batch(
-            index=prepared.instance,
-            op=prepared.op,
-            label=prepared.label.astype(np.int8),
-            weight=events.weight,
-            time=events.time,
-            pointer=events.pointer,
-            feature=prepared.feature,
-            **prepared.digests(),
-        )
-        return self._pool.apply(batch, checked=True)
 
     def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
         return Outcome(list(self._results(prepared, answers)), changes=answers.changes)

@@ -8,11 +8,11 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s
 from algorithms.core.criteria import UNIT
+from algorithms.core.events import Events as Columns
 from algorithms.core.events import Op
 from algorithms.core.kinds import Kind
 from algorithms.trees.answers import Answers
 from algorithms.trees.answers import Split as Made
-from algorithms.trees.pool import Events as Batch
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from worker.codec import Bounds, Source, Split
@@ -57,7 +57,7 @@ class TreeModel(TreesModel[TreePool, Answers]):
             radius_fraction=settings.attributes.radius_fraction or 0.5,
             names=settings.features == "names",
             evaluate=settings.evaluate is not None,
-            max_trees=bounds.keys,
+            max_keys=bounds.keys,
             max_depth=settings.max_depth,
             inherit=settings.inherit,
             drop_poor=settings.drop_poor,
@@ -70,22 +70,11 @@ class TreeModel(TreesModel[TreePool, Answers]):
     def _looks_at_deletes(self) -> bool:
         return False  # it cannot take any
 
-    def _apply(self, prepared: Prepared) -> Answers:
-        events, op = prepared.events, prepared.op
-        if self._settings.on_delete == "ignore":
-            op = np.where(op == Op.DELETE, NOTHING, op)
-        return self._pool.apply(
-            Batch(
-                index=prepared.instance,
-                op=op,
-                label=prepared.label,
-                weight=events.weight,
-                time=events.time,
-                pointer=events.pointer,
-                feature=prepared.feature,
-                value=events.value,
-            )
-        )
+    def _columns(self, prepared: Prepared) -> Columns:
+        columns = prepared.columns()
+        if self._settings.on_delete != "ignore":
+            return columns
+        return columns._replace(op=np.where(columns.op == Op.DELETE, NOTHING, columns.op))
 
     def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         ignored = self._settings.on_delete == "ignore"

@@ -12,6 +12,7 @@ from typing import Any
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.rows import NEXT, NONE
 from algorithms.trees import nodes
@@ -21,7 +22,7 @@ from algorithms.trees.policies import POLICIES, hat
 from algorithms.trees.policies.hat import Hat
 from algorithms.trees.predict import keep_score, predict
 from algorithms.trees.routing import descend, next_on_way
-from algorithms.trees.state import LEAVES, REPLACED, Batch, Forest, Out, Rules
+from algorithms.trees.state import LEAVES, REPLACED, Forest, Out, Rules
 
 
 @jit
@@ -100,7 +101,7 @@ def _adapt(policy: Hat, forest: Forest, rules: Rules, batch: Batch, event: int, 
 
     There must be room for a leaf, and for what it sees of the example, beside each inner node.
     """
-    tree = int64(batch.index[event])
+    tree = int64(batch.key[event])
     wrong = out.guess[event] != batch.label[event]
     node = nodes.root_of(forest.nodes, tree)
     alone = True

@@ -8,13 +8,14 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import Int64s
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined
 from algorithms.core.kinds import is_number
 from algorithms.core.rows import COUNT
 from algorithms.trees import gain
 from algorithms.trees.observers import KIND
 from algorithms.trees.ranking import rank
-from algorithms.trees.state import Batch, Choice, Forest, Rules
+from algorithms.trees.state import Choice, Forest, Rules
 
 P = TypeVar("P")  # the state of a policy
 

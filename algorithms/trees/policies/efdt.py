@@ -14,6 +14,7 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import Int64s, extended, int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.rows import NONE
 from algorithms.core.stored import stored
@@ -23,7 +24,7 @@ from algorithms.trees.gain import feature_score, impurity
 from algorithms.trees.nodes import FEATURE, SEEN, WEIGHT, is_leaf
 from algorithms.trees.policies import by_scan
 from algorithms.trees.ranking import rank
-from algorithms.trees.state import Batch, Choice, Forest, Rules
+from algorithms.trees.state import Choice, Forest, Rules
 
 
 @stored("tried")

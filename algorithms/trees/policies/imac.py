@@ -18,6 +18,7 @@ import numpy as np
 
 from algorithms.core import free_list, rows
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
@@ -31,7 +32,7 @@ from algorithms.trees.observers import HELD, KIND, MARK
 from algorithms.trees.policies import by_scan
 from algorithms.trees.ranking import beats, rank
 from algorithms.trees.routing import branch_of, value_of
-from algorithms.trees.state import Batch, Choice, Forest, Rules
+from algorithms.trees.state import Choice, Forest, Rules
 from algorithms.trees.theorems import step
 
 MOST = 10  # candidates of a leaf

@@ -13,6 +13,7 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.criteria import score
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT
@@ -23,7 +24,7 @@ from algorithms.splits.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1
 from algorithms.trees.gain import noise
 from algorithms.trees.nodes import WEIGHT
 from algorithms.trees.ranking import is_sure
-from algorithms.trees.state import LATER, SHORT, Batch, Choice, Forest, Rules
+from algorithms.trees.state import LATER, SHORT, Choice, Forest, Rules
 
 
 @stored("slots", "finder", "pair")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Int64s, extended
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
@@ -23,7 +24,7 @@ from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.nodes import SEEN, WEIGHT
 from algorithms.trees.observers import KIND, PART
 from algorithms.trees.policies import by_scan
-from algorithms.trees.state import Batch, Choice, Forest, Rules
+from algorithms.trees.state import Choice, Forest, Rules
 from algorithms.trees.theorems import step
 
 _LONGEST = 100_000  # examples to wait at most

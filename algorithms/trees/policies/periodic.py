@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Int64s, extended
+from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
 from algorithms.trees.policies import by_scan
-from algorithms.trees.state import Batch, Choice, Forest, Rules
+from algorithms.trees.state import Choice, Forest, Rules
 
 
 @stored("tried")

@@ -7,23 +7,18 @@ import numpy as np
 import pytest
 
 from algorithms.core.arrays import Int8s
-from algorithms.core.events import Op
-from algorithms.core.units import UNIT
+from algorithms.core.events import Events, Op
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.dynamic.pool import Events as DynamicEvents
-from algorithms.regression.pool import Events as RegressionEvents
 from algorithms.regression.pool import RegressionPool
-from algorithms.splits.kernel import Batch
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
-from algorithms.trees.pool import Events as TreeEvents
 from algorithms.trees.pool import TreePool
 
-POOLS: dict[str, tuple[Callable[..., Any], str, Any, type]] = {  # how it is made, learns, what its batches are
-    "splits": (SplitPool, "insert", Batch, np.int8),
-    "trees": (TreePool, "learn", TreeEvents, np.int32),
-    "dynamic": (DynamicPool, "insert", DynamicEvents, np.int32),
-    "regression": (RegressionPool, "learn", RegressionEvents, np.float64),
+POOLS: dict[str, tuple[Callable[..., Any], type]] = {  # how it is made, the type of its labels
+    "splits": (SplitPool, np.int32),
+    "trees": (TreePool, np.int32),
+    "dynamic": (DynamicPool, np.int32),
+    "regression": (RegressionPool, np.float64),
 }
 ONE_BY_ONE = pytest.mark.parametrize("kind", POOLS)
 NAN, INF = float("nan"), float("inf")
@@ -51,12 +46,7 @@ LABELS = [NAN, INF, 1e141, 1 << 600, True, None, "0", b"0", np.bool_(True), [0.0
 NAMES = ["a", 1, None, True, bytearray(b"a"), (b"a",)]
 EXAMPLES = [None, 5, "ab", b"ab", bytearray(b"ab"), [1, 1], [1, 1.0], [np.int64(1), 1]]
 VALUES = [NAN, INF, True, None, "1", b"1", 1 << 2000, np.bool_(True), [1.0]]
-INDEXES = [-1, 0.5, (1 << 31) - 1, 1 << 80, True, None, "0", NAN]
-
-
-def learn(kind: str, pool: Any, x: Any, label: Any = 0, **rest: Any) -> Any:
-    """Let a pool learn one example."""
-    return getattr(pool, POOLS[kind][1])(x, label, **rest)
+KEYS = [-1, 0.5, (1 << 31) - 1, 1 << 80, True, None, "0", NAN]
 
 
 def is_untouched(pool: Any) -> bool:
@@ -67,7 +57,7 @@ def is_untouched(pool: Any) -> bool:
 
 @ONE_BY_ONE
 def test_what_is_no_example_is_refused_with_what_came(kind: str) -> None:
-    """Labels, ids, names, weights, values and indexes that are none raise the same error in all pools."""
+    """Labels, ids, names, weights, values and keys that are none raise the same error in all pools."""
     pool, named = POOLS[kind][0](), POOLS[kind][0](names=True)
     calls: list[tuple[Any, Any, str, dict[str, Any]]] = [
         *((pool, [1], "a weight", {"weight": each}) for each in WEIGHTS),
@@ -75,7 +65,7 @@ def test_what_is_no_example_is_refused_with_what_came(kind: str) -> None:
         *((pool, [1], "a label", {"label": each}) for each in (LABELS if kind == "regression" else CLASSES)),
         *((named, [b"b", each], "a feature's name in bytes", {}) for each in NAMES),
         *((pool, each, "feature", {}) for each in EXAMPLES),
-        *((pool, [1], "an index", {"index": each}) for each in INDEXES),
+        *((pool, [1], "the number of a key", {"key": each}) for each in KEYS),
     ]
     if kind == "splits":
         calls.append((pool, {1: 1.0}, "without values", {}))
@@ -83,7 +73,7 @@ def test_what_is_no_example_is_refused_with_what_came(kind: str) -> None:
         calls += [(pool, {1: each}, "value", {}) for each in VALUES]
     for at, x, expected, rest in calls:
         with pytest.raises(ValueError, match=f"expected .*{expected}.*, got "):
-            learn(kind, at, x, **rest)
+            at.insert(x, **{"label": 0} | rest)
         assert is_untouched(at)
 
 
@@ -91,13 +81,13 @@ def test_what_is_no_example_is_refused_with_what_came(kind: str) -> None:
 def test_numbers_of_numpy_are_numbers(kind: str) -> None:
     """Whole numbers may be numpy's, or floats without a fraction; weights up to the last one below 2^42."""
     pool = POOLS[kind][0]()
-    learn(kind, pool, [np.uint32(1), np.int64(2), 3.0, np.float64(4)], np.int16(1), weight=np.float32(0.5))
-    learn(kind, pool, np.array([1, 2], np.uint32), np.float64(0.0), index=np.int8(1), weight=2.0**42 - 1)
-    learn(kind, pool, (), 1, index=np.uint64(2), weight=2.0**-20)
+    pool.insert([np.uint32(1), np.int64(2), 3.0, np.float64(4)], np.int16(1), weight=np.float32(0.5))
+    pool.insert(np.array([1, 2], np.uint32), np.float64(0.0), key=np.int8(1), weight=2.0**42 - 1)
+    pool.insert((), 1, key=np.uint64(2), weight=2.0**-20)
     assert pool.alive == 3
     if kind != "regression":  # a comparison tells two classes
-        learn(kind, pool, [1], np.bool_(True), index=3)
-        learn(kind, pool, [2], False, index=3)
+        pool.insert([1], np.bool_(True), key=3)
+        pool.insert([2], False, key=3)
     pool.check()
 
 
@@ -105,42 +95,34 @@ def test_numbers_of_numpy_are_numbers(kind: str) -> None:
 def test_the_heaviest_examples_fit_once(kind: str) -> None:
     """What a key weighs stays below 2^42: one example may come near it, the next one is refused by status."""
     pool = POOLS[kind][0]()
-    assert learn(kind, pool, [1], weight=2.0**42 - 2.0**-10) == 0
-    assert learn(kind, pool, [2], 1, weight=2.0**-10).name == "COUNT_OVERFLOW"
-    assert learn(kind, pool, [2], 1, weight=2.0**-10 - 2.0**-20) == 0
-    assert learn(kind, pool, [2], 1, weight=2.0**-20).name == "COUNT_OVERFLOW"
+    assert pool.insert([1], 0, weight=2.0**42 - 2.0**-10) == 0
+    assert pool.insert([2], 1, weight=2.0**-10).name == "COUNT_OVERFLOW"
+    assert pool.insert([2], 1, weight=2.0**-10 - 2.0**-20) == 0
+    assert pool.insert([2], 1, weight=2.0**-20).name == "COUNT_OVERFLOW"
     pool.check()
 
 
-def batch_of(kind: str, **columns: Any) -> Any:
+def batch_of(kind: str, **columns: Any) -> Events:
     """Return a batch of an insert and a prediction, but for these columns."""
-    _, _, made, label = POOLS[kind]
-    good = {
-        "index": np.array([0, 0], np.int32),
-        "op": np.array([Op.INSERT, Op.PREDICT], np.int8),
-        "label": np.array([1, 0], label),
-        "weight": np.full(2, UNIT, np.int64),
-        "time": np.ones(2, np.int64),
-        "named": np.zeros(2, np.int8),
-        "id_high": np.zeros(2, np.int64),
-        "id_low": np.zeros(2, np.int64),
-        "pointer": np.array([0, 2, 3], np.int64),
-        "feature": np.array([7, 9, 7], np.uint32),
-        "value": np.ones(3),
-    } | columns
-    return made(**{name: good[name] for name in made._fields})
+    good = Events.of(
+        np.array([Op.INSERT, Op.PREDICT], np.int8),
+        np.array([1, 0], POOLS[kind][1]),
+        np.array([0, 2, 3], np.int64),
+        np.array([7, 9, 7], np.uint32),
+    )
+    return good._replace(**columns)
 
 
 BATCHES: list[tuple[dict[str, Any], str]] = [
-    ({"index": np.array([0, -1], np.int32)}, "indexes from 0 to 2147483646, got -1 to 0"),
+    ({"key": np.array([0, -1], np.int32)}, "keys from 0 to 2147483646, got -1 to 0"),
     (
-        {"index": np.array([0, 0], np.int64)},
-        "the column index as an array of int32 of 1 dimension, got int64 of 1",
+        {"key": np.array([0, 0], np.int64)},
+        "the column key as an array of int32 of 1 dimension, got int64 of 1",
     ),
-    ({"index": [0, 0]}, "the column index as an array of int32 .*, got list"),
+    ({"key": [0, 0]}, "the column key as an array of int32 .*, got list"),
     (
-        {"index": np.zeros((2, 1), np.int32)},
-        "the column index as an array of int32 of 1 dimension, got int32 of 2",
+        {"key": np.zeros((2, 1), np.int32)},
+        "the column key as an array of int32 of 1 dimension, got int32 of 2",
     ),
     ({"weight": np.ones(2)}, "the column weight as an array of int64 .*, got float64"),
     ({"weight": np.ones(3, np.int64)}, "2 rows in the column weight, got 3"),
@@ -156,7 +138,7 @@ BATCHES: list[tuple[dict[str, Any], str]] = [
 
 @ONE_BY_ONE
 def test_columns_that_are_none_are_refused(kind: str) -> None:
-    """What would lead a kernel astray is refused before an event is applied: types, lengths, pointers, indexes."""
+    """What would lead a kernel astray is refused before an event is applied: types, lengths, pointers, keys."""
     for columns, reason in BATCHES:
         pool = POOLS[kind][0]()
         with pytest.raises(ValueError, match=f"expected {reason}"):
@@ -169,24 +151,57 @@ def test_columns_that_are_none_are_refused(kind: str) -> None:
     assert pool.alive == 1
 
 
+@ONE_BY_ONE
+def test_all_pools_speak_the_same_words(kind: str) -> None:
+    """Every pool inserts, which it calls learning too, deletes, predicts and drops, one event at a time."""
+    pool = POOLS[kind][0](names=True)
+    pool.insert([b"a", b"b"], 1, id="first", key=1)
+    pool.learn([b"b"], 1, weight=2.0, key=1, time=7)
+    assert pool.are_alive(np.array([0, 1, 9], np.int32)).tolist() == [False, True, False]
+    assert np.array_equal(pool.predict([b"b"], key=1), 1.0 if kind == "regression" else [0.0, 3.0])
+    assert np.array_equal(pool.predict([], key=9), np.nan if kind == "regression" else [0.0, 0.0], equal_nan=True)
+    grows_only = kind in ("trees", "regression")
+    for given in ({"id": "first"}, {"x": [b"b"], "label": 1, "weight": 2.0}):
+        assert pool.delete(key=1, **given).name == ("CANNOT_FORGET" if grows_only else "APPLIED")
+    pool.check()
+    assert len(pool.names) == (2 if grows_only else 0)
+    assert pool.nbytes == sum(array.nbytes for array in pool.arrays().values())
+    pool.drop(key=1)
+    assert is_untouched(pool)
+
+
+def test_shards_speak_the_words_of_one_pool() -> None:
+    """A pool in shards takes single events too."""
+    single, sharded = SplitPool(verify_deletes=True), ShardedPool(shards=2, verify_deletes=True)
+    for pool in (single, sharded):
+        pool.insert(range(20), 1, id="first")
+        pool.learn([3], 0)
+        pool.learn([5], 1, weight=2.0)
+    assert sharded.predict([3]).tolist() == single.predict([3]).tolist() == [1.0, 0.0]  # without 5
+    assert sharded.best() == single.best()
+    assert sharded.delete(id="first") == sharded.delete([3], 0) == 0
+    sharded.check()
+    sharded.drop()
+    sharded.check()
+    assert sharded.alive == 0
+
+
 @pytest.mark.parametrize("make", [SplitPool, lambda: ShardedPool(shards=2)], ids=["one", "shards"])
 def test_splits_refuse_events_that_they_have_no_status_for(make: Callable[[], Any]) -> None:
     """What is inserted, or deleted by value, has a label 0 or 1, a weight above 0 and no repeats."""
     for columns, reason in (
-        ({"label": np.array([2, 0], np.int8)}, "labels 0 or 1, got 2 in the event 0"),
-        ({"label": np.array([-1, 0], np.int8)}, "labels 0 or 1, got -1 in the event 0"),
+        ({"label": np.array([2, 0], np.int32)}, "labels 0 or 1, got 2 in the event 0"),
+        ({"label": np.array([-1, 0], np.int32)}, "labels 0 or 1, got -1 in the event 0"),
         ({"weight": np.array([0, 1], np.int64)}, "weights of at least 1 unit, got 0 in the event 0"),
-        (
-            {"feature": np.array([7, 7, 7], np.uint32)},
-            "each feature of an example once",
-        ),
+        ({"feature": np.array([7, 7, 7], np.uint32)}, "each feature of an example once"),
+        ({"value": np.array([1.0, 1.0, 0.5])}, "features of the value 1, got 0.5 in the event 1"),
     ):
         pool = make()
         with pytest.raises(ValueError, match=f"expected {reason}"):
             pool.apply(batch_of("splits", **columns))
         assert pool.alive == 0
     ops: Int8s = np.array([Op.PREDICT, -1], np.int8)
-    make().apply(batch_of("splits", op=ops, label=np.full(2, 9, np.int8), weight=np.zeros(2, np.int64)))
+    make().apply(batch_of("splits", op=ops, label=np.full(2, 9, np.int32), weight=np.zeros(2, np.int64)))
 
 
 def test_ids_are_told_apart_by_what_they_are() -> None:

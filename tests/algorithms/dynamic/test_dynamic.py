@@ -147,7 +147,7 @@ def test_names_are_ordered_by_their_bytes() -> None:
         pair.feed(stream.take(steps(60)))
         pair.check()
         pair.restored()
-    pair.feed([Event(Op.DROP, index=index) for index in range(2)])
+    pair.feed([Event(Op.DROP, key=key) for key in range(2)])
     pair.check()
     assert pair.pool.names is not None
     assert len(pair.pool.names) == len(pair.settings.kinds)
@@ -173,7 +173,7 @@ def test_batches_of_any_size_give_the_same_trees() -> None:
         for size in (1, 7, 1000):
             pool = of(mix, epsilon=0.15, window=40 if name == "mixed" else None).pool()
             got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
-            seen.append((got, [(rows_of(pool.tree(index)), pool.sizes(index)) for index in range(3)]))
+            seen.append((got, [(rows_of(pool.tree(key)), pool.sizes(key)) for key in range(3)]))
         assert seen[0] == seen[1] == seen[2]
 
 
@@ -200,7 +200,7 @@ def test_any_history_leads_to_what_the_oracle_says(data: st.DataObject) -> None:
             window=data.draw(st.sampled_from([None, None, 1, 4])),
             on_duplicate=data.draw(st.sampled_from(OnDuplicate)),
             evaluate=data.draw(st.booleans()),
-            max_trees=data.draw(st.sampled_from([1, 9])),
+            max_keys=data.draw(st.sampled_from([1, 9])),
             max_live_ids=data.draw(st.sampled_from([2, 99])),
             snapshots=data.draw(st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, 3)])),
         )
@@ -322,7 +322,7 @@ def test_what_was_forgotten_leaves_nothing_behind() -> None:
     pair.check()
     assert (pair.pool.live_examples, pair.pool.slots) == (0, 0)
     assert pair.pool.predict({0: 1.0}).tolist() == [0.0, 0.0]
-    pair.feed([Event(Op.DROP, index=index) for index in range(3)])
+    pair.feed([Event(Op.DROP, key=key) for key in range(3)])
     assert (pair.pool.alive, pair.pool.node_count) == (0, 0)
     pair.feed(events)
     pair.check()
@@ -390,21 +390,21 @@ def test_a_leaf_that_was_emptied_leaves_the_answer_to_its_parent() -> None:
 
 def test_what_is_refused_changes_nothing() -> None:
     """Deletes of what is not there, wrong labels, weights and values, and one tree too many are told by status."""
-    settings_ = Settings(max_trees=1, max_live_ids=2, window=3, kinds={5: NUMERIC}, evaluate=False)
+    settings_ = Settings(max_keys=1, max_live_ids=2, window=3, kinds={5: NUMERIC}, evaluate=False)
     pool = settings_.pool()
     outcomes(pool, [insert(1, label=1, id=1), insert(2), insert(2), insert(2), insert(3, id=4)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_KEYS),
+        (insert(1, key=5), Status.TOO_MANY_KEYS),
         (deleted(insert(2, label=1)), Status.ABSENT_EXAMPLE),
         (deleted(insert(2, weight=2 * UNIT)), Status.ABSENT_EXAMPLE),
         (deleted(insert(2, weight=-UNIT)), Status.ABSENT_EXAMPLE),
         (deleted(insert(2, 5)), Status.ABSENT_EXAMPLE),
-        (deleted(insert(2, index=7)), Status.ABSENT_EXAMPLE),
+        (deleted(insert(2, key=7)), Status.ABSENT_EXAMPLE),
         (deleted(insert(3)), Status.ABSENT_EXAMPLE),  # it has an id
         (deleted(insert(id=1)), Status.ALREADY_DROPPED),
         (deleted(insert(id=9)), Status.ABSENT_ID),
-        (deleted(insert(id=1, index=8)), Status.ABSENT_ID),
+        (deleted(insert(id=1, key=8)), Status.ABSENT_ID),
         (insert(1, id=4), Status.DUPLICATE_ID),
         (insert(1, label=2), Status.WRONG_LABEL),
         (insert(1, label=-1), Status.WRONG_LABEL),
@@ -479,7 +479,7 @@ def test_one_example_at_a_time() -> None:
         ({1: float("nan")}, {"label": 0}),
         ([b"name"], {"label": 0}),
         ([1 << 32], {"label": 0}),
-        ([1], {"label": 0, "index": -1}),
+        ([1], {"label": 0, "key": -1}),
     ):
         with pytest.raises(ValueError, match=r"expected|twice"):
             pool.insert(x, **rest)

@@ -104,7 +104,7 @@ def test_long_streams_agree_with_the_oracle(observer: str, name: str) -> None:
         pair.check()
         pair.restored()
     if budget(10) == 10:
-        assert max(pair.pool.sizes(index).splits for index in range(3)) > 1
+        assert max(pair.pool.sizes(key).splits for key in range(3)) > 1
 
 
 def test_names_are_ordered_by_their_bytes(observer: str) -> None:
@@ -116,8 +116,8 @@ def test_names_are_ordered_by_their_bytes(observer: str) -> None:
         pair.feed(stream.take(budget(200)))
         pair.check()
         pair.restored()
-    for index in range(2):
-        pair.feed([Event(Op.DROP, index=index)])
+    for key in range(2):
+        pair.feed([Event(Op.DROP, key=key)])
     pair.check()
     assert pair.pool.names is not None
     assert len(pair.pool.names) == sum(each == NUMERIC for each in mix.kinds.values())  # those declared
@@ -132,7 +132,7 @@ def test_batches_of_any_size_give_the_same_trees(observer: str) -> None:
         pool = of(observer, mix).pool()
         got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
         state = {name: array.tobytes() for name, array in pool.arrays().items() if name != "trees"}
-        seen.append((got, [(pool_columns(pool, index), pool.sizes(index)) for index in range(3)], state))
+        seen.append((got, [(pool_columns(pool, key), pool.sizes(key)) for key in range(3)], state))
     assert seen[0] == seen[1] == seen[2]
 
 
@@ -164,7 +164,7 @@ def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataO
             period=data.draw(st.integers(1, 6)),
             delta=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
             tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
-            max_trees=data.draw(st.sampled_from([1, 9])),
+            max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
         )
     )
@@ -301,7 +301,7 @@ def test_an_empty_tree_says_that_it_knows_nothing(observer: str) -> None:
     """Without an example the prediction is nan, and the tree has no nodes."""
     pool = of(observer).pool()
     assert math.isnan(pool.predict([1]))
-    assert math.isnan(pool.predict([1], index=7))
+    assert math.isnan(pool.predict([1], key=7))
     assert pool.tree(3).feature == []
     assert pool.sizes(99) == (0, 0, 0, 0)
     pool.check()
@@ -312,11 +312,11 @@ def test_an_empty_tree_says_that_it_knows_nothing(observer: str) -> None:
 
 def test_what_is_refused_changes_nothing(observer: str) -> None:
     """Deletes, wrong labels, weights and values, and one tree too many are refused by status."""
-    pool = of(observer, max_trees=1).pool()
+    pool = of(observer, max_keys=1).pool()
     outcomes(pool, [insert(1, label=1.0), insert(2)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_KEYS),
+        (insert(1, key=5), Status.TOO_MANY_KEYS),
         (replace(insert(1), op=Op.DELETE), Status.CANNOT_FORGET),
         (insert(1, label=math.nan), Status.WRONG_LABEL),
         (insert(1, label=-math.inf), Status.WRONG_LABEL),
@@ -381,7 +381,7 @@ def test_one_example_at_a_time_tells_what_is_wrong(observer: str) -> None:
         ({1: math.nan}, {"label": 0.0}),
         ([b"name"], {"label": 0.0}),
         ([1 << 32], {"label": 0.0}),
-        ([1], {"label": 0.0, "index": -1}),
+        ([1], {"label": 0.0, "key": -1}),
     ]
     for x, rest in wrong:
         with pytest.raises(ValueError, match="expected"):

@@ -64,7 +64,7 @@ class Trio:
         """Raise AssertionError unless all invariants hold, and both have the same trees."""
         self.reference.check()
         self.pool.check()
-        finder = self.pool._pool.finder
+        finder = self.pool._state.finder
         assert count_groups.trees(finder, 0) == self.reference.trees()
 
 
@@ -198,7 +198,7 @@ def test_events_without_a_query_leave_the_same_state(finder: str) -> None:
     assert asked.best() == left_alone.best()
     for pool in (asked, left_alone):
         pool.check()
-    assert count_groups.trees(asked._pool.finder, 0) == count_groups.trees(left_alone._pool.finder, 0)
+    assert count_groups.trees(asked._state.finder, 0) == count_groups.trees(left_alone._state.finder, 0)
 
 
 @pytest.mark.parametrize("finder", REFERENCES)
@@ -209,12 +209,12 @@ def test_a_refused_delete_changes_no_run(finder: str) -> None:
         trio.step(is_insert, example)
     heavy = max(trio.reference.counts, key=lambda j: sum(trio.reference.counts[j]))
     c0 = trio.reference.c[0] / UNIT
-    before = trio.pool._pool.finder.counts.tolist()[: count_groups.OF_PENDING]
+    before = trio.pool._state.finder.counts.tolist()[: count_groups.OF_PENDING]
     for _ in range(40):
         refused = trio.pool.delete([heavy], 0, weight=c0 - 0.5)
         assert refused == trio.reference.delete([heavy], 0, weight=c0 - 0.5) == Status.ABSENT_EXAMPLE
     trio.pool.delete([], 0, weight=c0 - 0.5)
-    assert trio.pool._pool.finder.counts.tolist()[: count_groups.OF_PENDING] == before
+    assert trio.pool._state.finder.counts.tolist()[: count_groups.OF_PENDING] == before
     trio.step(True, ([], 1, 1.0))
     trio.check()
 

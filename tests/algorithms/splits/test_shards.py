@@ -27,7 +27,7 @@ HISTORIES: dict[str, tuple[Mix, dict[str, Any]]] = {
     ),
     "ignored": (
         Mix(ids(60), ids=1.0, indexes=3, drops=0.02, false_deletes=0.0),
-        {"on_duplicate": OnDuplicate.IGNORE, "max_indexes": 2},
+        {"on_duplicate": OnDuplicate.IGNORE, "max_keys": 2},
     ),
 }
 
@@ -74,10 +74,10 @@ def test_shards_answer_like_one_pool(shards: int, history: str, emit: tuple[Emit
         sharded = settings.pool().restore({name: array.copy() for name, array in sharded.arrays().items()})
     for events in stream.batches(stream.drain()):
         assert_same(sharded, single, events)
-    for index in range(3):
-        assert sharded.best(index) == single.best(index)
-        assert sharded.top(index, 20) == single.top(index, 20)
-        assert sharded.within(index, 0.1) == single.within(index, 0.1)
+    for key in range(3):
+        assert sharded.best(key) == single.best(key)
+        assert sharded.top(key, 20) == single.top(key, 20)
+        assert sharded.within(key, 0.1) == single.within(key, 0.1)
     sizes = [(pool.alive, pool.slots, pool.live_examples, pool.features(0)) for pool in (sharded, single)]
     assert sizes[0] == sizes[1]
 

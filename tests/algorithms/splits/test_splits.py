@@ -127,11 +127,11 @@ def test_a_tie_survives_among_many_features(kind: Kind, more: int) -> None:
 
 
 def test_an_index_that_saw_nothing_has_no_split(kind: Kind) -> None:
-    """Asking about an index that no event was for is no error, and a negative one is refused."""
+    """Asking about a key that no event was for is no error, and a negative one is refused."""
     pool = of(kind).pool()
     assert (pool.best(5).feature, pool.best(5).totals) == (None, (0, 0))
     assert pool.alive == 0
-    with pytest.raises(ValueError, match="an index"):
+    with pytest.raises(ValueError, match="the number of a key"):
         pool.best(-1)
 
 
@@ -357,7 +357,7 @@ def test_reading_changes_no_answer(kind: Kind) -> None:
 
 
 def test_a_delete_of_all_leaves_an_index_as_good_as_new(kind: Kind) -> None:
-    """After everything is taken back the index counts nothing and learns like a fresh one."""
+    """After everything is taken back the key counts nothing and learns like a fresh one."""
     pair = Pair(of(kind, verify_deletes=True))
     events = [insert(*range(k % 7, k % 7 + 40), label=k % 2) for k in range(50)]
     pair.feed(events)
@@ -493,10 +493,10 @@ def test_a_change_is_reported_once(kind: Kind) -> None:
 
 
 def test_every_nth_applied_event_is_reported(kind: Kind) -> None:
-    """Refused events and predictions do not count; a dropped index counts anew."""
+    """Refused events and predictions do not count; a dropped key counts anew."""
     pair = Pair(of(kind, splits=Emit(When.EVERY, 3), trees=Emit(When.EVERY, 2)))
     events = [insert(1), delete(9), Event(Op.PREDICT, (1,)), insert(2, label=1), insert(1), delete(1)]
-    got = pair.feed([*events, insert(1, index=1), Event(Op.DROP), insert(1), insert(1), insert(1)])
+    got = pair.feed([*events, insert(1, key=1), Event(Op.DROP), insert(1), insert(1), insert(1)])
     due = {at: each.decision.due for at, each in enumerate(got) if each.decision is not None}
     assert due == {3: TREE_DUE, 4: SPLIT_DUE, 5: TREE_DUE, 9: TREE_DUE, 10: SPLIT_DUE}
 
@@ -514,11 +514,11 @@ def test_every_period_of_event_time_is_reported(kind: Kind) -> None:
 
 def test_bounds_refuse_and_change_nothing(kind: Kind) -> None:
     """Beyond the allowed indexes, live ids or total weight an insert is refused; room comes back."""
-    pair = Pair(of(kind, max_indexes=1, max_live_ids=1))
+    pair = Pair(of(kind, max_keys=1, max_live_ids=1))
     got = pair.feed(
         [
             insert(1, id=1),
-            insert(2, index=1),
+            insert(2, key=1),
             insert(3, id=2),
             insert(4, weight=MAX_TOTAL - UNIT),
             insert(4, weight=MAX_TOTAL - UNIT - 1),
@@ -526,7 +526,7 @@ def test_bounds_refuse_and_change_nothing(kind: Kind) -> None:
             delete(id=1),
             insert(3, id=2),
             Event(Op.DROP),
-            insert(2, index=1, id=1),
+            insert(2, key=1, id=1),
         ]
     )
     applied = Status.APPLIED
@@ -611,11 +611,11 @@ def test_an_index_without_a_split_ranks_nothing(kind: Kind) -> None:
 
 
 def test_ranks_name_bad_arguments(kind: Kind) -> None:
-    """No rank below the first, no share below nothing, no negative index."""
+    """No rank below the first, no share below nothing, no negative key."""
     pool = of(kind).pool()
     for call, message in (
         (lambda: pool.top(0, 0), "expected k"),
-        (lambda: pool.top(-1), "an index"),
+        (lambda: pool.top(-1), "the number of a key"),
         (lambda: pool.within(0, -0.1), "alpha of at least 0"),
         (lambda: pool.within(0, float("nan")), "alpha of at least 0"),
     ):

@@ -40,7 +40,7 @@ class Splits(RuleBasedStateMachine):
         names=st.booleans(),
         splits=EMITS,
         trees=EMITS,
-        max_indexes=st.sampled_from([2, 1 << 30]),
+        max_keys=st.sampled_from([2, 1 << 30]),
         max_live_ids=st.sampled_from([3, 1 << 30]),
     )
     def begin(self, names: bool, **rest: Any) -> None:
@@ -59,7 +59,7 @@ class Splits(RuleBasedStateMachine):
         label=st.integers(0, 1),
         weight=WEIGHTS,
         id=st.one_of(st.none(), st.integers(0, 5)),
-        index=st.integers(0, INDEXES - 1),
+        key=st.integers(0, INDEXES - 1),
         later=st.integers(-2, 5),
         op=st.sampled_from([Op.INSERT, Op.INSERT, Op.INSERT, Op.DELETE, Op.PREDICT]),
         mirrored=st.booleans(),
@@ -73,11 +73,11 @@ class Splits(RuleBasedStateMachine):
             reflected = self._named([FEW - 1 - feature for feature in features])
             self.pending.append(replace(event, features=reflected, label=1 - event.label, id=None))
 
-    @rule(choice=st.integers(0, 1 << 16), index=st.integers(0, INDEXES - 1), twice=st.booleans())
-    def delete_a_live_one(self, choice: int, index: int, twice: bool) -> None:
+    @rule(choice=st.integers(0, 1 << 16), key=st.integers(0, INDEXES - 1), twice=st.booleans())
+    def delete_a_live_one(self, choice: int, key: int, twice: bool) -> None:
         """Delete what is live, also twice."""
         self.apply()
-        state = self.pair.twin.indexes.get(index)
+        state = self.pair.twin.indexes.get(key)
         if state is None or not state.live:
             return
         example = state.live[choice % len(state.live)]
@@ -86,18 +86,18 @@ class Splits(RuleBasedStateMachine):
             event = replace(event, features=(), weight=UNIT)
         self.pending.extend([event] * (2 if twice else 1))
 
-    @rule(choice=st.integers(0, 1 << 16), index=st.integers(0, INDEXES - 1))
-    def delete_a_dropped_one(self, choice: int, index: int) -> None:
+    @rule(choice=st.integers(0, 1 << 16), key=st.integers(0, INDEXES - 1))
+    def delete_a_dropped_one(self, choice: int, key: int) -> None:
         """Delete an id that the window has let go."""
         self.apply()
-        state = self.pair.twin.indexes.get(index)
+        state = self.pair.twin.indexes.get(key)
         if state is not None and state.dropped:
-            self.pending.append(Event(Op.DELETE, id=state.dropped[choice % len(state.dropped)], index=index))
+            self.pending.append(Event(Op.DELETE, id=state.dropped[choice % len(state.dropped)], key=key))
 
-    @rule(index=st.integers(0, INDEXES - 1))
-    def drop(self, index: int) -> None:
-        """Forget an index."""
-        self.pending.append(Event(Op.DROP, index=index))
+    @rule(key=st.integers(0, INDEXES - 1))
+    def drop(self, key: int) -> None:
+        """Forget a key."""
+        self.pending.append(Event(Op.DROP, key=key))
 
     @rule(seed=st.integers(0, 1 << 16), length=st.integers(20, 150), deletes=st.sampled_from([0.1, 0.5]))
     def flood(self, seed: int, length: int, deletes: float) -> None:

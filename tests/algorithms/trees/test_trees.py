@@ -74,7 +74,7 @@ def test_long_streams_agree_with_the_oracle(kind: TreeKind) -> None:
             pair.check()
             pair.restored()
         if budget(10) == 10:
-            assert max(pair.pool.sizes(index).splits for index in range(4)) > 0, f"{name}: no tree grew"
+            assert max(pair.pool.sizes(key).splits for key in range(4)) > 0, f"{name}: no tree grew"
 
 
 def test_leaves_predict_as_the_oracle_says(kind: TreeKind) -> None:
@@ -94,8 +94,8 @@ def test_names_are_ordered_by_their_bytes(kind: TreeKind) -> None:
         pair.feed(stream.take(budget(150)))
         pair.check()
         pair.restored()
-    for index in range(2):
-        pair.feed([Event(Op.DROP, index=index)])
+    for key in range(2):
+        pair.feed([Event(Op.DROP, key=key)])
     pair.check()
     assert pair.pool.names is not None
     assert len(pair.pool.names) == 0
@@ -109,7 +109,7 @@ def test_batches_of_any_size_give_the_same_trees(kind: TreeKind) -> None:
         for size in (1, 7, 1000):
             pool = of(kind, MIXES[name], predict=Predict.ADAPTIVE).pool()
             got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
-            seen.append((got, [(pool_columns(pool, index), pool.sizes(index)) for index in range(4)]))
+            seen.append((got, [(pool_columns(pool, key), pool.sizes(key)) for key in range(4)]))
         assert seen[0] == seen[1] == seen[2]
 
 
@@ -169,7 +169,7 @@ def test_any_history_leads_to_what_the_oracle_says(kind: TreeKind, data: st.Data
             check_every=data.draw(st.integers(1, 6)),
             delta=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
             tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
-            max_trees=data.draw(st.sampled_from([1, 9])),
+            max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
             radius=data.draw(st.sampled_from([None, None, 0.01, 1.0])),
             radius_fraction=data.draw(st.sampled_from([0.1, 0.5])),
@@ -236,11 +236,11 @@ def test_delay_is_counted_from_when_a_leaf_could_have_split(kind: TreeKind) -> N
 
 def test_what_is_refused_changes_nothing(kind: TreeKind) -> None:
     """Deletes, wrong labels, weights and values, and one tree too many are refused by status."""
-    pool = of(kind, max_trees=1).pool()
+    pool = of(kind, max_keys=1).pool()
     outcomes(pool, [insert(1, label=1), insert(2)])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     wrong = [
-        (insert(1, index=5), Status.TOO_MANY_KEYS),
+        (insert(1, key=5), Status.TOO_MANY_KEYS),
         (replace(insert(1), op=Op.DELETE), Status.CANNOT_FORGET),
         (insert(1, label=2), Status.WRONG_LABEL),
         (insert(1, label=-1), Status.WRONG_LABEL),
@@ -278,8 +278,8 @@ def test_the_weight_of_a_tree_has_a_bound_whatever_its_nodes_hold(kind: TreeKind
     pair.check()
     pair.restored()
     pair.feed([replace(events[0], weight=1 << 50), replace(events[0], weight=(1 << 51) - 1), events[0]])
-    pair.feed([insert(1, index=1, weight=MAX_TOTAL - 1), insert(2, index=1, weight=1), insert(2, index=2)])
-    (answer,) = pair.feed([Event(Op.PREDICT, {1: 1.0, 9: 1.0}, index=1)])
+    pair.feed([insert(1, key=1, weight=MAX_TOTAL - 1), insert(2, key=1, weight=1), insert(2, key=2)])
+    (answer,) = pair.feed([Event(Op.PREDICT, {1: 1.0, 9: 1.0}, key=1)])
     assert [float.fromhex(weight) for weight in answer.weights[:2]] == [2.0**42, 0.0]
     pair.check()
 
@@ -334,7 +334,7 @@ def test_one_example_at_a_time_tells_what_is_wrong(kind: TreeKind) -> None:
         ({1: float("nan")}, {"label": 0}),
         ([b"name"], {"label": 0}),
         ([1 << 32], {"label": 0}),
-        ([1], {"label": 0, "index": -1}),
+        ([1], {"label": 0, "key": -1}),
     ]
     for x, rest in wrong:
         with pytest.raises(ValueError, match=r"expected|twice"):

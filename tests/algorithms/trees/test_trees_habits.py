@@ -88,7 +88,7 @@ def test_looking_changes_nothing(kind: TreeKind) -> None:
         outcomes(pool, [replace(event, op=Op.PREDICT) for event in events])
         pool.tree()
         pool.sizes()
-        pool.predict({4000: 1.0}, index=0)
+        pool.predict({4000: 1.0}, key=0)
         after = pool.arrays()
         assert before.keys() == after.keys()
         assert all(np.array_equal(before[each], after[each]) for each in before)
@@ -184,8 +184,8 @@ def test_an_empty_tree_knows_nothing_and_says_so(kind: TreeKind) -> None:
     """Predicting with a tree that has learned nothing is no error: all class weights are 0, the guess is -1."""
     pool = of(kind).pool()
     assert pool.predict([1, 2]).tolist() == [0.0, 0.0]
-    assert pool.predict([], index=7).tolist() == [0.0, 0.0]
-    assert outcomes(pool, [Event(Op.PREDICT, {1: 1.0}, index=3)])[0].guess == -1
+    assert pool.predict([], key=7).tolist() == [0.0, 0.0]
+    assert outcomes(pool, [Event(Op.PREDICT, {1: 1.0}, key=3)])[0].guess == -1
     assert (pool.tree().feature, pool.tree(5).feature, pool.alive) == ([], [], 0)
     assert pool.sizes(99).events == 0
     pool.check()

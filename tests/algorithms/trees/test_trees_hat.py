@@ -128,7 +128,7 @@ def test_batches_of_any_size_give_the_same_alternates(kind: TreeKind) -> None:
                 got += outcomes(pool, events[at : at + size])
                 if size == 7:
                     pool = settings.pool().restore({each: array.copy() for each, array in pool.arrays().items()})
-            trees = [(pool_columns(pool, index), pool.sizes(index)) for index in range(2)]
+            trees = [(pool_columns(pool, key), pool.sizes(key)) for key in range(2)]
             seen.append((got, trees, pool.alternates, pool.node_count))
         assert seen[0] == seen[1] == seen[2]
 
@@ -202,7 +202,7 @@ def test_depth_and_leaves_are_those_of_the_tree(kind: TreeKind) -> None:
         tree = pool.tree()
         assert pool.sizes().leaves == tree.feature.count(None)
         assert pool.depth == tree.depth.max()
-        beside = len(alternates(pool._forest.nodes))
+        beside = len(alternates(pool._state.nodes))
         assert beside == pool.alternates.open
         assert pool.node_count >= len(tree.feature) + beside
         seen += beside

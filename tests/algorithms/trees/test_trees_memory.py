@@ -70,7 +70,7 @@ def test_the_limit_acts_at_events_and_not_between_batches(kind: TreeKind) -> Non
             got += outcomes(pool, events[at : at + size])
             if size == 7:
                 pool = made.pool().restore({name: array.copy() for name, array in pool.arrays().items()})
-        seen.append((got, pool.asleep, [pool_columns(pool, index) for index in range(4)]))
+        seen.append((got, pool.asleep, [pool_columns(pool, key) for key in range(4)]))
     assert seen[0] == seen[1] == seen[2]
 
 
@@ -80,9 +80,9 @@ def test_a_sleeper_predicts_and_counts_classes(kind: TreeKind) -> None:
     pool = made.pool()
     events = [event for event in Stream(3, made.mix).take(budget(500)) if event.op == Op.INSERT]
     outcomes(pool, events)
-    asked = outcomes(pool, [Event(Op.PREDICT, event.x, index=event.index) for event in events[-50:]])
+    asked = outcomes(pool, [Event(Op.PREDICT, event.x, key=event.key) for event in events[-50:]])
     assert all(each.guess >= 0 for each in asked)
-    assert sum(pool.sizes(index).events for index in range(4)) == len(events)
+    assert sum(pool.sizes(key).events for key in range(4)) == len(events)
     pool.check()
 
 

@@ -41,6 +41,6 @@ def test_leaving_out_what_is_surely_worse_changes_nothing(criterion: str) -> Non
     for seen, (label, words) in enumerate(sms_spam()):
         pool.learn({numbers.setdefault(word, len(numbers)) for word in words}, label == "spam")
         if seen % 97 == 0 or seen < 20:
-            forest = pool._forest
+            forest = pool._state
             ranked = (forest.nodes, forest.features, forest.names, forest.criterion, 0)
             assert rank(*ranked, False) == rank(*ranked, True)

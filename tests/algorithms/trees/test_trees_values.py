@@ -16,6 +16,7 @@ from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import EXACT, MIXES, ODD, mixes_of, of
 from tests.algorithms.trees.test_trees_habits import grown, shape
+from tests.oracles.fed_alike import columns_of
 from tests.oracles.naive import budget
 from tests.oracles.naive_trees import (
     KINDS,
@@ -26,7 +27,6 @@ from tests.oracles.naive_trees import (
     Pair,
     Seen,
     Stream,
-    events_of,
     outcomes,
     pool_columns,
 )
@@ -43,9 +43,9 @@ def test_the_exact_policy_grows_the_reference_tree(kind: TreeKind) -> None:
         reference = of(("periodic", kind[1]), MIXES[name], period=1).pool()
         pool = of(kind, MIXES[name]).pool()
         assert outcomes(pool, events) == outcomes(reference, events)
-        for index in range(MIXES[name].indexes):
-            assert pool_columns(pool, index) == pool_columns(reference, index)
-            assert pool.sizes(index).attempts <= reference.sizes(index).attempts
+        for key in range(MIXES[name].indexes):
+            assert pool_columns(pool, key) == pool_columns(reference, key)
+            assert pool.sizes(key).attempts <= reference.sizes(key).attempts
 
 
 @pytest.mark.parametrize("kind", VALUED, ids="-".join)
@@ -191,7 +191,7 @@ def test_what_is_counted_in_slots_is_exact(kind: TreeKind) -> None:
         label = int(value > 1e15) if rng.random() < 0.9 else rng.randrange(2)
         events.append(Event(Op.INSERT, {5: value}, label, rng.choice((UNIT, ODD))))
     pool = of(kind, kinds={5: Kind.QUANTISED}).pool()
-    answers = pool.apply(events_of(events, pool))
+    answers = pool.apply(columns_of(events, pool))
     made = answers.splits[0]
     assert made.threshold == 1e15 + 0.5
     counts = np.zeros((2, 2), np.int64)

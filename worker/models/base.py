@@ -113,10 +113,6 @@ class PoolModel(ABC, Generic[P, A]):
     # --- what kinds fill in
 
     @abstractmethod
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        """Return which entries of `events.value` the model does not take, and who says so of an event with one."""
-
-    @abstractmethod
     def _apply(self, prepared: Prepared) -> A:
         """Let the pool apply the events."""
 
@@ -124,9 +120,12 @@ class PoolModel(ABC, Generic[P, A]):
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         """Return results and the counts that are the kind's own; the rest is filled in."""
 
-    @abstractmethod
-    def status(self) -> ModelStatus:
-        """Return how large the model is."""
+    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
+        """Return which entries of `events.value` the model does not take, and who says so of an event with one.
+
+        It takes all of them unless a kind says otherwise.
+        """
+        return np.zeros(len(events.value), np.bool_), _nobody
 
     def _looks_at_deletes(self) -> bool:
         """Return whether features and label of a delete by value are looked at; with an id they never are."""
@@ -172,6 +171,11 @@ class PoolModel(ABC, Generic[P, A]):
         self._keys.restore(arrays)
         self._pool.restore(arrays)
 
+    def status(self) -> ModelStatus:
+        """Return how large the model is."""
+        size = sum(array.nbytes for array in self.arrays().values())
+        return ModelStatus(self.name, keys=self._pool.alive, bytes=size)
+
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. For tests."""
         self._pool.check()
@@ -180,3 +184,7 @@ class PoolModel(ABC, Generic[P, A]):
 
 def _place(each: Refusal) -> tuple[int, int]:
     return each.record, each.row
+
+
+def _nobody(event: int) -> tuple[Reason, str]:
+    raise AssertionError(f"expected no complaint where no value is wrong, got one of event {event}")

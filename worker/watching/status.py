@@ -38,9 +38,9 @@ class ModelStatus(NamedTuple):
 
     name: str
     keys: int
-    slots: int  # counted (key, feature) pairs; of a tree (leaf, feature)
-    examples: int  # live examples kept
-    bytes: int
+    slots: int = 0  # counted (key, feature) pairs; of a tree (leaf, feature)
+    examples: int = 0  # live examples kept
+    bytes: int = 0
     nodes: int = 0  # of trees
     depth: int = 0  # of the deepest
     quality: Quality | None = None  # where predictions are judged

@@ -119,7 +119,7 @@ def test_metrics_off(tmp_path: Path, text: str) -> None:
 def test_yes_and_no_are_text(tmp_path: Path) -> None:
     """Classes may be called yes and no without quotes."""
     text = SMALLEST.replace("[ham, spam]", "[no, yes]")
-    assert _load(tmp_path, text).models["spam"].classes == ("no", "yes")
+    assert _model(_load(tmp_path, text)).classes == ("no", "yes")
 
 
 def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
     plain = _load(tmp_path, SMALLEST + "    finder: updent\n")
     told = _load(tmp_path, SMALLEST + "    finder: updgini\n    alpha: 2\n")
     assert [_model(each).alpha for each in (plain, told, _load(tmp_path, SMALLEST))] == [0.1, 2.0, None]
-    assert told.models["spam"].criterion == "gini"
+    assert _model(told).criterion == "gini"
     spelt_out = _load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.1\n")
     assert fingerprint(plain) == fingerprint(spelt_out)
     assert fingerprint(plain) != fingerprint(_load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.2\n"))
@@ -732,7 +732,9 @@ def test_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
 def test_tree_classes(tmp_path: Path) -> None:
     """A tree has 2 to 1,000 classes; the exact policy serves two."""
     three = TREE.replace("[ham, spam]", "[a, b, c]")
-    assert _load(tmp_path, three).models["spam"].classes == ("a", "b", "c")
+    model = _load(tmp_path, three).models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert model.classes == ("a", "b", "c")
     assert _problems(tmp_path, f"{three}    policy: exact\n") == [
         f"worker.yaml:9:13: models.spam.policy: expected a policy for more than two classes {OTHERS}, got 'exact'"
     ]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.events import Op, Status
+from algorithms.core.units import UNIT
+from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
 from worker.models.base import Pool, PoolModel, Prepared
 from worker.models.evaluation import Evaluations, Guesses
@@ -57,6 +59,31 @@ class Answered(Protocol):
     def leaf(self) -> Int64s:
         """int64[p], the number of the node that answered, 0 where nothing is known or there are no nodes."""
         ...
+
+
+class Answers(NamedTuple):
+    """Answers of a kind that knows nothing more, see `Answered`."""
+
+    status: Int8s
+    guess: Int32s
+    loss: Float64s
+    asked: Int64s
+    weights: Float64s
+    leaf: Int64s
+
+    @classmethod
+    def by_weight(cls, prepared: Prepared, status: Int8s, before: Int64s) -> Answers:
+        """Return the answers of a kind that predicts the class of most weight, of equal ones the first.
+
+        `before` is int64[n, c]: weights of the classes at each event, in 2^-20 of an example,
+        all 0 where nothing is known. Cost: O(n c).
+        """
+        asked = np.flatnonzero(prepared.op == Op.PREDICT)
+        loss = np.zeros(len(before))
+        for event in np.flatnonzero((prepared.op == Op.INSERT) & (prepared.label >= 0)).tolist():
+            loss[event] = loss_of(before[event] / UNIT, int(prepared.label[event]))
+        guess = np.where(before.any(axis=1), before.argmax(axis=1), -1).astype(np.int32)
+        return cls(status, guess, loss, asked, before[asked] / UNIT, np.zeros(len(asked), np.int64))
 
 
 class ClassifierModel(PoolModel[P, A]):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from algorithms.core.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.port import LogError
+from worker.models import KINDS
 from worker.settings import Route, Settings, fingerprint, load
 from worker.settings.file import MAX_FILE_BYTES, SettingsError, read_text
 from worker.settings.models import DynamicTreeSettings, SplitSettings, TreeSettings
@@ -298,9 +299,10 @@ def test_wrong_classes(tmp_path: Path, classes: str, got: str) -> None:
 
 def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
+    *most, last = KINDS
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
-        "worker.yaml:5:11: models.spam.kind: expected 'split', 'tree' or 'dynamic-tree', got 'splits' "
+        f"worker.yaml:5:11: models.spam.kind: expected {', '.join(map(repr, most))} or {last!r}, got 'splits' "
         "(did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
         "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",

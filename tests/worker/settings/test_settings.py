@@ -599,6 +599,51 @@ def test_tree_defaults(tmp_path: Path) -> None:
     assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
 
 
+ALIASES = [("period", "grace_period", 50), ("delta", "split_confidence", 0.01), ("tau", "tie_threshold", 0.2)]
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+def test_names_of_the_field(tmp_path: Path, name: str, alias: str, value: float) -> None:
+    """A setting may be called as the field does: value, bounds and fingerprint are the same; also in variables."""
+    ours, theirs = (_load(tmp_path, f"{TREE}    {each}: {value}\n") for each in (name, alias))
+    assert getattr(theirs.models["spam"], name) == value
+    assert theirs.models == ours.models
+    assert fingerprint(theirs) == fingerprint(ours) != fingerprint(_load(tmp_path, TREE))
+    by_variable = _load(tmp_path, TREE, **{f"ANABRANCH_MODELS__SPAM__{alias.upper()}": str(value)})
+    assert by_variable.models == ours.models
+    own, others = (
+        [problem.replace(each, "it") for problem in _problems(tmp_path, f"{TREE}    {each}: -1\n")]
+        for each in (name, alias)
+    )
+    assert len(own) == len(others) == 1
+    assert own[0].replace(f"9:{5 + len(name) + 2}", "9:x") == others[0].replace(f"9:{5 + len(alias) + 2}", "9:x")
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_both_names_of_a_setting(tmp_path: Path, name: str, alias: str, value: float, swapped: bool) -> None:
+    """A setting that is given twice, by both of its names, is a problem of its own."""
+    lines = [f"    {name}: {value}\n", f"    {alias}: {value}\n"]
+    text = TREE + "".join(reversed(lines) if swapped else lines)
+    assert _problems(tmp_path, text) == [
+        f"worker.yaml:{9 if swapped else 10}:5: models.spam.{alias}: expected either '{name}' or '{alias}', "
+        "two names of one setting, got both"
+    ]
+
+
+def test_the_nearest_name_may_be_one_of_the_field(tmp_path: Path) -> None:
+    """A mistake in a name of the field is told with that name; a kind without it says who has it."""
+    assert _problems(tmp_path, f"{TREE}    grace_perod: 5\n") == [
+        f"worker.yaml:9:5: models.spam.grace_perod: expected one of {TREE_NAMES}, got 'grace_perod' "
+        "(did you mean 'grace_period'?)"
+    ]
+    forgetting = TREE.replace("kind: tree", "kind: dynamic-tree")
+    assert _problems(tmp_path, f"{forgetting}    tie_threshold: 0.1\n") == [
+        "worker.yaml:9:5: models.spam.tie_threshold: expected no 'tie_threshold' (a model of kind 'tree' has it), "
+        "got 'tie_threshold'"
+    ]
+
+
 @pytest.mark.parametrize(
     ("attributes", "radius", "fraction"),
     [

@@ -162,11 +162,13 @@ AT_LEAST_ONCE = LogSettings(kafka=KafkaSettings(bootstrap="nowhere:9092", guaran
 class Plain(EmbeddedLog):
     """A log that writes without transactions: first the outputs, in order, then the offsets."""
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
         """Write the outputs one after the other, then the offsets."""
         for output in outputs:
             self.append([output])
-        super().commit([], offsets, note)
+        super().commit([], offsets, metadata)
 
 
 def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:

@@ -31,8 +31,8 @@ from worker.settings import fingerprint, load
 from worker.settings.file import SettingsError
 from worker.settings.models import ClassifierSettings, ModelSettings
 from worker.watching.http import Pages
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +63,7 @@ def _run(folder: Path, kind: str) -> tuple[Worker, CollectorRegistry, StatusBoar
             log.create_topic(topic, PARTITIONS)
         log.append(mixed(300))
         # Sizes are told once a second: at each look at the clock one more has passed.
-        worker = Worker(log, settings, Reporter(Metrics(registry, "0"), board, count().__next__))
+        worker = Worker(log, settings, WorkerListener(Metrics(registry, "0"), board, count().__next__))
         worker.run(lambda: False, until_end=True)
     return worker, registry, board
 

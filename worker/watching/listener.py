@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-class Reporter:
+class WorkerListener:
     """Keeps metrics and status up to date; the loop tells it what happened.
 
     Parameters

@@ -51,7 +51,7 @@ def publish_recording(
                     for number in range(count):
                         source = TopicPartition(topic, number)
                         bounds[source] = recording.watermarks(source)
-                pacing = Pacing(speed, notify=_tell_wait)
+                pacing = Pacing(speed, notify=_notify_wait)
                 with _progress(sum(high - low for low, high in bounds.values())) as (passed, published):
                     records = islice(Browser(recording, bounds).scan(passed), limit)
                     for batch in pacing.batches(records, stopped):
@@ -99,7 +99,7 @@ def _out(record: Record, path: Path, timestamp: int | None) -> OutRecord:
     return OutRecord(*source, record.key, record.value, record.headers, time)
 
 
-def _tell_wait(seconds: float) -> None:
+def _notify_wait(seconds: float) -> None:
     click.echo(f"the next record is due in {seconds:,.0f} s", err=True)
 
 

@@ -207,7 +207,7 @@ def test_a_signal_ends_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with EmbeddedLog(recording) as log:
         log.append([OutRecord("sms", 1, b"k", b"late", (), START + 3_600_000)])
     module = import_module("worker.commands.publish_recording")
-    monkeypatch.setattr(module, "_tell_wait", lambda seconds: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(module, "_notify_wait", lambda seconds: os.kill(os.getpid(), signal.SIGTERM))
     result = _publish(recording, "--to", "worker.yaml", "--speed", "1")
     assert result.exit_code == 1
     assert "stopped before the end of the recording\n4 records before that went to sms" in result.stderr

@@ -184,7 +184,7 @@ class KafkaLog:
         try:
             return self._member.poll(limit, timeout)
         except Fenced as fenced:
-            self._outage.tell("the group has taken another client for this one; joining it anew")
+            self._outage.notify("the group has taken another client for this one; joining it anew")
             self._member.renew(fenced, self._writer.check_alone)
             return []
 

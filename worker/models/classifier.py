@@ -15,7 +15,7 @@ from algorithms.core.units import UNIT
 from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
 from worker.models.base import Pool, PoolModel, Prepared
-from worker.models.evaluation import Evaluations, Guesses
+from worker.models.evaluation import Evaluations, Predictions
 from worker.models.intake import Intake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import ClassifierSettings, EvaluateSettings
@@ -109,7 +109,7 @@ class ClassifierModel(PoolModel[P, A]):
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
-        evaluated = np.zeros(0, np.int64)  # events whose predictions are judged: inserts
+        evaluated = np.zeros(0, np.int64)  # the inserts, where predictions of them are evaluated
         if self._evaluations is not None:
             evaluated = np.flatnonzero((answers.status == Status.APPLIED) & (prepared.op == Op.INSERT))
         results = [
@@ -118,7 +118,7 @@ class ClassifierModel(PoolModel[P, A]):
             *self._predictions(prepared, answers),
         ]
         right = np.count_nonzero(answers.guess[evaluated] == prepared.label[evaluated])
-        return Outcome(sorted(results, key=_place), judged=len(evaluated), right=int(right))
+        return Outcome(sorted(results, key=_place), evaluated=len(evaluated), right=int(right))
 
     def _records(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002
         """Return what the kind writes beside predictions and evaluations, in any order."""
@@ -128,7 +128,7 @@ class ClassifierModel(PoolModel[P, A]):
         if self._evaluations is None:
             return
         records, events = prepared.records, prepared.events
-        guesses = Guesses(
+        predictions = Predictions(
             evaluated,
             prepared.label[evaluated],
             events.weight[evaluated],
@@ -136,7 +136,7 @@ class ClassifierModel(PoolModel[P, A]):
             answers.guess[evaluated],
             answers.loss[evaluated],
         )
-        for event, evaluation in self._evaluations.add(guesses, partial(source_of, records, events)):
+        for event, evaluation in self._evaluations.add(predictions, partial(source_of, records, events)):
             yield result_of(events, event, EVALUATION_SEQ, evaluation, keyed=False)
 
     def _predictions(self, prepared: Prepared, answers: A) -> Iterator[Result]:
@@ -144,14 +144,14 @@ class ClassifierModel(PoolModel[P, A]):
         for event, leaf, weights in zip(
             answers.asked.tolist(), answers.leaf.tolist(), answers.weights.tolist(), strict=True
         ):
-            guess = int(answers.guess[event])
+            label = int(answers.guess[event])
             prediction = Prediction(
                 model=self.name,
                 id=id_of(events, event),
-                label=None if guess < 0 else self._classes[guess],
+                label=None if label < 0 else self._classes[label],
                 weights=weights,
                 leaf=leaf,
-                known=guess >= 0,
+                known=label >= 0,
                 source=source_of(prepared.records, events, event),
             )
             yield result_of(events, event, 0, prediction)

@@ -17,7 +17,7 @@ from worker.models.classifier import ClassifierModel
 from worker.models.intake import Bools, source_of
 from worker.models.port import Result
 from worker.models.tree_results import Parameters, TreeResults
-from worker.models.values import judged_values
+from worker.models.values import checked_values
 from worker.settings.models import TreesSettings
 from worker.watching.status import ModelStatus
 
@@ -46,7 +46,7 @@ class TreesModel(ClassifierModel[P, A]):
         self._trees = TreeResults(name, settings.classes, settings.features == "names", told)
 
     def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        values = judged_values(self._pool.kinds_of(feature), events.value)
+        values = checked_values(self._pool.kinds_of(feature), events.value)
         return values.wrong, lambda event: values.detail(events, event)
 
     def _records(self, prepared: Prepared, answers: A) -> Iterator[Result]:

@@ -143,7 +143,7 @@ class WorkerListener:
             for refusal in outcome.refusals:
                 metrics.rejected_events(topic, refusal.reason)
             metrics.splits_changed(model, outcome.changes)
-            metrics.judged(model, outcome.judged, outcome.right)
+            metrics.evaluated(model, outcome.evaluated, outcome.right)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)

@@ -23,7 +23,7 @@ class PartitionStatus(NamedTuple):
 class Quality(NamedTuple):
     """How good the predictions of a model name were."""
 
-    examples: int  # judged
+    examples: int  # evaluated
     total: Judged
     recent: Judged  # over the window of each partition
 
@@ -43,7 +43,7 @@ class ModelStatus(NamedTuple):
     bytes: int = 0
     nodes: int = 0  # of trees
     depth: int = 0  # of the deepest
-    quality: Quality | None = None  # where predictions are judged
+    quality: Quality | None = None  # where predictions are evaluated
 
     def plus(self, other: ModelStatus) -> ModelStatus:
         """Return the size of both together, the same model in two partitions."""

@@ -45,6 +45,7 @@ from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree
 from worker.codec.encode import Measures, encode
 from worker.codec.event import encode_batch, encode_event
 from worker.log.port import OutRecord, Records
+from worker.models import KINDS
 from worker.pipeline import Pipeline
 
 Record = tuple[bytes | None, bytes | None]  # key and value
@@ -129,6 +130,11 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
+def sample_settings(draw: random.Random, kind: str) -> dict[str, Any]:  # noqa: ARG001
+    """Return settings of a model of a kind of which nothing else is known than what its settings say."""
+    return {"kind": kind, **KINDS[kind].settings.SAMPLE}
+
+
 def some_values(draw: random.Random) -> list[float]:
     """Return the values of a feature: of all sizes, or all of one."""
     of = draw.choice((VALUES, VALUES, TINY, SMALL, NEAR, HUGE))
@@ -141,8 +147,9 @@ class Stream:
     def __init__(self, draw: random.Random, settings: dict[str, Any]) -> None:
         self._draw = draw
         kind = settings["kind"]
-        only_binary = kind == "split" or settings.get("policy") == "exact"
-        two = kind == "split" or settings.get("policy") == "exact"
+        section, is_exact = KINDS[kind].settings, settings.get("policy") == "exact"
+        only_binary = is_exact or "attributes" not in section.model_fields
+        two = is_exact or getattr(section, "MOST_CLASSES", 2) == 2
         self.names = draw.random() < 0.5
         self._features: list[Any] = draw.sample(NAMES if self.names else IDS, draw.randrange(1, 9))
         if draw.random() < 0.1 and not two:
@@ -408,7 +415,12 @@ def regression_round(draw: random.Random, observer: str) -> int:
     return count
 
 
-def _kinds() -> dict[str, Callable[[random.Random], int]]:
+def others() -> list[str]:
+    """Return the kinds of models whose settings are not drawn here."""
+    return [kind for kind in KINDS if kind not in ("split", "tree", "dynamic-tree")]
+
+
+def _rounds() -> dict[str, Callable[[random.Random], int]]:
     """Return how a round of each kind is driven."""
     found: dict[str, Callable[[random.Random], int]] = {}
 
@@ -422,22 +434,24 @@ def _kinds() -> dict[str, Callable[[random.Random], int]]:
         for policy in POLICIES:
             add(f"tree-{policy}-{criterion}", tree_settings, policy, criterion)
         add(f"dynamic-{criterion}", dynamic_settings, criterion)
+    for kind in others():
+        add(kind, sample_settings, kind)
     for observer in OBSERVERS:
         found[f"regression-{observer}"] = lambda draw, observer=observer: regression_round(draw, observer)  # type: ignore[misc]
     return found
 
 
-KINDS = _kinds()
+ROUNDS = _rounds()
 
 
 def one_round(kind: str, seed: int, number: int) -> int:
     """Drive one round; return how many events were applied. What is drawn follows from the arguments alone."""
-    return KINDS[kind](random.Random(f"{seed} {kind} {number}"))
+    return ROUNDS[kind](random.Random(f"{seed} {kind} {number}"))
 
 
 def chosen(prefixes: Sequence[str]) -> Iterator[str]:
     """Yield the kinds whose names begin with one of these, all where there are none."""
-    for kind in KINDS:
+    for kind in ROUNDS:
         if not prefixes or kind.startswith(tuple(prefixes)):
             yield kind
 
@@ -447,13 +461,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", nargs="*", default=[], help=f"or how they begin; of {', '.join(KINDS)}")
+    parser.add_argument("--kinds", nargs="*", default=[], help=f"or how they begin; of {', '.join(ROUNDS)}")
     parser.add_argument("--round", type=int, help="only this round of each kind")
     arguments = parser.parse_args()
     warnings.simplefilter("error")
     kinds = list(chosen(arguments.kinds))
     if not kinds:
-        parser.error(f"expected --kinds of {', '.join(KINDS)}, got {' '.join(arguments.kinds)}")
+        parser.error(f"expected --kinds of {', '.join(ROUNDS)}, got {' '.join(arguments.kinds)}")
     told: dict[str, list[float]] = {kind: [0, 0, 0.0, 0] for kind in kinds}  # rounds, events, seconds, failures
     end = time.monotonic() + 60.0 * arguments.minutes
     number = arguments.round or 0

@@ -35,7 +35,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, SETTINGS, WORDS, mixed
+from tests.support.recordings import CLICKS, WORDS, every_kind, mixed
 from tests.support.workers import worker_on
 from worker.broker import Cluster, install
 from worker.log.embedded import EmbeddedLog
@@ -70,8 +70,8 @@ class Failure(Exception):
 
 
 def write_settings(folder: Path, log: dict[str, Any], name: str) -> Path:
-    """Write settings with four models of all sorts, on this log."""
-    options = yaml.safe_load(SETTINGS)
+    """Write settings with models of every kind, on this log."""
+    options = yaml.safe_load(every_kind())
     options["bounds"] = {"keys": 25, "live_ids": 400}
     options |= {
         "log": log,
@@ -105,7 +105,7 @@ class Fleet:
         self.starts += 1
         with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                [sys.executable, "-m", "worker", "run", str(self.settings)],
+                [sys.executable, "-m", "tests.support.anabranch", "run", str(self.settings)],
                 stderr=log,
                 stdout=log,
                 cwd=ROOT,

@@ -27,7 +27,7 @@ _QUESTIONS = (
 
 
 def settings(log: Path, port: int | None) -> Settings:
-    """Return the demo's settings: the word that best tells spam from ham, and a tree that guesses each message."""
+    """Return the demo's settings: the word that best tells spam from ham, and a tree that predicts each."""
     word = SplitSettings(
         kind="split",
         input=TOPIC,

@@ -28,7 +28,7 @@ from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, moved_keys, prepare_topics
 from worker.transaction import Transaction
 from worker.warming import are_kept, compile_apart
-from worker.watching.reporter import Reporter
+from worker.watching.listener import WorkerListener
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
 _BUSY_POLL = 0.02  # while a checkpoint is written: the next share is soon due
@@ -51,7 +51,7 @@ class Worker:
         Where events come from and results go.
     settings : Settings
         What to run.
-    reporter : Reporter
+    listener : WorkerListener
         Who is told what happens.
     clock, wall_clock : callable
         Seconds: monotonic, and since the epoch.
@@ -63,14 +63,14 @@ class Worker:
         self,
         log: Log,
         settings: Settings,
-        reporter: Reporter,
+        listener: WorkerListener,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         committed: Callable[[Transaction], None] = lambda transaction: None,
     ) -> None:
         self._log = log
         self._settings = settings
-        self._reporter = reporter
+        self._listener = listener
         self._clock = clock
         self._wall_clock = wall_clock
         self._committed = committed
@@ -94,7 +94,7 @@ class Worker:
                 if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
                     break
             self.run_once()
-        self._reporter.entered("stopping")
+        self._listener.entered("stopping")
         self.finish()
 
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
@@ -105,16 +105,16 @@ class Worker:
         LogError
             Where a topic is missing or unfit.
         """
-        self._reporter.entered("starting")
+        self._listener.entered("starting")
         prepare_topics(self._log, self._settings)
         self._inputs = input_partitions(self._log, self._settings)
         if not are_kept(self._settings):
-            self._reporter.entered("compiling")
+            self._listener.entered("compiling")
             compile_apart(self._settings, stop)
         if stop():
             return
         self._log.join(list(self._inputs), self._on_revoked)
-        self._reporter.entered("restoring")
+        self._listener.entered("restoring")
 
     def run_once(self) -> None:
         """Poll once, process what came, and commit if that is due."""
@@ -127,7 +127,7 @@ class Worker:
             self.commit()
         if self._transaction.is_empty and self._log.owned is not None:
             self._write_checkpoints()
-        self._reporter.ticked(self._log, self.partitions, is_ready=self.is_ready)
+        self._listener.ticked(self._log, self.partitions, is_ready=self.is_ready)
 
     def _poll(self) -> list[Records]:
         started = self._clock()
@@ -135,7 +135,7 @@ class Worker:
         most = min(_CAREFUL_POLL if careful else self._pace, self._transaction.room)
         batches = self._log.poll(max(1, most), self._patience(started))
         if batches:
-            self._reporter.polled(self._clock() - started)
+            self._listener.polled(self._clock() - started)
         return batches
 
     def _patience(self, now: float) -> float:
@@ -169,7 +169,7 @@ class Worker:
             # Where memory runs out, the next record may meet that as well.
             stops = not self._quarantines or isinstance(error, MemoryError)
             what_next = "on_defect: quarantine passes such a record by" if stops else "looking for the record"
-            self._reporter.failed(records, error, what_next)
+            self._listener.failed(records, error, what_next)
             if stops:
                 raise
             self._recover(partition, records, error)
@@ -177,7 +177,7 @@ class Worker:
         partition.position = partition.applied = records.next_offset
         partition.consumed += len(records.keys)
         self._transaction.add(records, processed.outputs, self._clock())
-        self._reporter.processed(records, processed)
+        self._listener.processed(records, processed)
         return self._passed_by(partition)
 
     # --- defects
@@ -215,7 +215,7 @@ class Worker:
                 check_rate(self._skips(), now)
         if caution.skip is not None:
             pipeline.skips[caution.skip.offset] = caution.skip
-        self._reporter.quarantine(partition.source, pipeline.skips)
+        self._listener.quarantine(partition.source, pipeline.skips)
 
     def _skips(self) -> list[Skip]:
         return [skip for each in self.partitions.values() for skip in each.pipeline.skips.values()]
@@ -225,7 +225,7 @@ class Worker:
         caution = partition.caution
         if caution.skip is not None and caution.skip.offset < partition.position:
             self._mark(partition, caution.skip)
-            self._reporter.passed_by(partition.source, caution.skip)
+            self._listener.passed_by(partition.source, caution.skip)
             caution.skip = None
         if caution.is_careful:
             self.commit()
@@ -250,10 +250,10 @@ class Worker:
         try:
             self._write(self._transaction)
         except OwnershipLost as error:
-            self._reporter.lost(str(error))
+            self._listener.lost(str(error))
             self._abandon()
             return
-        self._reporter.committed(self._transaction, self._clock() - started)
+        self._listener.committed(self._transaction, self._clock() - started)
         done, self._transaction = self._transaction, Transaction(self._settings.transaction)
         self._committed(done)
 
@@ -263,7 +263,7 @@ class Worker:
                 transaction.commit(self._log, self._fingerprint)
                 return
             except CommitAborted as error:
-                self._reporter.aborted(str(error))
+                self._listener.aborted(str(error))
                 if attempt == _ATTEMPTS:
                     raise
 
@@ -298,7 +298,7 @@ class Worker:
         if owned is None:
             return  # it is being shared out anew: what was ours may well come back
         if any(self._is_taken(source, owned.get(source)) for source in self._transaction.offsets):
-            self._reporter.lost("the group took partitions away before their results were committed")
+            self._listener.lost("the group took partitions away before their results were committed")
             self._abandon()
         for source in list(self.partitions):
             if self._is_taken(source, owned.get(source)) and not self._regained(source, owned.get(source)):
@@ -344,7 +344,7 @@ class Worker:
 
     def _drop(self, source: TopicPartition) -> None:
         del self.partitions[source]
-        self._reporter.dropped(source)
+        self._listener.dropped(source)
 
     def _look_for_growth(self) -> None:
         """Stop where an input topic has more partitions than it had: keys have moved away from their models."""
@@ -385,7 +385,7 @@ class Worker:
         for partition in list(self.partitions.values()):
             while partition.restoring is not None and self._clock() < until:
                 try:
-                    self._reporter.restored(partition.source, next(partition.restoring))
+                    self._listener.restored(partition.source, next(partition.restoring))
                 except StopIteration as end:
                     self._go_live(partition, end.value)
 
@@ -402,7 +402,7 @@ class Worker:
             if partition.source not in self.partitions:
                 return
         self._log.start(partition.source, partition.position)
-        self._reporter.live(partition.source, partition.position)
+        self._listener.live(partition.source, partition.position)
 
     # --- checkpoints
 
@@ -428,7 +428,7 @@ class Worker:
                 continue
             started = self._clock()
             if checkpoints.proceed(partition.pipeline.arrays, partition.applied, partition.consumed):
-                self._reporter.copied(source, checkpoints.state_bytes, self._clock() - started)
+                self._listener.copied(source, checkpoints.state_bytes, self._clock() - started)
             self._send(partition, checkpoints.share())
 
     def _send(self, partition: Partition, records: Sequence[OutRecord]) -> None:

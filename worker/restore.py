@@ -104,8 +104,10 @@ def _range(
             f"the topic ends, got {committed}: this is not the topic that was read before; commit under "
             "another group to start anew, or bring the topic back"
         )
-    if log.note(source) != expected.settings:
-        raise _other_settings(name, f"the results up to offset {committed}", log.note(source), expected.settings)
+    if log.metadata(source) != expected.settings:
+        raise _other_settings(
+            name, f"the results up to offset {committed}", log.metadata(source), expected.settings
+        )
     begin = 0 if saved is None else saved.record.offset
     if low > begin and committed > begin:
         raise LogError(

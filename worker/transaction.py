@@ -66,6 +66,6 @@ class Transaction:
         """Return whether it should be committed now."""
         return not self.is_empty and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
 
-    def commit(self, log: Log, note: str) -> None:
+    def commit(self, log: Log, metadata: str) -> None:
         """Write outputs, state and offsets; on an error none is written, and it may be tried again."""
-        log.commit([*self.outputs, *self.state], self.offsets, note)
+        log.commit([*self.outputs, *self.state], self.offsets, metadata)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 
 from algorithms.core.cache import NotKeptError, kept_only
 from algorithms.core.jit import load_ahead
@@ -40,7 +41,11 @@ def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
     with subprocess.Popen([sys.executable, "-c", _COMPILE], stdin=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         # Nothing else of the settings is told: there may be secrets in them.
-        child.stdin.write(settings.model_dump_json(include={"models", "bounds"}))
+        told = {
+            "settings": settings.model_dump(mode="json", include={"models", "bounds"}),
+            "kinds": _homes(settings),
+        }
+        child.stdin.write(json.dumps(told))
         child.stdin.close()
         while child.poll() is None:
             if stop():
@@ -52,7 +57,15 @@ def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
 
 def compile_for(told: str) -> None:
     """Compile the kernels of models; the entry of the other process."""
-    _load(Settings.model_validate_json(json.dumps(json.loads(told) | {"log": {"embedded": "unused"}})))
+    parts = json.loads(told)
+    for module in parts["kinds"]:
+        import_module(module)
+    _load(Settings.model_validate_json(json.dumps(parts["settings"] | {"log": {"embedded": "unused"}})))
+
+
+def _homes(settings: Settings) -> list[str]:
+    """Return the modules of the models' settings: to import one is to register its kind, as it was here."""
+    return sorted({type(model).__module__ for model in settings.models.values()})
 
 
 def _load(settings: Settings) -> None:

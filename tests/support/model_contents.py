@@ -18,6 +18,7 @@ from algorithms.trees.state import LEARNED
 from tests.oracles.naive_trees import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
+from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
 
 Feature = int | bytes
@@ -54,9 +55,21 @@ class Grown(NamedTuple):
 
 def model_contents(model: Model) -> dict[bytes, Any]:
     """Return what a model holds, by key; what it holds in common under an empty key."""
-    if isinstance(model, TreeModel):
-        return _trees(model)
-    return _dynamic_trees(model) if isinstance(model, DynamicTreeModel) else dict(_splits(model))
+    match model:
+        case TreeModel():
+            return _trees(model)
+        case DynamicTreeModel():
+            return _dynamic_trees(model)
+        case SplitModel():
+            return dict(_splits(model))
+    return _any(model)
+
+
+def _any(model: Model) -> dict[bytes, Any]:
+    """Return what can be told of a kind that is not known here: its size, and what all kinds evaluate."""
+    arrays = model.arrays()
+    evaluation = {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+    return {b"": (model.status()._replace(bytes=0, quality=None), evaluation)}
 
 
 def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:

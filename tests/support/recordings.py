@@ -9,10 +9,12 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import yaml
 
 from tests.support.hostile import HOSTILE
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
+from worker.models import KINDS
 
 WORDS, CLICKS = "words", "clicks"
 PARTITIONS = 2
@@ -104,6 +106,26 @@ models:
     emit: {snapshots: {every: 15}}
 bounds: {keys: 6, live_ids: 150}
 """
+
+
+def sample(kind: str, topic: str) -> dict[str, Any]:
+    """Return settings of a model of a kind, with its sample, that reads one of the topics."""
+    section = KINDS[kind].settings
+    examples: dict[str, Any] = {"classes": [0, 1], "features": "ids"}
+    if topic == WORDS:
+        examples = {"classes": ["ham", "spam"], "features": "names"}
+    told = {name: value for name, value in examples.items() if name in section.model_fields}
+    return {"kind": kind, "input": topic, **told, **section.SAMPLE}
+
+
+def every_kind(settings: str = SETTINGS) -> str:
+    """Return settings with models of every kind: of one that has none, its sample on each topic."""
+    options = yaml.safe_load(settings)
+    known = {model["kind"] for model in options["models"].values()}
+    options["models"] |= {
+        f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
+    }
+    return yaml.safe_dump(options, sort_keys=False)
 
 
 def mixed(events: int = 600, seed: int = 7, keys: int = 8, partitions: int = PARTITIONS) -> Iterator[OutRecord]:

@@ -13,15 +13,15 @@ from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, TopicPartition
 from worker.loop import Worker
 from worker.settings import Settings, load
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 
 def worker_on(log: Log, settings: Settings, wall_clock: Callable[[], float] = time.time) -> Worker:
     """Return a worker, which has not joined yet."""
-    reporter = Reporter(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
-    return Worker(log, settings, reporter, wall_clock=wall_clock)
+    listener = WorkerListener(Metrics(CollectorRegistry(), "0"), StatusBoard(Status(0.0)))
+    return Worker(log, settings, listener, wall_clock=wall_clock)
 
 
 def outputs_of(settings: Path, log: Path) -> dict[TopicPartition, list[Any]]:

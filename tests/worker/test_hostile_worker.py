@@ -23,8 +23,8 @@ from worker.log.port import OutRecord, TopicPartition
 from worker.loop import Worker
 from worker.models import Model
 from worker.settings import Settings
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 KEY = b"k"
@@ -54,8 +54,8 @@ class Running:
         self.log = EmbeddedLog(path)
         self.log.create_topic("in", 1)
         self.registry = CollectorRegistry()
-        reporter = Reporter(Metrics(self.registry, "0"), StatusBoard(Status(0.0)))
-        self.worker = Worker(self.log, Settings.model_validate_json(json.dumps(settings)), reporter)
+        listener = WorkerListener(Metrics(self.registry, "0"), StatusBoard(Status(0.0)))
+        self.worker = Worker(self.log, Settings.model_validate_json(json.dumps(settings)), listener)
         self.worker.join()
         while not self.worker.is_ready:
             self.worker.run_once()

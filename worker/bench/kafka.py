@@ -25,8 +25,8 @@ from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Sett
 from worker.settings.models import SplitSettings
 from worker.topics import create_topics
 from worker.transaction import Transaction
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 _LATENCY_SECONDS = 20.0
@@ -35,7 +35,7 @@ _LATENCY_CHECKPOINTS = 4
 Guarantee = Literal["exactly_once", "at_least_once"]
 
 
-class Timed(Reporter):
+class Timed(WorkerListener):
     """Keeps how long commits took, and the end-to-end latency of each transaction's oldest record."""
 
     def __init__(self) -> None:

@@ -19,8 +19,8 @@ from worker.log.port import OutRecord
 from worker.loop import Worker
 from worker.settings import LogSettings, Settings
 from worker.settings.models import SplitSettings
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 FORMS = ("list", "packed", "columns")
@@ -87,7 +87,7 @@ def _run(path: Path, round_: int) -> tuple[float, Worker, int]:
 
     with EmbeddedLog(path, group=f"round-{round_}") as log:
         metrics = Metrics(CollectorRegistry(), "bench")
-        worker = Worker(log, settings, Reporter(metrics, StatusBoard(Status(0.0))), committed=count)
+        worker = Worker(log, settings, WorkerListener(metrics, StatusBoard(Status(0.0))), committed=count)
         started = time.perf_counter()
         worker.run(lambda: False, until_end=True)
         return time.perf_counter() - started, worker, written

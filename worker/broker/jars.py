@@ -52,7 +52,7 @@ class Installation(NamedTuple):
 
 
 def install(
-    version: str = VERSION, *, timeout: float = 900.0, tell: Callable[[str], None] = lambda message: None
+    version: str = VERSION, *, timeout: float = 900.0, notify: Callable[[str], None] = lambda message: None
 ) -> Installation:
     """Return Java and the jars, fetched before if need be. Any number of processes may call it at a time.
 
@@ -62,7 +62,7 @@ def install(
         Of `org.apache.kafka:kafka_2.13`.
     timeout : float
         Seconds that Maven may take.
-    tell : callable
+    notify : callable
         Called with a line for a person before something slow.
 
     Raises
@@ -76,7 +76,7 @@ def install(
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _alone(folder.with_name(f"{version}.lock")):
             if not folder.exists():
-                tell(f"fetching Apache Kafka {version} with Maven, some 45 MB, once, into {folder}")
+                notify(f"fetching Apache Kafka {version} with Maven, some 45 MB, once, into {folder}")
                 _fetch(version, folder, timeout)
     return Installation(java, folder)
 

@@ -189,7 +189,7 @@ class Measures(NamedTuple):
     Parameters
     ----------
     weight
-        Of the examples judged.
+        Of the examples evaluated.
     accuracy
         Share that was predicted rightly.
     kappa
@@ -220,7 +220,7 @@ class Evaluation(NamedTuple):
     model
         Name of the model in the settings.
     examples
-        How many were judged so far.
+        How many were evaluated so far.
     total, recent
         Over all of them, and over the last `window`.
     window

@@ -130,14 +130,14 @@ def _use(kernel: str) -> None:
     if kernel.startswith(_TREE):
         from algorithms.trees.pool import TreePool
 
-        _judge()
+        _evaluate()
         policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
         TreePool(policy=policy, criterion=criterion).insert([1], 0)
         return
     if kernel.startswith(_DYNAMIC):
         from algorithms.dynamic.pool import DynamicPool
 
-        _judge()
+        _evaluate()
         DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
         return
     if kernel.startswith(_REGRESSION):
@@ -153,8 +153,8 @@ def _use(kernel: str) -> None:
     pool.best()
 
 
-def _judge() -> None:
-    """Use what judges the guesses of all kinds of trees once."""
+def _evaluate() -> None:
+    """Use what evaluates the predictions of all kinds of trees once."""
     from algorithms.trees.evaluation import Prequential
 
     Prequential(2, 1).add(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64), np.zeros(1))

@@ -102,10 +102,11 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
         console.print(f"[bold]{model}[/], the last snapshot, after {tree.version} events")
         console.print(draw(tree))
         console.print()
-    for judged in [output for output in outputs if isinstance(output, Evaluation)][-1:]:
+    for evaluation in [output for output in outputs if isinstance(output, Evaluation)][-1:]:
         console.print(
-            f"[bold]{judged.model}[/] guessed every message before it learned it: {judged.recent.accuracy:.1%} "
-            f"right of the last {judged.window:,}, {judged.total.accuracy:.1%} of all"
+            f"[bold]{evaluation.model}[/] guessed every message before it learned it: "
+            f"{evaluation.recent.accuracy:.1%} right of the last {evaluation.window:,}, "
+            f"{evaluation.total.accuracy:.1%} of all"
         )
     for answer in outputs:
         if isinstance(answer, Prediction):

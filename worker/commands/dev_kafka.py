@@ -40,9 +40,9 @@ def dev_kafka(nodes: str, port: int, data: Path | None, fresh: bool) -> None:
     """
     count = int(nodes)
     try:
-        with _telling() as tell:
-            installation = install(tell=tell)
-            tell(f"starting Apache Kafka, {_nodes(count)}")
+        with _notifying() as notify:
+            installation = install(notify=notify)
+            notify(f"starting Apache Kafka, {_nodes(count)}")
             started = time.perf_counter()
             folder = data or cache_folder() / f"data-{count}"
             cluster = Cluster(installation, folder, count, port=port, quick=False)
@@ -52,15 +52,15 @@ def dev_kafka(nodes: str, port: int, data: Path | None, fresh: bool) -> None:
                 _introduce(cluster, time.perf_counter() - started)
                 _watch(cluster, stop)
         finally:
-            with _telling() as tell:
-                tell("stopping Apache Kafka")
+            with _notifying() as notify:
+                notify("stopping Apache Kafka")
                 cluster.stop()
     except BrokerError as error:
         fail(str(error))
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
+def _notifying() -> Iterator[Callable[[str], None]]:
     """Yield a function that tells a person what is being waited for: a spinner, or lines where nobody watches."""
     console = Console(stderr=True)
     if not console.is_terminal:

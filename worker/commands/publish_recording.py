@@ -17,7 +17,7 @@ from worker.log.browse import Browser, Record
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import LogError, OutRecord, TopicPartition, Watermarks
 from worker.publishing.publisher import write
-from worker.recordings.pacing import Playback
+from worker.recordings.pacing import Pacing
 from worker.views.words import topic_word
 
 
@@ -51,10 +51,10 @@ def publish_recording(
                     for number in range(count):
                         source = TopicPartition(topic, number)
                         bounds[source] = recording.watermarks(source)
-                playback = Playback(speed, notify=_tell_wait)
+                pacing = Pacing(speed, notify=_notify_wait)
                 with _progress(sum(high - low for low, high in bounds.values())) as (passed, published):
                     records = islice(Browser(recording, bounds).scan(passed), limit)
-                    for batch in playback.batches(records, stopped):
+                    for batch in pacing.batches(records, stopped):
                         if stopped():
                             raise LogError("stopped before the end of the recording")
                         done += write(log, [_out(record, path, timestamp) for record in batch])
@@ -99,7 +99,7 @@ def _out(record: Record, path: Path, timestamp: int | None) -> OutRecord:
     return OutRecord(*source, record.key, record.value, record.headers, time)
 
 
-def _tell_wait(seconds: float) -> None:
+def _notify_wait(seconds: float) -> None:
     click.echo(f"the next record is due in {seconds:,.0f} s", err=True)
 
 

@@ -31,7 +31,7 @@ from worker.sources.example import UnreadableError, moment
 from worker.views.words import topic_word
 from worker.watching import logs
 
-_TELL_SECONDS = 10.0  # between two lines about the progress
+_NOTIFY_SECONDS = 10.0  # between two lines about the progress
 _DRY_SECONDS = 5.0  # without a record, after which a person is told why
 
 
@@ -131,7 +131,7 @@ def record(
             target = stack.enter_context(EmbeddedLog(recording))
             held = target.topics()
             stretches = plan(log, target, counts, beginning, until)
-            _tell_plan(log, counts, held)
+            _show_plan(log, counts, held)
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
             _record_skips(log, target, settings, stretches)
@@ -194,14 +194,14 @@ class _Dry:
     def __init__(self, until: Until) -> None:
         self._until = until
         self._since = time.monotonic()
-        self._told = False
+        self._notified = False
 
     def look(self, batches: list[Records], remaining: Mapping[TopicPartition, int]) -> None:
         now = time.monotonic()
         if batches:
-            self._since, self._told = now, False
-        elif not self._told and not self._until.follows and now - self._since >= _DRY_SECONDS:
-            self._told = True
+            self._since, self._notified = now, False
+        elif not self._notified and not self._until.follows and now - self._since >= _DRY_SECONDS:
+            self._notified = True
             where = ", ".join(
                 f"{topic_word(topic)}/{number} offset {offset}" for (topic, number), offset in remaining.items()
             )
@@ -212,7 +212,7 @@ class _Dry:
             )
 
 
-def _tell_plan(log: Log, topics: Mapping[str, int], held: Mapping[str, int]) -> None:
+def _show_plan(log: Log, topics: Mapping[str, int], held: Mapping[str, int]) -> None:
     for topic, count in topics.items():
         how = "goes on where the recording ends" if topic in held else "new in the recording"
         compacted = "; it is compacted, records that others have replaced may be gone"
@@ -225,7 +225,7 @@ def _progress(total: int | None) -> Iterator[Callable[[_Done], None]]:
     """Show how far it has come: a bar on a terminal, else a line now and then."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(total).tell
+        yield _Lines(total).notify
         return
     columns = (
         TextColumn("{task.fields[records]:,} records"),
@@ -242,12 +242,12 @@ class _Lines:
 
     def __init__(self, total: int | None) -> None:
         self._total = total
-        self._told = time.monotonic()
+        self._notified = time.monotonic()
 
-    def tell(self, done: _Done) -> None:
+    def notify(self, done: _Done) -> None:
         now = time.monotonic()
-        if now - self._told >= _TELL_SECONDS:
-            self._told = now
+        if now - self._notified >= _NOTIFY_SECONDS:
+            self._notified = now
             share = f", {done.offsets / self._total:.0%} of what there is" if self._total else ""
             click.echo(f"{_count(done.records, 'record')} so far{share}", err=True)
 

@@ -15,8 +15,8 @@ from worker.loop import Worker
 from worker.settings import Settings
 from worker.transaction import Transaction
 from worker.watching.http import Pages, Server, ServerError
+from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
 
 
@@ -30,7 +30,9 @@ def worker_on(
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
     board = board or StatusBoard(Status(time.monotonic()))
-    worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
+    worker = Worker(
+        log, settings, WorkerListener(Metrics(registry, version("anabranch")), board), committed=committed
+    )
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:

@@ -127,8 +127,8 @@ class EmbeddedLog:
         offset = self._committed[source] = self._stored(source)[0]
         return offset
 
-    def note(self, source: TopicPartition) -> str:
-        """Return the note that was committed with the offset, an empty one where there is none."""
+    def metadata(self, source: TopicPartition) -> str:
+        """Return the metadata that was committed with the offset, empty where there is none."""
         return self._stored(source)[1]
 
     def _stored(self, source: TopicPartition) -> tuple[int | None, str]:
@@ -180,7 +180,9 @@ class EmbeddedLog:
             raise LogError(f"another worker of the group {self._group!r} is running on this log; stop one of them")
         return self._started.poll(limit, timeout)
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
         Raises
@@ -199,7 +201,7 @@ class EmbeddedLog:
                 self._check_owned(source)
             self._own.query_many(
                 "INSERT OR REPLACE INTO offsets (grp, topic, number, next_offset, note) VALUES (?, ?, ?, ?, ?)",
-                [(self._group, *source, offset, note) for source, offset in offsets.items()],
+                [(self._group, *source, offset, metadata) for source, offset in offsets.items()],
             )
         self._committed |= offsets
 

@@ -140,8 +140,8 @@ class Log(Protocol):
         """Return the group's committed offset (the next to be read), None where it has committed none."""
         ...
 
-    def note(self, source: TopicPartition) -> str:
-        """Return the note that was committed with the offset, an empty one where there is none."""
+    def metadata(self, source: TopicPartition) -> str:
+        """Return the metadata that was committed with the offset, empty where there is none."""
         ...
 
     def reader(self) -> Reader:
@@ -182,10 +182,12 @@ class Log(Protocol):
         """
         ...
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
-        The note is kept with each of the offsets.
+        The metadata is kept with each of the offsets.
 
         Raises
         ------

@@ -24,6 +24,7 @@ COMPACTED_VERSION = 2  # of a file that has had one
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
 READ_BYTES = 32 << 20  # of values, after which one read stops, so that large records do not fill the memory
 
+# The column note is the metadata of an offset: files that are there have it by that name.
 SCHEMA = """
 CREATE TABLE partitions (
     id INTEGER PRIMARY KEY,

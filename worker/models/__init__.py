@@ -1,25 +1,64 @@
-"""The kinds of model. A new kind is one file with a class like `SplitModel` and one line in `KINDS`."""
+"""The kinds of models. A new kind is one file with its settings and its model, and one line here or anywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+from worker.codec import Bounds
 from worker.models.dynamic import DynamicTreeModel
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
-
-KINDS: dict[str, Callable[..., Model]] = {
-    "split": SplitModel,
-    "tree": TreeModel,
-    "dynamic-tree": DynamicTreeModel,
-}
+from worker.settings.by_kind import kind_of
+from worker.settings.models import DynamicTreeSettings, ModelSettings, SplitSettings, TreeSettings
 
 
-def make_model(name: str, settings: Any, bounds: Any) -> Model:
+class Kind(NamedTuple):
+    """What a kind of model consists of."""
+
+    settings: type[ModelSettings]
+    model: Callable[[str, Any, Bounds], Model]  # makes an empty one: its name, its settings, bounds
+
+
+KINDS: dict[str, Kind] = {}  # by the word after `kind:` in settings
+
+
+def register(settings: type[ModelSettings], model: Callable[[str, Any, Bounds], Model]) -> None:
+    """Make a kind of model known, before settings are read.
+
+    Settings, `validate`, checkpoints, metrics, pages and the suites over all kinds have it from here.
+
+    Parameters
+    ----------
+    settings : type
+        A subclass of `ModelSettings` whose field `kind` is a `Literal` with the kind's name.
+    model : callable
+        Makes an empty model from its name, such settings and bounds; most often a class.
+
+    Raises
+    ------
+    ValueError
+        Where another kind has that name.
+    TypeError
+        Where the settings do not tell one name.
+    """
+    kind, name = Kind(settings, model), kind_of(settings)
+    if KINDS.setdefault(name, kind) != kind:
+        raise ValueError(
+            f"expected a kind of a new name, got {name!r}, which is {KINDS[name].settings.__qualname__}; "
+            f"give {settings.__qualname__} another 'kind'"
+        )
+
+
+register(SplitSettings, SplitModel)
+register(TreeSettings, TreeModel)
+register(DynamicTreeSettings, DynamicTreeModel)
+
+
+def make_model(name: str, settings: ModelSettings, bounds: Bounds) -> Model:
     """Make the model that the settings describe, empty."""
-    return KINDS[settings.kind](name, settings, bounds)
+    return KINDS[settings.kind].model(name, settings, bounds)
 
 
-__all__ = ["KINDS", "Model", "Outcome", "Refusal", "Result", "make_model"]
+__all__ = ["KINDS", "Kind", "Model", "Outcome", "Refusal", "Result", "make_model", "register"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from algorithms.core.arrays import Int8s, Int32s, UInt32s
 from algorithms.core.events import Events as Columns
 from algorithms.core.events import Op, Status
-from algorithms.core.pool import Answered, Pool
+from algorithms.core.names import Interner
+from algorithms.core.pool import Answered
 from worker.codec import Events, Reason
 from worker.codec.events import NO_ID
 from worker.log.port import Records
@@ -22,7 +23,39 @@ from worker.models.port import Outcome, Refusal
 from worker.models.refusals import REFUSALS
 from worker.watching.status import ModelStatus
 
-P = TypeVar("P", bound=Pool[Any, Any, Any])
+
+class Pool(Protocol):
+    """What a model needs of the pool that holds its instances."""
+
+    names: Interner | None
+
+    @property
+    def alive(self) -> int:
+        """How many instances have learned something."""
+        ...
+
+    def are_alive(self, keys: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which instances have."""
+        ...
+
+    def sweep(self, interned: Any) -> None:
+        """Forget the names that nothing refers to."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state."""
+        ...
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """Take a state over."""
+        ...
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant holds."""
+        ...
+
+
+P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound=Answered)
 
 
@@ -81,16 +114,21 @@ class PoolModel(ABC, Generic[P, A]):
     # --- what kinds fill in
 
     @abstractmethod
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        """Return which entries of `events.value` the model does not take, and who says so of an event with one."""
-
-    @abstractmethod
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         """Return results and the counts that are the kind's own; the rest is filled in."""
 
-    @abstractmethod
-    def status(self) -> ModelStatus:
-        """Return how large the model is."""
+    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
+        """Return which entries of `events.value` the model does not take, and who says so of an event with one.
+
+        It takes all of them unless a kind says otherwise.
+        """
+        return np.zeros(len(events.value), np.bool_), _nobody
+
+    def _apply(self, prepared: Prepared) -> A:
+        """Let the pool apply the events; a kind whose pool takes no columns has a way of its own."""
+        pool: Any = self._pool
+        answers: A = pool.apply(self._columns(prepared), checked=True)
+        return answers
 
     def _columns(self, prepared: Prepared) -> Columns:
         """Return the events as the pool shall take them."""
@@ -112,7 +150,7 @@ class PoolModel(ABC, Generic[P, A]):
         op, refused = self._intake.validate(events, label, bare, wrong, complain)
         numbers = self._keys.numbers(records)
         prepared = Prepared(records, events, label, feature, numbers[events.record], op)
-        answers: A = self._pool.apply(self._columns(prepared), checked=True)
+        answers = self._apply(prepared)
         status = answers.status
         refused += [
             refusal(events, event, *REFUSALS[Status(int(status[event]))])
@@ -140,6 +178,11 @@ class PoolModel(ABC, Generic[P, A]):
         self._keys.restore(arrays)
         self._pool.restore(arrays)
 
+    def status(self) -> ModelStatus:
+        """Return how large the model is."""
+        size = sum(array.nbytes for array in self.arrays().values())
+        return ModelStatus(self.name, keys=self._pool.alive, bytes=size)
+
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. For tests."""
         self._pool.check()
@@ -148,3 +191,7 @@ class PoolModel(ABC, Generic[P, A]):
 
 def _place(each: Refusal) -> tuple[int, int]:
     return each.record, each.row
+
+
+def _nobody(event: int) -> tuple[Reason, str]:
+    raise AssertionError(f"expected no complaint where no value is wrong, got one of event {event}")

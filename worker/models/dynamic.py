@@ -12,6 +12,7 @@ from worker.models.base import Prepared
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.settings.models import DynamicTreeSettings
+from worker.watching.status import ModelStatus
 
 _TOLD = ("alpha", "beta", "criterion", "epsilon", "kind", "max_depth", "min_examples", "window")
 
@@ -53,3 +54,7 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
     def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         changes = int(np.count_nonzero(answers.rebuilt))
         return super()._outcome(prepared, answers)._replace(changes=changes)
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is, and how good."""
+        return super().status()._replace(examples=self._pool.live_examples)

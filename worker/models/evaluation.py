@@ -19,19 +19,19 @@ from worker.watching.status import Quality
 _PREFIX = "evaluation."
 
 
-class Guesses(NamedTuple):
+class Predictions(NamedTuple):
     """Examples that were predicted before they were learned, in order."""
 
     event: Int64s
     label: Int32s
     weight: Int64s
     time: Int64s
-    guess: Int32s  # -1: nothing was known
+    prediction: Int32s  # -1: nothing was known
     loss: Float64s  # -log2 of the share given to the true class
 
 
 class Evaluations:
-    """Judges predictions, and says when a record is due.
+    """Evaluates predictions, and says when a record is due.
 
     Parameters
     ----------
@@ -51,18 +51,20 @@ class Evaluations:
         self._counts = Prequential(len(classes), rules.window)
         self._period = np.full(1, -1, np.int64)  # of event time, of the last example
 
-    def add(self, guesses: Guesses, source: Callable[[int], Source]) -> Iterator[tuple[int, Evaluation]]:
-        """Judge some predictions; yield where a record is due: the event, the record."""
+    def add(self, predictions: Predictions, source: Callable[[int], Source]) -> Iterator[tuple[int, Evaluation]]:
+        """Evaluate some predictions; yield where a record is due: the event, the record."""
         start = 0
-        for stop in self._due(guesses.time):
-            self._judge(guesses, slice(start, stop))
-            last = int(guesses.event[stop - 1])
+        for stop in self._due(predictions.time):
+            self._evaluate(predictions, slice(start, stop))
+            last = int(predictions.event[stop - 1])
             yield last, self._record(source(last))
             start = stop
-        self._judge(guesses, slice(start, None))
+        self._evaluate(predictions, slice(start, None))
 
-    def _judge(self, guesses: Guesses, part: slice) -> None:
-        self._counts.add(guesses.label[part], guesses.guess[part], guesses.weight[part], guesses.loss[part])
+    def _evaluate(self, predictions: Predictions, part: slice) -> None:
+        self._counts.add(
+            predictions.label[part], predictions.prediction[part], predictions.weight[part], predictions.loss[part]
+        )
 
     def _due(self, time: Int64s) -> list[int]:
         """Return after how many of some examples a record is due; their periods of event time count as passed."""

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from algorithms.core.events import Op
 from algorithms.core.names import Interner
 from worker.codec import Events, Reason, Source
-from worker.codec.encode import Class
+from worker.codec.encode import Class, Output
 from worker.codec.events import IDS, INT_LABEL, NAMES, NO_FEATURES, NO_ID, TEXT_LABEL, Int8s, Int32s, UInt32s
 from worker.log.port import Records
-from worker.models.port import Refusal
+from worker.models.port import Refusal, Result
 
 Bools = npt.NDArray[np.bool_]
 _LISTED = 10  # classes in a message
@@ -124,6 +124,11 @@ def binary_detail(value: float) -> str:
 def refusal(events: Events, event: int, reason: Reason, detail: str) -> Refusal:
     """Return the refusal of an event."""
     return Refusal(int(events.record[event]), int(events.row[event]), reason, detail)
+
+
+def result_of(events: Events, event: int, seq: int, output: Output, *, keyed: bool = True) -> Result:
+    """Return a result that follows from an event."""
+    return Result(int(events.record[event]), int(events.row[event]), seq, output, keyed)
 
 
 def source_of(records: Records, events: Events, event: int) -> Source:

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     ignored: int = 0  # inserts of live ids that the settings say to ignore
     already_dropped: int = 0  # deletes of examples that the window had dropped before
     deletes_ignored: int = 0  # deletes sent to a tree, where the settings say to ignore them
-    judged: int = 0  # examples that were predicted before they were learned
+    evaluated: int = 0  # examples that were predicted before they were learned
     right: int = 0  # of these, predicted rightly
 
 

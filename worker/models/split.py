@@ -181,8 +181,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
 
     def status(self) -> ModelStatus:
         """Return how large the model is."""
-        size = sum(array.nbytes for array in self.arrays().values())
-        return ModelStatus(self.name, self._pool.alive, self._pool.slots, self._pool.live_examples, size)
+        return super().status()._replace(slots=self._pool.slots, examples=self._pool.live_examples)
 
 
 def _rows(decisions: Decisions) -> Iterator[_Decision]:

@@ -19,10 +19,10 @@ from worker.codec import Bounds, Source, Split
 from worker.codec.encode import Feature, branch_bytes
 from worker.log.port import LARGEST_RECORD
 from worker.models.base import Prepared
-from worker.models.intake import NOTHING, source_of
+from worker.models.classifier import SPLIT_SEQ
+from worker.models.intake import NOTHING, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.tree_base import TreesModel
-from worker.models.tree_results import SPLIT_SEQ, result_of
 from worker.settings.models import TreeSettings
 
 _TOLD = ("criterion", "delta", "kind", "policy", "tau")
@@ -88,6 +88,10 @@ class TreeModel(TreesModel[TreePool, Answers]):
         )
 
     # --- results
+
+    def _records(self, prepared: Prepared, answers: Answers) -> Iterator[Result]:
+        yield from self._splits(prepared, answers)
+        yield from super()._records(prepared, answers)
 
     def _splits(self, prepared: Prepared, answers: Answers) -> Iterator[Result]:
         if self._settings.emit.splits != "never":

@@ -1,31 +1,24 @@
-"""What all kinds of trees write: snapshots, predictions, evaluations."""
+"""What all kinds of trees write: snapshots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.pool import Answers as DynamicAnswers
-from algorithms.trees.answers import Answers as TreeAnswers
 from algorithms.trees.snapshot import Tree as Snapshot
-from worker.codec import Events, Prediction, Source, Tree, cut
-from worker.log.port import Records
-from worker.models.evaluation import Evaluations, Guesses
-from worker.models.intake import id_of, source_of
+from worker.codec import Events, Source, Tree, cut
+from worker.models.classifier import TREE_SEQ
+from worker.models.intake import result_of
 from worker.models.port import Result
 from worker.settings.models import ClassName
 
-SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
 Parameters = dict[str, bool | int | float | str | None]
-Answers = TreeAnswers | DynamicAnswers
 
 
 class TreeResults:
-    """Makes records of what a pool of trees answered.
+    """Makes records of the trees of a pool.
 
     Parameters
     ----------
@@ -37,57 +30,21 @@ class TreeResults:
         Features have names.
     parameters : dict
         What snapshots tell of the model's settings.
-    evaluations : Evaluations, optional
-        Judges predictions.
     """
 
-    def __init__(
-        self,
-        name: str,
-        classes: Sequence[ClassName],
-        named: bool,
-        parameters: Parameters,
-        evaluations: Evaluations | None,
-    ) -> None:
+    def __init__(self, name: str, classes: Sequence[ClassName], named: bool, parameters: Parameters) -> None:
         self._name = name
         self._classes = classes
         self._named = named
         self._parameters = parameters
-        self._evaluations = evaluations
 
-    def results(
-        self, records: Records, events: Events, label: Int32s, judged: Int64s, answers: Answers
+    def snapshots(
+        self, events: Events, due: Iterable[tuple[int, int, Snapshot]], source_at: Callable[[int], Source]
     ) -> Iterator[Result]:
-        """Yield what is to be written, in any order; `judged` are the inserts that were predicted first."""
-        source_at = partial(source_of, records, events)
-        for event, version, tree in answers.snapshots:
+        """Yield those that are due (event, version, tree), each in as many parts as it takes."""
+        for event, version, tree in due:
             for number, part in enumerate(cut(self._tree(version, tree, source_at(event)))):
                 yield result_of(events, event, TREE_SEQ + number, part)
-        if self._evaluations is not None:
-            guesses = Guesses(
-                judged,
-                label[judged],
-                events.weight[judged],
-                events.time[judged],
-                answers.guess[judged],
-                answers.loss[judged],
-            )
-            for event, evaluation in self._evaluations.add(guesses, source_at):
-                yield result_of(events, event, EVALUATION_SEQ, evaluation, keyed=False)
-        for event, leaf, weights in zip(
-            answers.asked.tolist(), answers.leaf.tolist(), answers.weights.tolist(), strict=True
-        ):
-            guess = int(answers.guess[event])
-            prediction = Prediction(
-                model=self._name,
-                id=id_of(events, event),
-                label=None if guess < 0 else self._classes[guess],
-                weights=weights,
-                leaf=leaf,
-                known=guess >= 0,
-                source=source_at(event),
-            )
-            yield result_of(events, event, 0, prediction)
 
     def _tree(self, version: int, tree: Snapshot, source: Source) -> Tree:
         names: list[bytes] | None = None
@@ -114,13 +71,3 @@ class TreeResults:
             parameters=self._parameters,
             source=source,
         )
-
-
-def result_of(events: Events, event: int, seq: int, output: Any, *, keyed: bool = True) -> Result:
-    """Return a result that follows from an event."""
-    return Result(int(events.record[event]), int(events.row[event]), seq, output, keyed)
-
-
-def place(result: Result) -> tuple[int, int, int]:
-    """Return what results are sorted by."""
-    return result.record, result.row, result.seq

@@ -34,7 +34,7 @@ class Values(NamedTuple):
         return Reason.BAD_VALUE, f"expected at most {LARGEST_VALUE:g} as the size of a value, got {value!r}"
 
 
-def judged_values(kinds: Int8s, value: Float64s) -> Values:
+def checked_values(kinds: Int8s, value: Float64s) -> Values:
     """Return which values features of these kinds do not take."""
     wrong: Bools = np.where(kinds == Kind.BINARY, value != 1.0, ~(np.abs(value) <= LARGEST_VALUE))
     return Values(kinds, wrong | ((kinds == Kind.NOMINAL) & ~is_category(value)))

@@ -15,7 +15,7 @@ _STEP = 0.1  # s between two looks at whether to stop
 _LONG = 10.0  # s, of a wait that a person is told of
 
 
-class Playback:
+class Pacing:
     """Decides when a record is due.
 
     Parameters

@@ -1,6 +1,6 @@
 """The settings: one YAML file, `ANABRANCH_*` variables over it, checked into frozen typed values.
 
-`load` is the way in; the classes here and in settings_models.py are the reference of what the file may hold.
+`load` is the way in; the classes here and in models.py are the reference of what the file may hold.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import Field, PlainValidator, ValidationError, ValidationInfo, fie
 from worker.codec.bounds import Bounds
 from worker.log.port import LogError
 from worker.settings.file import TEXTS, Location, SettingsError, override, read_file
-from worker.settings.models import ModelSettings
+from worker.settings.models import AnyModelSettings, ClassifierSettings
 from worker.settings.problems import Conflict, Words, conflicting, expected, explain
 from worker.settings.values import ModelName, Section, TopicName
 
@@ -184,7 +184,7 @@ class Settings(Section):
     log: LogSettings
     group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
-    models: Annotated[Mapping[ModelName, ModelSettings], Field(min_length=1, max_length=1_000)]
+    models: Annotated[Mapping[ModelName, AnyModelSettings], Field(min_length=1, max_length=1_000)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
     on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
@@ -263,7 +263,8 @@ _CLASSES_BYTES = 256_000  # of all names of a model's classes: a thousand of the
 def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield the class names that no event could carry."""
     most = settings.bounds.name_bytes
-    for name, model in settings.models.items():
+    classifiers = {n: model for n, model in settings.models.items() if isinstance(model, ClassifierSettings)}
+    for name, model in classifiers.items():
         for index, text in enumerate(model.classes):
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
@@ -355,17 +356,7 @@ def fingerprint(settings: Settings) -> str:
     Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
     checkpoint, metrics and logging.
     """
-    relevant = settings.model_dump(mode="json", include={"models", "bounds"})
-    for model in relevant["models"].values():
-        # What a model does not use changes no fingerprint, so that older ones hold.
-        if model.get("alpha", 0) is None:
-            del model["alpha"]
-        for name in ("drop_poor", "inherit"):
-            if not model.get(name, True):
-                del model[name]
-        attributes = model.get("attributes", {})
-        for name in ("quantised", "radius", "radius_fraction"):
-            if not attributes.get(name, 0):
-                attributes.pop(name, None)
+    relevant = settings.model_dump(mode="json", include={"bounds"})
+    relevant["models"] = {name: model.relevant() for name, model in settings.models.items()}
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

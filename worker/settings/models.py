@@ -1,4 +1,7 @@
-"""The settings of models: a class for each kind, told apart by `kind`."""
+"""The settings of models: a class for each kind, told apart by `kind`.
+
+What is here is known to the worker by its line in `worker.models`, as is a kind whose settings stand elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import Field, PlainValidator, ValidationInfo, field_validator, model_validator
+from pydantic import AliasChoices, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.promise import missing
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.policies import POLICIES
+from worker.settings.by_kind import ByKind
 from worker.settings.problems import expected
 from worker.settings.values import Cadence, Due, Section, TopicName
 
@@ -25,13 +29,92 @@ def _feature_name(name: object) -> int | str:
 ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
-_MOST_CLASSES = 1_000
-_SOME_CLASSES = f"2 to {_MOST_CLASSES} different classes, all integers or all strings"
 *_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
 _OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
+
+
+def _also(name: str, alias: str) -> Any:
+    """Return what lets a setting be called by another name, too; in fingerprints and messages it has its own."""
+    return Field(validation_alias=AliasChoices(name, alias))
+
+
+class ModelSettings(Section):
+    """What every kind of model is told; each has a class of its own with what is its own.
+
+    Attributes
+    ----------
+    ELSEWHERE : mapping of str to str
+        Settings that other kinds have and this one has not, and why: for whoever looks for them here.
+    LATER : tuple of str
+        Settings that came when there were checkpoints of the kind already. Where they are not used (null, false)
+        the fingerprint is the one from before.
+    SAMPLE : mapping
+        Settings beside `kind`, `input`, `classes` and `features` with which some hundred events make the kind do
+        all that it can. Every suite over all kinds runs a model of these, so a kind is tested once it is
+        registered.
+    """
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {}
+    LATER: ClassVar[tuple[str, ...]] = ()
+    SAMPLE: ClassVar[Mapping[str, Any]] = {}
+
+    kind: str
+    input: TopicName
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return ""
+
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint."""
+        told = self.model_dump(mode="json")
+        return {name: value for name, value in told.items() if value or name not in self.LATER}
+
+
+def _registered() -> dict[str, type[ModelSettings]]:
+    from worker.models import KINDS  # not above: models know their settings
+
+    return {name: kind.settings for name, kind in KINDS.items()}
+
+
+AnyModelSettings: TypeAlias = Annotated[ModelSettings, ByKind(_registered)]
+
+
+class ClassifierSettings(ModelSettings):
+    """A model of examples that belong to classes.
+
+    Attributes
+    ----------
+    MOST_CLASSES : int
+        How many there may be.
+    SOME_CLASSES : str
+        What is expected of them.
+    """
+
+    MOST_CLASSES: ClassVar[int] = 1_000
+    SOME_CLASSES: ClassVar[str] = "2 to 1000 different classes, all integers or all strings"
+
+    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
+    features: Literal["ids", "names"]
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _different_classes(cls, value: Any) -> Any:
+        kinds = {type(name) for name in value} if isinstance(value, list | tuple) else set()
+        if kinds not in ({int}, {str}) or not 2 <= len(set(value)) == len(value) <= cls.MOST_CLASSES:
+            raise expected(cls.SOME_CLASSES)
+        if kinds == {int} and not all(-(1 << 63) <= name < 1 << 63 for name in value):
+            raise expected("classes that fit into 64 bits")
+        return tuple(value)
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{len(self.classes)} classes"
 
 
 class EmitSettings(Section):
@@ -41,17 +124,23 @@ class EmitSettings(Section):
     snapshots: Due = Cadence("never")
 
 
-class SplitSettings(Section):
+class SplitSettings(ClassifierSettings):
     """A model that keeps the best split of each key's examples."""
 
+    MOST_CLASSES: ClassVar[int] = 2
+    SOME_CLASSES: ClassVar[str] = "two different classes, both integers or both strings"
+    LATER: ClassVar[tuple[str, ...]] = ("alpha",)
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "window": 20,
+        "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
+    }
+
     kind: Literal["split"]
-    input: TopicName
+    classes: tuple[ClassName, ClassName]  # label 0, label 1
     finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
     criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
     # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
     alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
-    classes: tuple[ClassName, ClassName]  # label 0, label 1
-    features: Literal["ids", "names"]
     window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
     verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
@@ -86,20 +175,14 @@ class SplitSettings(Section):
             raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
         return alpha
 
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _two_classes(cls, value: Any) -> Any:
-        return _classes(value, 2, "two different classes, both integers or both strings")
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.finder}, {self.criterion}{_of_the_last(self.window)}"
 
 
-def _classes(value: Any, most: int, what: str) -> tuple[ClassName, ...]:
-    """Return the classes of a model, 2 to `most`; `what` says so."""
-    kinds = {type(name) for name in value} if isinstance(value, list | tuple) else set()
-    if kinds not in ({int}, {str}) or not 2 <= len(value) <= most or len(set(value)) < len(value):
-        raise expected(what)
-    if kinds == {int} and not all(-(1 << 63) <= name < 1 << 63 for name in value):
-        raise expected("classes that fit into 64 bits")
-    return tuple(value)
+def _of_the_last(window: int | None) -> str:
+    return f", last {window} examples" if window else ""
 
 
 class AttributeSettings(Section):
@@ -146,6 +229,15 @@ class AttributeSettings(Section):
         if len(set(named)) < len(named):
             raise expected("each feature once")
 
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint; what came later is left out where it is not used."""
+        told = self.model_dump(mode="json")
+        return {
+            name: value
+            for name, value in told.items()
+            if value or name not in ("quantised", "radius", "radius_fraction")
+        }
+
     @property
     def only_binary(self) -> bool:
         """Whether all features are."""
@@ -166,6 +258,23 @@ class EvaluateSettings(Section):
         return emit
 
 
+class TreesSettings(ClassifierSettings):
+    """What all kinds of classification trees are told."""
+
+    attributes: AttributeSettings = AttributeSettings()
+    evaluate: EvaluateSettings | None = None
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_space(info.data.get("features"))
+        return attributes
+
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint."""
+        return super().relevant() | {"attributes": self.attributes.relevant()}
+
+
 class TreeEmitSettings(Section):
     """What a tree writes without being asked, and when."""
 
@@ -173,7 +282,7 @@ class TreeEmitSettings(Section):
     snapshots: Due = Cadence("never")  # of the key's tree; on change: after every split
 
 
-class TreeSettings(Section):
+class TreeSettings(TreesSettings):
     """A model that grows a classification tree from each key's examples. It cannot forget."""
 
     # What a model of kind `split` has and a tree has not, and why.
@@ -181,20 +290,28 @@ class TreeSettings(Section):
         ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
     )
 
+    LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit")
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "policy": "periodic",
+        "period": 10,
+        "delta": 0.3,
+        "tau": 0.3,
+        "on_delete": "ignore",
+        "evaluate": {"window": 20, "emit": {"every": 15}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
     kind: Literal["tree"]
-    input: TopicName
-    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
-    features: Literal["ids", "names"]
-    attributes: AttributeSettings = AttributeSettings()
     # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact index,
     # which is never late and serves two classes and binary features.
     policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
-    period: Annotated[int, Ge(1), Le(1 << 30)] = 200  # n_min, eta of imac
+    period: Annotated[int, Ge(1), Le(1 << 30), _also("period", "grace_period")] = 200  # n_min, eta of imac
     check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
-    delta: Annotated[float, Gt(0.0), Lt(1.0)] = 1e-7  # how likely a split may be another than the best
-    tau: Annotated[float, Ge(0.0), Le(1.0)] = 0.05  # where the bound is below it the best split is taken
+    # How likely a split may be another than the best, and below which bound the best is taken all the same.
+    delta: Annotated[float, Gt(0.0), Lt(1.0), _also("delta", "split_confidence")] = 1e-7
+    tau: Annotated[float, Ge(0.0), Le(1.0), _also("tau", "tie_threshold")] = 0.05
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
     # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
     inherit: bool = False
@@ -204,19 +321,7 @@ class TreeSettings(Section):
     # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
     memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
     on_delete: Literal["reject", "ignore"] = "reject"
-    evaluate: EvaluateSettings | None = None
     emit: TreeEmitSettings = TreeEmitSettings()
-
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _some_classes(cls, value: Any) -> Any:
-        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
-
-    @field_validator("attributes")
-    @classmethod
-    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        attributes.check_space(info.data.get("features"))
-        return attributes
 
     @field_validator("policy")
     @classmethod
@@ -244,6 +349,11 @@ class TreeSettings(Section):
             raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
         return limit
 
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.policy}, {self.criterion}, {super().summary}"
+
 
 class DynamicEmitSettings(Section):
     """What a tree that forgets writes without being asked, and when."""
@@ -251,7 +361,7 @@ class DynamicEmitSettings(Section):
     snapshots: Due = Cadence("never")  # of the key's tree; on change: after a subtree was rebuilt
 
 
-class DynamicTreeSettings(Section):
+class DynamicTreeSettings(TreesSettings):
     """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
 
     # What other kinds have and this has not, and why.
@@ -259,14 +369,19 @@ class DynamicTreeSettings(Section):
         "on_delete": "it takes deletes; a model of kind 'tree' does not",
         "verify_deletes": "all live examples are kept, so deletes are always verified",
         "finder": "a model of kind 'split' has one",
-        **dict.fromkeys(("policy", "period", "check_every", "delta", "tau"), "a model of kind 'tree' has it"),
+        **dict.fromkeys(("policy", "period", "grace_period", "check_every"), "a model of kind 'tree' has it"),
+        **dict.fromkeys(("delta", "split_confidence", "tau", "tie_threshold"), "a model of kind 'tree' has it"),
+    }
+
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": 40,
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
     }
 
     kind: Literal["dynamic-tree"]
-    input: TopicName
-    classes: tuple[ClassName, ...]  # label 0, label 1 and so on
-    features: Literal["ids", "names"]
-    attributes: AttributeSettings = AttributeSettings()  # binary and numeric ones
     criterion: Literal["gini", "entropy"] = "gini"
     # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
     epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
@@ -277,18 +392,11 @@ class DynamicTreeSettings(Section):
     beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
     window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
-    evaluate: EvaluateSettings | None = None
     emit: DynamicEmitSettings = DynamicEmitSettings()
-
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _some_classes(cls, value: Any) -> Any:
-        return _classes(value, _MOST_CLASSES, _SOME_CLASSES)
 
     @field_validator("attributes")
     @classmethod
-    def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        attributes.check_space(info.data.get("features"))
+    def _of_two_kinds(cls, attributes: AttributeSettings) -> AttributeSettings:
         if attributes.default not in ("binary", "numeric") or attributes.nominal or attributes.quantised:
             raise expected("binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' has others)")
         return attributes
@@ -303,7 +411,7 @@ class DynamicTreeSettings(Section):
                 raise expected(f"0, which promises nothing, or beside it {needed}")
         return beta
 
-
-ModelSettings: TypeAlias = Annotated[
-    SplitSettings | TreeSettings | DynamicTreeSettings, Field(discriminator="kind")
-]
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"epsilon {self.epsilon:g}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from worker.settings.by_kind import ByKind
 from worker.settings.file import TEXTS, Document, Location, Problem
 
 # Pydantic's kinds of error, and what each says was expected.
@@ -93,10 +94,7 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
         return
     location, section = _followed(detail["loc"], kind)
     if detail["type"] in _UNKNOWN_NAME:
-        name, names = str(location[-1]), tuple(sorted(_fields(section)))
-        reason = getattr(section, "ELSEWHERE", {}).get(name)
-        wanted = f"no '{name}' ({reason})" if reason else f"one of {', '.join(names)}"
-        yield Conflict(location, wanted, name, about_name=True, choices=() if reason else names)
+        yield _unknown_name(location, section)
     elif detail["type"] in _NO_TAG:
         name = context["discriminator"].strip("'")
         tags = tuple(_tags(section))
@@ -112,6 +110,18 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
         got = Words("nothing") if detail["type"] == "missing" else detail["input"]
         choices = re.findall(r"'([^']+)'", wanted) if detail["type"] == "literal_error" else ()
         yield Conflict(location, wanted, got, choices=tuple(choices))
+
+
+def _unknown_name(location: Location, section: Any) -> Conflict:
+    """Say that a section has no such setting, or has it by another name already."""
+    name, names, aliases = str(location[-1]), tuple(sorted(_fields(section))), _aliases(section)
+    if name in aliases:
+        wanted = f"either '{aliases[name]}' or '{name}', two names of one setting"
+        return Conflict(location, wanted, Words("both"), about_name=True)
+    reason = getattr(section, "ELSEWHERE", {}).get(name)
+    if reason:
+        return Conflict(location, f"no '{name}' ({reason})", name, about_name=True)
+    return Conflict(location, f"one of {', '.join(names)}", name, about_name=True, choices=(*names, *aliases))
 
 
 def _problem(document: Document, conflict: Conflict) -> Problem:
@@ -163,12 +173,23 @@ def _followed(location: Location, kind: Any) -> tuple[Location, Any]:
     return tuple(written), kind if _tags(kind) else section
 
 
-def _tags(kind: Any) -> dict[str, Any]:
+def _tags(kind: Any) -> Mapping[str, Any]:
     """Return the sections of which one may stand here, by the `kind` that tells them apart."""
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    sections = [part for part in get_args(kind) if "kind" in _fields(part)]
-    return {get_args(_fields(part)["kind"])[0]: part for part in sections} if len(sections) > 1 else {}
+    marks = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((mark.sections() for mark in marks if isinstance(mark, ByKind)), {})
+
+
+def _aliases(kind: Any) -> dict[str, str]:
+    """Return the settings of a section that have another name, too, by that name."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return {}
+    return {
+        str(alias): name
+        for name, field in kind.model_fields.items()
+        if isinstance(field.validation_alias, AliasChoices)
+        for alias in field.validation_alias.choices
+        if alias != name
+    }
 
 
 def _fields(kind: Any) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class Metrics:
 
         # Examples that were predicted before they were learned, where the settings say so, and those of them that
         # were predicted rightly: the quotient of the rates is the accuracy over any time and all workers.
-        self._judged = _Children(
+        self._evaluated = _Children(
             Counter("anabranch_examples_judged", "Examples predicted first.", ("model",), registry=registry)
         )
         self._right = _Children(
@@ -248,8 +248,8 @@ class Metrics:
         self._depth = _Children(
             Gauge("anabranch_tree_depth", "Depth of the deepest tree.", ("model",), registry=registry)
         )
-        # Of the examples judged, over the partitions assigned to this worker: all since the models began, and the
-        # last ones of each partition (evaluate.window).
+        # Of the examples evaluated, over the partitions assigned to this worker: all since the models began, and
+        # the last ones of each partition (evaluate.window).
         self._quality = {
             measure: _Children(
                 Gauge(f"anabranch_prequential_{measure}", f"{help}.", ("model", "over"), registry=registry)
@@ -350,10 +350,10 @@ class Metrics:
         """Count a transaction that was given up because a partition was lost."""
         self._lost.inc()
 
-    def judged(self, model: str, examples: int, right: int) -> None:
+    def evaluated(self, model: str, examples: int, right: int) -> None:
         """Count examples that were predicted before they were learned."""
         if examples:
-            self._judged[(model,)].inc(examples)
+            self._evaluated[(model,)].inc(examples)
             self._right[(model,)].inc(right)
 
     def size(self, model: ModelStatus) -> None:
@@ -367,8 +367,8 @@ class Metrics:
             self._nodes[(name,)].set(model.nodes)
             self._depth[(name,)].set(model.depth)
         if model.quality is not None:
-            for over, judged in (("all", model.quality.total), ("window", model.quality.recent)):
-                measures = judged.measures()
+            for over, measured in (("all", model.quality.total), ("window", model.quality.recent)):
+                measures = measured.measures()
                 for measure, gauge in self._quality.items():
                     if math.isfinite(value := getattr(measures, measure)):
                         gauge[name, over].set(value)

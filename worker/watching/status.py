@@ -23,7 +23,7 @@ class PartitionStatus(NamedTuple):
 class Quality(NamedTuple):
     """How good the predictions of a model name were."""
 
-    examples: int  # judged
+    examples: int  # evaluated
     total: Judged
     recent: Judged  # over the window of each partition
 
@@ -38,12 +38,12 @@ class ModelStatus(NamedTuple):
 
     name: str
     keys: int
-    slots: int  # counted (key, feature) pairs; of a tree (leaf, feature)
-    examples: int  # live examples kept
-    bytes: int
+    slots: int = 0  # counted (key, feature) pairs; of a tree (leaf, feature)
+    examples: int = 0  # live examples kept
+    bytes: int = 0
     nodes: int = 0  # of trees
     depth: int = 0  # of the deepest
-    quality: Quality | None = None  # where predictions are judged
+    quality: Quality | None = None  # where predictions are evaluated
 
     def plus(self, other: ModelStatus) -> ModelStatus:
         """Return the size of both together, the same model in two partitions."""

@@ -18,12 +18,13 @@ from click.testing import CliRunner
 
 from algorithms.core import cache, jit
 from algorithms.core.cache import NotKeptError, kept_only
+from tests.support.recordings import every_kind
 from tests.worker.state.test_golden_checkpoints import SETTINGS, run_models, stream
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.settings import load
-from worker.warming import are_kept
+from worker.warming import are_kept, compile_apart
 
 compiled = pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
 
@@ -113,3 +114,14 @@ def test_what_is_not_kept_is_not_compiled_where_that_is_forbidden(
     with kept_only(), pytest.raises(NotKeptError, match="unheard_of"):
         unheard_of(1)
     assert unheard_of(1) == 1
+
+
+def test_another_process_knows_every_kind(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Kernels are compiled apart for kinds that something else than the worker registered, too."""
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(every_kind())
+    told = load(settings, {})
+    only = told.model_copy(update={"models": {n: m for n, m in told.models.items() if m.kind == "majority"}})
+    assert len(only.models) == 2
+    compile_apart(only, lambda: False)
+    assert capfd.readouterr() == ("", ""), "the other process ended without an error"

@@ -336,9 +336,9 @@ def test_one_fetch(bare: Path, tmp_path: Path) -> None:
     _program(bare / "mvn", f"echo run >> '{tmp_path}/runs'; mkdir jars; sleep 0.5; touch jars/{MAIN_JAR}")
     told: list[str] = []
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda _: install(tell=told.append), range(3)))
+        found = list(pool.map(lambda _: install(notify=told.append), range(3)))
     assert [path.name for path in found[0].jars.iterdir()] == [MAIN_JAR]
-    assert found == [install(tell=told.append)] * 3
+    assert found == [install(notify=told.append)] * 3
     assert (tmp_path / "runs").read_text() == "run\n"
     assert len(told) == 1
 

@@ -125,7 +125,7 @@ def test_members_share_partitions(group: Group, topic: str, protocol: str) -> No
 
     def leaving() -> None:
         owned = dict.fromkeys(first.owned or {}, 7)
-        first.commit([out(TopicPartition(results, 0), b"last")], owned, "note")
+        first.commit([out(TopicPartition(results, 0), b"last")], owned, "metadata")
         committed.append(owned)
 
     own(first, topic, leaving=leaving)
@@ -137,7 +137,7 @@ def test_members_share_partitions(group: Group, topic: str, protocol: str) -> No
     assert not set(first.owned or {}) & set(second.owned or {})
     assert committed == [dict.fromkeys(numbers, 7)]
     for source in second.owned or {}:
-        assert (second.committed(source), second.note(source)) == (7, "note")
+        assert (second.committed(source), second.metadata(source)) == (7, "metadata")
         with pytest.raises(OwnershipLost, match=f"{source.topic}/{source.partition}"):
             first.commit([out(source)], {source: 9})
     for source, number in (first.owned or {}).items():
@@ -395,7 +395,7 @@ def test_committed_waits_for_an_open_transaction(group: Group, source: TopicPart
     other.send_offsets_to_transaction([place], outsider.consumer_group_metadata(), PATIENCE)
     timer = threading.Timer(1.5, other.commit_transaction)
     timer.start()
-    assert (log.committed(source), log.note(source)) == (5, "after")
+    assert (log.committed(source), log.metadata(source)) == (5, "after")
     timer.join()
     outsider.close()
 
@@ -480,12 +480,12 @@ def test_records_of_the_future_are_written(group: Group) -> None:
 
 
 def test_at_least_once(group: Group, topic: str) -> None:
-    """Without transactions outputs and offsets are there after a commit, with the note, and ownership counts."""
+    """Without transactions a commit leaves outputs, offsets and their metadata, and ownership counts."""
     first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
     log = group.member("writer", transactional=False)
     own(log, topic)
     log.commit(numbered(second, 3), {first: 4}, "größer")
-    assert (log.committed(first), log.note(first)) == (4, "größer")
+    assert (log.committed(first), log.metadata(first)) == (4, "größer")
     assert [content[1] for content in read_all(log, second, 3)] == [b"0", b"1", b"2"]
     assert log.watermarks(second).high == 3
     with pytest.raises(OwnershipLost, match=f"{topic}/5"):

@@ -95,7 +95,7 @@ def test_a_transaction_ends_with_its_commit() -> None:
     """Records, offsets and the commit go to one producer, which is made ready once."""
     producer = Scripted()
     log = writer(producer)
-    log.commit([RECORD], {SOURCE: 1}, "note")
+    log.commit([RECORD], {SOURCE: 1}, "metadata")
     log.commit([], {}, "")
     assert [call for call in producer.calls if call != "poll"] == [
         "init_transactions",

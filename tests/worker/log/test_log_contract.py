@@ -498,11 +498,11 @@ def test_groups_commit_apart(open_log: Opener, log: Log, source: TopicPartition)
 
 
 def test_a_note_is_kept_with_the_offset(open_log: Opener, log: Log, source: TopicPartition) -> None:
-    """An offset is committed with a note, which the next commit replaces."""
-    assert log.note(source) == ""
+    """An offset is committed with metadata, which the next commit replaces."""
+    assert log.metadata(source) == ""
     log.commit([], {source: 3}, "first")
     log.commit([], {source: 4}, "größer")
-    assert open_log().note(source) == "größer"
+    assert open_log().metadata(source) == "größer"
 
 
 def test_a_member_is_given_the_partitions_of_its_topics(log: Log, topic: str) -> None:
@@ -601,9 +601,9 @@ def test_member_commits_what_it_read(open_log: Opener, log: Log, source: TopicPa
     own(log, source.topic)
     log.start(source, 0)
     read = drain(log, 3)
-    log.commit(numbered(TopicPartition(results, 0), 2), {source: read[-1].next_offset}, "note")
+    log.commit(numbered(TopicPartition(results, 0), 2), {source: read[-1].next_offset}, "metadata")
     other = open_log()
-    assert (other.committed(source), other.note(source)) == (read[-1].next_offset, "note")
+    assert (other.committed(source), other.metadata(source)) == (read[-1].next_offset, "metadata")
     assert len(read_all(other, TopicPartition(results, 0), 2)) == 2
 
 

@@ -189,7 +189,7 @@ def test_evaluation_is_of_predictions_made_before_learning() -> None:
             assert found.recent.log_loss == expected.recent().measures().log_loss
     outcome_of_model = processed.outcomes[0][1]
     total = expected.total()
-    assert outcome_of_model.judged == 250
+    assert outcome_of_model.evaluated == 250
     assert outcome_of_model.right == int(np.diagonal(total.confusion).sum()) // UNIT
     quality = pipeline.models[0].status().quality
     assert quality is not None

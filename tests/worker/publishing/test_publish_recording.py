@@ -131,9 +131,9 @@ def test_speed(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         now.value += seconds
 
     module = import_module("worker.commands.publish_recording")
-    real = module.Playback
+    real = module.Pacing
     monkeypatch.setattr(
-        module, "Playback", lambda speed, notify: real(speed, lambda: now.value, sleep, notify=notify)
+        module, "Pacing", lambda speed, notify: real(speed, lambda: now.value, sleep, notify=notify)
     )
     result = _publish(recording, "--to", "worker.yaml", "--speed", "60")
     assert result.exit_code == 0, result.output
@@ -203,11 +203,11 @@ def test_usage(recording: Path, options: list[str], message: str) -> None:
 
 
 def test_a_signal_ends_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal ends a playback between two transactions; what was written before is told."""
+    """A signal ends what is paced between two transactions; what was written before is told."""
     with EmbeddedLog(recording) as log:
         log.append([OutRecord("sms", 1, b"k", b"late", (), START + 3_600_000)])
     module = import_module("worker.commands.publish_recording")
-    monkeypatch.setattr(module, "_tell_wait", lambda seconds: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(module, "_notify_wait", lambda seconds: os.kill(os.getpid(), signal.SIGTERM))
     result = _publish(recording, "--to", "worker.yaml", "--speed", "1")
     assert result.exit_code == 1
     assert "stopped before the end of the recording\n4 records before that went to sms" in result.stderr

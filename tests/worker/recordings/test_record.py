@@ -216,7 +216,7 @@ def test_signals(settings: Path, number: int) -> None:
 def test_progress(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal shows a bar that counts records; elsewhere there is a line now and then."""
     assert "so far" not in _recorded(settings, "--topic", "clicks")
-    monkeypatch.setattr(import_module("worker.commands.record"), "_TELL_SECONDS", 0.0)
+    monkeypatch.setattr(import_module("worker.commands.record"), "_NOTIFY_SECONDS", 0.0)
     assert "10 records so far, 100% of what there is" in _recorded(settings, "--topic", "sms")
     monkeypatch.setenv("FORCE_COLOR", "1")
     result = _record(settings, "--topic", "sms", to="new.db")

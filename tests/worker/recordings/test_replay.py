@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from tests.support.places import GOLDEN
-from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, sample, write
 from worker import demo
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition
+from worker.models import KINDS
 
 TOPICS = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
 
@@ -65,6 +67,23 @@ def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str])
     expect = ["--expect", str(GOLDEN / "mixed.out.db")]
     result = _replay(GOLDEN / "mixed.yaml", GOLDEN / "mixed.db", output, *expect, *options)
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_replays_the_same(tmp_path: Path, kind: str) -> None:
+    """A model of each kind that is registered gives the same bytes however its input is batched and restored."""
+    settings, recording, expected = (tmp_path / name for name in ("kind.yaml", "mixed.db", "expected.db"))
+    models = {topic: sample(kind, topic) for topic in TOPICS}
+    settings.write_text(yaml.safe_dump({"log": {"embedded": "mixed.db"}, "models": models}, sort_keys=False))
+    write(recording, mixed(300), TOPICS)
+    assert _replay(settings, recording, expected, "--batch", "1000").exit_code == 0
+    with EmbeddedLog(expected) as log:
+        results = [TopicPartition(f"{topic}.out", number) for topic in TOPICS for number in range(PARTITIONS)]
+        assert sum(log.watermarks(source).high for source in results) > 40
+    for at, options in enumerate((["--batch", "1"], ["--batch", "7", "--restore-every", "2"])):
+        output = tmp_path / f"{at}.db"
+        result = _replay(settings, recording, output, "--expect", str(expected), *options)
+        assert result.exit_code == 0, result.output
 
 
 def test_golden_recording_is_what_its_generator_makes(tmp_path: Path) -> None:

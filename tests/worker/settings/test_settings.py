@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from algorithms.core.kinds import Kind
 from worker.codec.bounds import Bounds
 from worker.log.port import LogError
+from worker.models import KINDS
 from worker.settings import Route, Settings, fingerprint, load
 from worker.settings.file import MAX_FILE_BYTES, SettingsError, read_text
 from worker.settings.models import DynamicTreeSettings, SplitSettings, TreeSettings
@@ -119,7 +120,7 @@ def test_metrics_off(tmp_path: Path, text: str) -> None:
 def test_yes_and_no_are_text(tmp_path: Path) -> None:
     """Classes may be called yes and no without quotes."""
     text = SMALLEST.replace("[ham, spam]", "[no, yes]")
-    assert _load(tmp_path, text).models["spam"].classes == ("no", "yes")
+    assert _model(_load(tmp_path, text)).classes == ("no", "yes")
 
 
 def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_alpha_goes_with_the_approximate_finders(tmp_path: Path) -> None:
     plain = _load(tmp_path, SMALLEST + "    finder: updent\n")
     told = _load(tmp_path, SMALLEST + "    finder: updgini\n    alpha: 2\n")
     assert [_model(each).alpha for each in (plain, told, _load(tmp_path, SMALLEST))] == [0.1, 2.0, None]
-    assert told.models["spam"].criterion == "gini"
+    assert _model(told).criterion == "gini"
     spelt_out = _load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.1\n")
     assert fingerprint(plain) == fingerprint(spelt_out)
     assert fingerprint(plain) != fingerprint(_load(tmp_path, SMALLEST + "    finder: updent\n    alpha: 0.2\n"))
@@ -298,9 +299,10 @@ def test_wrong_classes(tmp_path: Path, classes: str, got: str) -> None:
 
 def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
+    *most, last = KINDS
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
-        "worker.yaml:5:11: models.spam.kind: expected 'split', 'tree' or 'dynamic-tree', got 'splits' "
+        f"worker.yaml:5:11: models.spam.kind: expected {', '.join(map(repr, most))} or {last!r}, got 'splits' "
         "(did you mean 'split'?)",
         f"worker.yaml:9:1: gruop: expected one of {SECTIONS}, got 'gruop' (did you mean 'group'?)",
         "worker.yaml:10:19: logging.format: expected 'auto', 'text' or 'json', got 'jsn' (did you mean 'json'?)",
@@ -597,6 +599,51 @@ def test_tree_defaults(tmp_path: Path) -> None:
     assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
 
 
+ALIASES = [("period", "grace_period", 50), ("delta", "split_confidence", 0.01), ("tau", "tie_threshold", 0.2)]
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+def test_names_of_the_field(tmp_path: Path, name: str, alias: str, value: float) -> None:
+    """A setting may be called as the field does: value, bounds and fingerprint are the same; also in variables."""
+    ours, theirs = (_load(tmp_path, f"{TREE}    {each}: {value}\n") for each in (name, alias))
+    assert getattr(theirs.models["spam"], name) == value
+    assert theirs.models == ours.models
+    assert fingerprint(theirs) == fingerprint(ours) != fingerprint(_load(tmp_path, TREE))
+    by_variable = _load(tmp_path, TREE, **{f"ANABRANCH_MODELS__SPAM__{alias.upper()}": str(value)})
+    assert by_variable.models == ours.models
+    own, others = (
+        [problem.replace(each, "it") for problem in _problems(tmp_path, f"{TREE}    {each}: -1\n")]
+        for each in (name, alias)
+    )
+    assert len(own) == len(others) == 1
+    assert own[0].replace(f"9:{5 + len(name) + 2}", "9:x") == others[0].replace(f"9:{5 + len(alias) + 2}", "9:x")
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_both_names_of_a_setting(tmp_path: Path, name: str, alias: str, value: float, swapped: bool) -> None:
+    """A setting that is given twice, by both of its names, is a problem of its own."""
+    lines = [f"    {name}: {value}\n", f"    {alias}: {value}\n"]
+    text = TREE + "".join(reversed(lines) if swapped else lines)
+    assert _problems(tmp_path, text) == [
+        f"worker.yaml:{9 if swapped else 10}:5: models.spam.{alias}: expected either '{name}' or '{alias}', "
+        "two names of one setting, got both"
+    ]
+
+
+def test_the_nearest_name_may_be_one_of_the_field(tmp_path: Path) -> None:
+    """A mistake in a name of the field is told with that name; a kind without it says who has it."""
+    assert _problems(tmp_path, f"{TREE}    grace_perod: 5\n") == [
+        f"worker.yaml:9:5: models.spam.grace_perod: expected one of {TREE_NAMES}, got 'grace_perod' "
+        "(did you mean 'grace_period'?)"
+    ]
+    forgetting = TREE.replace("kind: tree", "kind: dynamic-tree")
+    assert _problems(tmp_path, f"{forgetting}    tie_threshold: 0.1\n") == [
+        "worker.yaml:9:5: models.spam.tie_threshold: expected no 'tie_threshold' (a model of kind 'tree' has it), "
+        "got 'tie_threshold'"
+    ]
+
+
 @pytest.mark.parametrize(
     ("attributes", "radius", "fraction"),
     [
@@ -732,7 +779,9 @@ def test_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
 def test_tree_classes(tmp_path: Path) -> None:
     """A tree has 2 to 1,000 classes; the exact policy serves two."""
     three = TREE.replace("[ham, spam]", "[a, b, c]")
-    assert _load(tmp_path, three).models["spam"].classes == ("a", "b", "c")
+    model = _load(tmp_path, three).models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert model.classes == ("a", "b", "c")
     assert _problems(tmp_path, f"{three}    policy: exact\n") == [
         f"worker.yaml:9:13: models.spam.policy: expected a policy for more than two classes {OTHERS}, got 'exact'"
     ]

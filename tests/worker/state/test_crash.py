@@ -22,7 +22,7 @@ import worker.checkpoint.writer
 import worker.pipeline
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, write
+from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed, write
 from tests.support.workers import outputs_of, worker_on
 from worker import demo
 from worker.checkpoint import Checkpointer
@@ -33,6 +33,7 @@ from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import LogError, OutRecord, Records, TopicPartition
 from worker.log.storage import LogFile
 from worker.loop import Worker
+from worker.models import KINDS
 from worker.models.split import SplitModel
 from worker.pipeline import Pipeline
 from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, load
@@ -111,8 +112,9 @@ def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[st
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    """Return work on two topics of two partitions, with four models and events of all kinds."""
-    return _work(tmp_path_factory.mktemp("mixed"), SETTINGS, mixed(400), {WORDS: PARTITIONS, CLICKS: PARTITIONS})
+    """Return work on two topics of two partitions, with models of every kind and events of all kinds."""
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    return _work(tmp_path_factory.mktemp("mixed"), every_kind(), mixed(400), topics)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,7 @@ def test_undisturbed_work_is_worth_comparing(everything: Work, sms: Work) -> Non
         assert all(len(records) > 5 for records in work.outputs.values() if records)
         assert sum(map(len, work.outputs.values())) > 100
         assert all(work.contents)
+    assert {model.kind for model in load(everything.settings, {}).models.values()} == set(KINDS)
 
 
 STEPS: dict[str, tuple[Any, str, bool]] = {  # where, what, whether it is done before the worker dies
@@ -159,11 +162,13 @@ AT_LEAST_ONCE = LogSettings(kafka=KafkaSettings(bootstrap="nowhere:9092", guaran
 class Plain(EmbeddedLog):
     """A log that writes without transactions: first the outputs, in order, then the offsets."""
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
         """Write the outputs one after the other, then the offsets."""
         for output in outputs:
             self.append([output])
-        super().commit([], offsets, note)
+        super().commit([], offsets, metadata)
 
 
 def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
@@ -307,7 +312,7 @@ def test_kill_9(tmp_path: Path) -> None:
     """A worker process killed at any moment, and again, leaves the bytes of an undisturbed one."""
     draw = random.Random(5)
     topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
-    work = _work(tmp_path, SETTINGS.replace("mixed.db", "killed.db"), mixed(300), topics)
+    work = _work(tmp_path, every_kind().replace("mixed.db", "killed.db"), mixed(300), topics)
     log = tmp_path / "killed.db"
     write(log, mixed(300), topics)
     for _ in range(4):
@@ -318,7 +323,7 @@ def test_kill_9(tmp_path: Path) -> None:
         with (
             EmbeddedLog(log, create=False) as opened,
             subprocess.Popen(
-                [sys.executable, "-m", "worker", "run", str(told)],
+                [sys.executable, "-m", "tests.support.anabranch", "run", str(told)],
                 stderr=subprocess.DEVNULL,
                 cwd=ROOT,
             ) as running,
@@ -334,7 +339,7 @@ def test_kill_9(tmp_path: Path) -> None:
         assert running.returncode == -signal.SIGKILL
     assert _live(work.settings, log, tmp_path / "unused.db", 5_000) == work.contents
     ended = subprocess.run(
-        [sys.executable, "-m", "worker", "run", str(told), "--until-end"],
+        [sys.executable, "-m", "tests.support.anabranch", "run", str(told), "--until-end"],
         check=True,
         capture_output=True,
         cwd=ROOT,

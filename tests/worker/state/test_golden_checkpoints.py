@@ -72,6 +72,8 @@ models:
 bounds: {keys: 6, live_ids: 150}
 """
 
+ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}
+
 
 def numbers(events: int = EVENTS, seed: int = 3) -> Iterator[OutRecord]:
     """Yield examples with numeric, nominal and binary features, three classes that change, two keys."""
@@ -139,8 +141,18 @@ def _unpacked(name: str, folder: Path) -> Path:
     return path
 
 
-def test_checkpoints_restore_and_go_on(tmp_path: Path, settings: Settings) -> None:
-    """A worker that starts from the kept checkpoints writes the bytes that the one which wrote them went on to."""
+@pytest.mark.parametrize("names", [{}, ALIASES], ids=["as they were", "by the other names"])
+def test_checkpoints_restore_and_go_on(tmp_path: Path, names: dict[str, str]) -> None:
+    """A worker that starts from the kept checkpoints writes the bytes that the one which wrote them went on to.
+
+    So does one whose settings have been called by the field's names since.
+    """
+    text = SETTINGS
+    for name, alias in names.items():
+        assert f" {name}: " in text
+        text = text.replace(f" {name}: ", f" {alias}: ")
+    (tmp_path / "settings.yaml").write_text(text)
+    settings = load(tmp_path / "settings.yaml", {})
     log, golden = _unpacked("checkpoints.db", tmp_path), _unpacked("checkpoints.out.db", tmp_path)
     with EmbeddedLog(log, group=settings.group) as opened:
         for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):

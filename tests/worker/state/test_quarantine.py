@@ -201,7 +201,7 @@ def test_what_a_person_reads(work: Work, tmp_path: Path, monkeypatch: pytest.Mon
     """The log names offsets, the class of the failure and where it was, and nothing of the data."""
     plant(monkeypatch)
     with capture_logs() as lines:
-        monkeypatch.setattr("worker.watching.reporter.logger", structlog.get_logger())
+        monkeypatch.setattr("worker.watching.listener.logger", structlog.get_logger())
         work.live(tmp_path / "log.db")
     errors = [line for line in lines if line["log_level"] == "error"]
     assert errors[0].pop("failure").startswith("KeyError at test_quarantine.py:")

@@ -96,7 +96,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.quarantine(source, 1, 1_700_000_000.0)
     metrics.aborted()
     metrics.lost()
-    metrics.judged("spam", 8, 6)
+    metrics.evaluated("spam", 8, 6)
     total = Judged(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2)
     quality = Quality(8, total, Judged(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0))
     metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))

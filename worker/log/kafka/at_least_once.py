@@ -45,7 +45,7 @@ class AtLeastOnce:
     def check_alone(self, source: TopicPartition, outsider: object) -> None:
         """Do nothing: without transactions brokers do not know who writes."""
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str) -> None:
         """Write outputs, then offsets; see `Log.commit`, but that outputs may be there where it raises."""
         try:
             self._sender.send(self._producer, outputs)
@@ -61,7 +61,7 @@ class AtLeastOnce:
             raise
         self._check_arrived()
         if offsets:
-            self._commit([client.TopicPartition(*source, offset, note) for source, offset in offsets.items()])
+            self._commit([client.TopicPartition(*source, offset, metadata) for source, offset in offsets.items()])
 
     def _drop(self) -> None:
         """Forget what was handed over and has not gone out yet."""

@@ -133,8 +133,8 @@ class KafkaLog:
         offset: int = self._stored(source).offset
         return offset if offset >= 0 else None  # words like "none" are negative numbers
 
-    def note(self, source: TopicPartition) -> str:
-        """Return the note that was committed with the offset, an empty one where there is none."""
+    def metadata(self, source: TopicPartition) -> str:
+        """Return the metadata that was committed with the offset, empty where there is none."""
         return self._stored(source).metadata or ""
 
     def _stored(self, source: TopicPartition) -> Any:
@@ -184,11 +184,13 @@ class KafkaLog:
         try:
             return self._member.poll(limit, timeout)
         except Fenced as fenced:
-            self._outage.tell("the group has taken another client for this one; joining it anew")
+            self._outage.notify("the group has taken another client for this one; joining it anew")
             self._member.renew(fenced, self._writer.check_alone)
             return []
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str = "") -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+    ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
         Without transactions outputs may be there where it raises.
@@ -206,7 +208,7 @@ class KafkaLog:
         for source in offsets:
             self._writer.expect(source)
         try:
-            self._writer.commit(outputs, offsets, note)
+            self._writer.commit(outputs, offsets, metadata)
         except OwnershipLost as lost:
             self._member.lost()
             names = ", ".join(map(str, offsets))

@@ -15,7 +15,7 @@ from worker.log.kafka.errors import Verdict, explain, verdict
 from worker.log.port import LogError
 
 ATTEMPT_SECONDS = 1.0  # of one call; between two of them a signal is noticed
-TELL_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed, is no outage
+NOTIFY_AFTER_SECONDS = 2.0  # a leader that moves, or a connection that is renewed, is no outage
 LOOK_SECONDS = 10.0  # between two looks whether the brokers speak otherwise than the client
 _PAUSE_SECONDS = 0.1  # after a call that failed at once
 
@@ -52,7 +52,7 @@ class Outage:
         self._pulse = pulse
         self._patience = patience
         self._since: float | None = None
-        self._told = False
+        self._notified = False
         self._refusal: Any = None
         self._distrust: Any = None
         self._look = look
@@ -63,7 +63,7 @@ class Outage:
         if self._refusal is not None:
             raise LogError(f"the brokers did not let this client in: {explain(self._refusal)}")
         now = time.monotonic()
-        if self._since is None or now - self._since < TELL_AFTER_SECONDS:
+        if self._since is None or now - self._since < NOTIFY_AFTER_SECONDS:
             return  # others of them may be well
         if self._distrust is not None:
             raise LogError(f"expected brokers that this client can trust: {explain(self._distrust)}")
@@ -83,19 +83,19 @@ class Outage:
         now = time.monotonic()
         if self._since is None:
             self._since = now
-        if not self._told and now - self._since >= TELL_AFTER_SECONDS:
-            self._told = True
+        if not self._notified and now - self._since >= NOTIFY_AFTER_SECONDS:
+            self._notified = True
             self._notify(f"no answer from the brokers ({reason}); waiting for them")
 
-    def tell(self, sentence: str) -> None:
+    def notify(self, sentence: str) -> None:
         """Tell a person something else about the brokers."""
         self._notify(sentence)
 
     def over(self) -> None:
         """Take note that a broker answered."""
-        if self._told:
+        if self._notified:
             self._notify("the brokers answer again")
-        self._since, self._told, self._distrust = None, False, None
+        self._since, self._notified, self._distrust = None, False, None
 
     def on_error(self, error: Any) -> None:
         """Take note of what a client reports on its own account."""

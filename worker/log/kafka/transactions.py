@@ -108,10 +108,10 @@ class Transactions:
             return
         self._abort()
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], note: str) -> None:
+    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str) -> None:
         """Write outputs and offsets; see `Log.commit`."""
         self.prepare()
-        places = [client.TopicPartition(*source, offset, note) for source, offset in offsets.items()]
+        places = [client.TopicPartition(*source, offset, metadata) for source, offset in offsets.items()]
         try:
             self._producer.begin_transaction()
             self._fill(outputs, places)

@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-class Reporter:
+class WorkerListener:
     """Keeps metrics and status up to date; the loop tells it what happened.
 
     Parameters
@@ -143,7 +143,7 @@ class Reporter:
             for refusal in outcome.refusals:
                 metrics.rejected_events(topic, refusal.reason)
             metrics.splits_changed(model, outcome.changes)
-            metrics.judged(model, outcome.judged, outcome.right)
+            metrics.evaluated(model, outcome.evaluated, outcome.right)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)

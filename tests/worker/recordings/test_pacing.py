@@ -6,8 +6,8 @@ import pytest
 
 from worker.log.browse import Record
 from worker.log.port import NO_TIMESTAMP, TopicPartition
-from worker.recordings import pacing as playback
-from worker.recordings.pacing import Playback
+from worker.recordings import pacing
+from worker.recordings.pacing import Pacing
 
 START = 1_700_000_000_000  # ms
 
@@ -31,7 +31,7 @@ def _record(timestamp: int, size: int = 1) -> Record:
 def _played(speed: float | None, timestamps: list[int]) -> list[tuple[float, list[int]]]:
     """Return what comes when: seconds since the start, and the timestamps."""
     clock = Clock()
-    playing = Playback(speed, lambda: clock.now, clock.sleep)
+    playing = Pacing(speed, lambda: clock.now, clock.sleep)
     batches = playing.batches(map(_record, timestamps), lambda: False)
     return [(round(clock.now - 1_000, 3), [record.timestamp for record in batch]) for batch in batches]
 
@@ -70,10 +70,10 @@ def test_times_that_go_back() -> None:
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch ends with so many records, or so many bytes."""
-    monkeypatch.setattr(playback, "BATCH_RECORDS", 3)
-    monkeypatch.setattr(playback, "BATCH_BYTES", 10)
+    monkeypatch.setattr(pacing, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(pacing, "BATCH_BYTES", 10)
     sizes = [1, 1, 1, 1, 12, 1, 5, 5, 5]
-    batches = Playback(None).batches((_record(START, size) for size in sizes), lambda: False)
+    batches = Pacing(None).batches((_record(START, size) for size in sizes), lambda: False)
     assert [[len(record.value or b"") for record in batch] for batch in batches] == [
         [1, 1, 1],
         [1, 12],
@@ -85,7 +85,7 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_waits_are_told_and_end_on_a_signal() -> None:
     """Before a long wait it is told how long that is, and a signal ends it."""
     clock, told = Clock(), list[float]()
-    playing = Playback(1.0, lambda: clock.now, clock.sleep, told.append)
+    playing = Pacing(1.0, lambda: clock.now, clock.sleep, told.append)
     records = [_record(START), _record(START + 9_000), _record(START + 3_600_000)]
     batches = playing.batches(records, lambda: clock.now >= 1_100)
     assert [len(batch) for batch in batches] == [1, 1, 1]

@@ -1,0 +1,179 @@
+"""What all kinds that predict classes have in common: predictions, and how good those were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
+from algorithms.core.events import Op, Status
+from algorithms.core.units import UNIT
+from algorithms.trees.predict import loss_of
+from worker.codec import Prediction
+from worker.models.base import Pool, PoolModel, Prepared
+from worker.models.evaluation import Evaluations, Predictions
+from worker.models.intake import Intake, id_of, result_of, source_of
+from worker.models.port import Outcome, Result
+from worker.settings.models import ClassifierSettings, EvaluateSettings
+from worker.watching.status import ModelStatus
+
+SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
+
+P = TypeVar("P", bound=Pool)
+A = TypeVar("A", bound="Answered")
+
+
+class Answered(Protocol):
+    """What a pool of classifiers returns of a batch; a kind knows more of it."""
+
+    @property
+    def status(self) -> Int8s:
+        """int8[n], a `Status` for each event."""
+        ...
+
+    @property
+    def guess(self) -> Int32s:
+        """int32[n], the class predicted, -1: nothing is known, or nothing was asked."""
+        ...
+
+    @property
+    def loss(self) -> Float64s:
+        """float64[n], of inserts where they are evaluated: -log2 of the share given to the true class."""
+        ...
+
+    @property
+    def asked(self) -> Int64s:
+        """int64[p], the events that were predictions."""
+        ...
+
+    @property
+    def weights(self) -> Float64s:
+        """float64[p, c], the class weights that each was answered with, in examples."""
+        ...
+
+    @property
+    def leaf(self) -> Int64s:
+        """int64[p], the number of the node that answered, 0 where nothing is known or there are no nodes."""
+        ...
+
+
+class Answers(NamedTuple):
+    """Answers of a kind that knows nothing more, see `Answered`."""
+
+    status: Int8s
+    guess: Int32s
+    loss: Float64s
+    asked: Int64s
+    weights: Float64s
+    leaf: Int64s
+
+    @classmethod
+    def by_weight(cls, prepared: Prepared, status: Int8s, before: Int64s) -> Answers:
+        """Return the answers of a kind that predicts the class of most weight, of equal ones the first.
+
+        `before` is int64[n, c]: weights of the classes at each event, in 2^-20 of an example,
+        all 0 where nothing is known. Cost: O(n c).
+        """
+        asked = np.flatnonzero(prepared.op == Op.PREDICT)
+        loss = np.zeros(len(before))
+        for event in np.flatnonzero((prepared.op == Op.INSERT) & (prepared.label >= 0)).tolist():
+            loss[event] = loss_of(before[event] / UNIT, int(prepared.label[event]))
+        guess = np.where(before.any(axis=1), before.argmax(axis=1), -1).astype(np.int32)
+        return cls(status, guess, loss, asked, before[asked] / UNIT, np.zeros(len(asked), np.int64))
+
+
+class ClassifierModel(PoolModel[P, A]):
+    """A model that predicts classes; see `PoolModel`.
+
+    Parameters
+    ----------
+    name : str
+        The model's name in the settings.
+    settings : ClassifierSettings
+        What the settings say of it.
+    pool : Pool
+        An empty one.
+    evaluate : EvaluateSettings, optional
+        How its predictions are evaluated, if they are.
+    """
+
+    def __init__(
+        self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
+    ) -> None:
+        super().__init__(name, Intake(settings.classes, settings.features), pool)
+        self._classes = settings.classes
+        self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
+
+    def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
+        evaluated = np.zeros(0, np.int64)  # the inserts, where predictions of them are evaluated
+        if self._evaluations is not None:
+            evaluated = np.flatnonzero((answers.status == Status.APPLIED) & (prepared.op == Op.INSERT))
+        results = [
+            *self._records(prepared, answers),
+            *self._evaluated(prepared, evaluated, answers),
+            *self._predictions(prepared, answers),
+        ]
+        right = np.count_nonzero(answers.guess[evaluated] == prepared.label[evaluated])
+        return Outcome(sorted(results, key=_place), evaluated=len(evaluated), right=int(right))
+
+    def _records(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002
+        """Return what the kind writes beside predictions and evaluations, in any order."""
+        return ()
+
+    def _evaluated(self, prepared: Prepared, evaluated: Int64s, answers: A) -> Iterator[Result]:
+        if self._evaluations is None:
+            return
+        records, events = prepared.records, prepared.events
+        predictions = Predictions(
+            evaluated,
+            prepared.label[evaluated],
+            events.weight[evaluated],
+            events.time[evaluated],
+            answers.guess[evaluated],
+            answers.loss[evaluated],
+        )
+        for event, evaluation in self._evaluations.add(predictions, partial(source_of, records, events)):
+            yield result_of(events, event, EVALUATION_SEQ, evaluation, keyed=False)
+
+    def _predictions(self, prepared: Prepared, answers: A) -> Iterator[Result]:
+        events = prepared.events
+        for event, leaf, weights in zip(
+            answers.asked.tolist(), answers.leaf.tolist(), answers.weights.tolist(), strict=True
+        ):
+            label = int(answers.guess[event])
+            prediction = Prediction(
+                model=self.name,
+                id=id_of(events, event),
+                label=None if label < 0 else self._classes[label],
+                weights=weights,
+                leaf=leaf,
+                known=label >= 0,
+                source=source_of(prepared.records, events, event),
+            )
+            yield result_of(events, event, 0, prediction)
+
+    # --- state
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays, not copied."""
+        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
+        return self._keys.arrays() | evaluation | self._pool.arrays()
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` of a model with the same settings returned."""
+        if self._evaluations is not None:
+            self._evaluations.restore(arrays)
+        super().restore(arrays)
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is, and how good."""
+        quality = self._evaluations.quality() if self._evaluations is not None else None
+        return super().status()._replace(quality=quality)
+
+
+def _place(result: Result) -> tuple[int, int, int]:
+    return result.record, result.row, result.seq

@@ -133,12 +133,12 @@ class Worker:
         started = self._clock()
         careful = any(each.caution.is_careful for each in self.partitions.values())
         most = min(_CAREFUL_POLL if careful else self._pace, self._transaction.room)
-        batches = self._log.poll(max(1, most), self._patience(started))
+        batches = self._log.poll(max(1, most), self._poll_timeout(started))
         if batches:
             self._listener.polled(self._clock() - started)
         return batches
 
-    def _patience(self, now: float) -> float:
+    def _poll_timeout(self, now: float) -> float:
         """Return how long a poll may wait for records: at most until there is something else to do."""
         if any(not partition.is_live for partition in self.partitions.values()):
             return 0.0

@@ -42,7 +42,7 @@ def restore(
     checkpoints: Checkpointer | None,
     expected: Expected,
     clock: Callable[[], float],
-    patience: float,
+    restore_timeout: float,
 ) -> Generator[int, None, Start]:
     """Rebuild the models without writing or counting anything; yield how many offsets remain at each step.
 
@@ -58,7 +58,7 @@ def restore(
         What must hold.
     clock : callable
         Seconds, monotonic.
-    patience : float
+    restore_timeout : float
         For how many seconds nothing may come before it is given up.
 
     Raises
@@ -72,9 +72,9 @@ def restore(
     committed = log.committed(source)
     saved = None
     if checkpoints is not None:
-        saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, patience)
+        saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, restore_timeout)
     else:
-        marks = yield from read_marks(log, pipeline.state, clock, patience)
+        marks = yield from read_marks(log, pipeline.state, clock, restore_timeout)
     pipeline.skips.update(marks.skips)
     begin, end = _range(log, source, committed, saved, expected)
     if checkpoints is not None and saved is not None:
@@ -83,7 +83,7 @@ def restore(
         for _ in checkpoints.adopt(saved):
             yield end - begin
         pipeline.restore(saved.models)
-    yield from _replay(log, pipeline, begin, end, clock, patience)
+    yield from _replay(log, pipeline, begin, end, clock, restore_timeout)
     return Start(end, committed is None, marks.attempt)
 
 
@@ -166,7 +166,7 @@ def _other_settings(name: str, what: str, came_from: str, now: str) -> LogError:
 
 
 def _replay(
-    log: Log, pipeline: Pipeline, begin: int, end: int, clock: Callable[[], float], patience: float
+    log: Log, pipeline: Pipeline, begin: int, end: int, clock: Callable[[], float], restore_timeout: float
 ) -> Generator[int, None, None]:
     """Apply the records from `begin` up to `end`."""
     if begin >= end:
@@ -179,10 +179,10 @@ def _replay(
                 if records.keys:
                     _apply(pipeline, records.part(0, int((records.offsets < end).sum())))
                 position, progress_at = records.next_offset, clock()
-            if clock() - progress_at > patience:
+            if clock() - progress_at > restore_timeout:
                 raise LogError(
-                    f"{pipeline.source}: expected to read up to the committed "
-                    f"offset {end}, but nothing came behind {position} for {patience:.0f} s; is the broker well?"
+                    f"{pipeline.source}: expected to read up to the committed offset {end}, but nothing came "
+                    f"behind {position} for {restore_timeout:.0f} s; is the broker well?"
                 )
             yield max(0, end - position)
 

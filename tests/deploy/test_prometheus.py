@@ -25,7 +25,7 @@ from worker.watching.dashboards import DASHBOARDS, FOLDER
 
 RULES = ROOT / "deploy" / "prometheus"
 PIECES = 6  # that the recording comes in, so that rates are seen
-PATIENCE = 60.0  # s
+TIME_LIMIT = 60.0  # s
 SECONDS = {"$__rate_interval": "10s", "$__range": "60s"}  # what Grafana would fill in
 
 
@@ -139,7 +139,7 @@ def _pieces() -> Iterator[list[OutRecord]]:
 
 def _until_scraped(prometheus: Prometheus, records: int) -> None:
     query = f"anabranch_committed_offset == {records} and on (instance) up == 1"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while not prometheus.ask("query", query=query)["result"]:
         assert time.monotonic() < deadline, prometheus.ask("targets")
         time.sleep(0.1)

@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 from worker.broker.ports import HOST, free_ports
 
-_PATIENCE = 60.0  # s, for machines that are busy with something else
+_TIME_LIMIT = 60.0  # s, for machines that are busy with something else
 _FETCHING = 120.0  # s for each step, the first time
 
 
@@ -144,7 +144,7 @@ def running(programs: Programs, config: Path, folder: Path) -> Iterator[Promethe
             stderr=subprocess.STDOUT,
         )
         try:
-            deadline = time.monotonic() + _PATIENCE
+            deadline = time.monotonic() + _TIME_LIMIT
             while not _is_ready(prometheus):
                 said = (folder / "prometheus.log").read_text()
                 assert process.poll() is None, said
@@ -153,7 +153,7 @@ def running(programs: Programs, config: Path, folder: Path) -> Iterator[Promethe
             yield prometheus
         finally:
             process.terminate()
-            process.wait(_PATIENCE)
+            process.wait(_TIME_LIMIT)
 
 
 def _is_ready(prometheus: Prometheus) -> bool:

@@ -30,7 +30,7 @@ def measured(
     bases: Sequence[str],
     repeats: int,
     progress: Progress,
-    patience: float = math.inf,
+    time_limit: float = math.inf,
 ) -> Iterator[Row]:
     """Yield one line for each case.
 
@@ -44,13 +44,13 @@ def measured(
         Rounds.
     progress : callable
         Called with what is about to run.
-    patience : float
+    time_limit : float
         Seconds; a case that has taken more in all is not run again.
     """
     taken: list[list[float]] = [[] for _ in cases]
     for repeat in range(repeats):
         for case, runs in zip(cases, taken, strict=True):
-            if sum(runs) <= patience:
+            if sum(runs) <= time_limit:
                 progress(f"{case.work.data}, {case.work.updates}: {case.finder}, round {repeat + 1} of {repeats}")
                 runs.append(case.seconds())
     base = {(id(case.work), case.finder): runs for case, runs in zip(cases, taken, strict=True)}

@@ -70,7 +70,7 @@ class Scope(NamedTuple):
 
     sizes: Sizes
     repeats: int
-    patience: float  # s, after which a case is not run again
+    time_limit: float  # s, after which a case is not run again
     data: Path | None  # where the recorded sets are
     anchor: Path | None  # a foreign program
     progress: Progress
@@ -252,7 +252,7 @@ def _finders(
 
 
 def _measured(scope: Scope, cases: Sequence[Case], bases: Sequence[str] = FLOORS) -> Iterator[Row]:
-    yield from measured(cases, bases, scope.repeats, scope.progress, scope.patience)
+    yield from measured(cases, bases, scope.repeats, scope.progress, scope.time_limit)
 
 
 def _cost(rows: Sequence[Row], figure: str, **of: str | None) -> float:

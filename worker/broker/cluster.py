@@ -79,12 +79,12 @@ class Cluster:
         self._listeners = dict(listeners or {})
         self._held = ExitStack()
 
-    def start(self, patience: float = 90.0, *, fresh: bool = False) -> None:
+    def start(self, time_limit: float = 90.0, *, fresh: bool = False) -> None:
         """Start all nodes and wait until each of them serves clients.
 
         Parameters
         ----------
-        patience : float
+        time_limit : float
             Seconds for all of them together.
         fresh : bool
             Remove first what an earlier cluster has left in the folder.
@@ -95,7 +95,7 @@ class Cluster:
             A port is taken, the folder is in use or belongs to something else, or a node does not start. No
             node runs then.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + time_limit
         with ExitStack() as started:
             identity = self._identity(started.enter_context(_claim(self.folder)), fresh)
             expect_free([*(node.port for node in self.nodes), *self._listeners.values()])
@@ -103,7 +103,7 @@ class Cluster:
                 chosen = node_properties(node.number, node.port, self._controllers, self._listeners)
                 node.configure(chosen | self._properties)
             with ThreadPoolExecutor() as pool:
-                list(pool.map(lambda node: node.format(identity, patience), self.nodes))
+                list(pool.map(lambda node: node.format(identity, time_limit), self.nodes))
             started.callback(self._end)
             for node in self.nodes:
                 node.launch()

@@ -85,7 +85,7 @@ class Node:
         (self.folder / _PROPERTIES).write_text(lines, "utf-8")
         (self.folder / _LOGGING).write_text(LOGGING, "utf-8")
 
-    def format(self, cluster: str, patience: float = 60.0) -> None:
+    def format(self, cluster: str, time_limit: float = 60.0) -> None:
         """Prepare the data for the cluster with this id, unless that was done; raise `BrokerError` on failure."""
         if (self.folder / DATA / "meta.properties").exists():  # written last
             return
@@ -101,7 +101,7 @@ class Node:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     check=True,
-                    timeout=patience,
+                    timeout=time_limit,
                 )
             except subprocess.SubprocessError as error:
                 came = "took too long" if isinstance(error, subprocess.TimeoutExpired) else "failed"
@@ -133,15 +133,15 @@ class Node:
                 start_new_session=True,
             )
 
-    def wait(self, patience: float = 60.0) -> None:
+    def wait(self, time_limit: float = 60.0) -> None:
         """Wait until the node serves clients.
 
         Raises
         ------
         BrokerError
-            It has ended, or is not so far after `patience` seconds (and goes on); with the end of its log.
+            It has ended, or is not so far after `time_limit` seconds (and goes on); with the end of its log.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + time_limit
         while not self._serves():
             if not self.alive:
                 raise BrokerError(f"expected node {self.number} to start, it has ended; {self.tail()}")
@@ -151,10 +151,10 @@ class Node:
                 )
             time.sleep(_STEP)
 
-    def start(self, patience: float = 60.0) -> None:
+    def start(self, time_limit: float = 60.0) -> None:
         """Start the process and wait until it serves clients: `launch` and `wait`."""
         self.launch()
-        self.wait(patience)
+        self.wait(time_limit)
 
     def terminate(self) -> None:
         """Ask the process, where there is one, to end in an orderly way, without waiting for it."""
@@ -162,12 +162,12 @@ class Node:
             self._process.send_signal(signal.SIGTERM)
             self._process.send_signal(signal.SIGCONT)  # a paused one would not notice
 
-    def stop(self, patience: float = 20.0) -> None:
-        """End the process in an orderly way, by force after `patience` seconds. Stopping twice is harmless."""
+    def stop(self, time_limit: float = 20.0) -> None:
+        """End the process in an orderly way, by force after `time_limit` seconds. Stopping twice is harmless."""
         self.terminate()
         if self._process is not None:
             try:
-                self._process.wait(patience)
+                self._process.wait(time_limit)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._reap()

@@ -54,7 +54,7 @@ class Saved(NamedTuple):
 
 
 def read_checkpoint(
-    log: Log, target: TopicPartition, clock: Callable[[], float], patience: float
+    log: Log, target: TopicPartition, clock: Callable[[], float], restore_timeout: float
 ) -> Generator[int, None, tuple[Saved | None, Marks]]:
     """Read a partition of the state topic; yield how many offsets remain, and return what was found.
 
@@ -66,7 +66,7 @@ def read_checkpoint(
         Of the state topic.
     clock : callable
         Seconds, monotonic.
-    patience : float
+    restore_timeout : float
         For how many seconds nothing may come before it is given up.
 
     Yields
@@ -87,18 +87,18 @@ def read_checkpoint(
         Where a transaction stays open, a page is missing or damaged, or a newer version wrote the checkpoint.
     """
     values: Values = {}
-    yield from _read_all(log, target, values, clock, patience)
+    yield from _read_all(log, target, values, clock, restore_timeout)
     marks = _taken_marks(values)
     return (yield from _newest(target, values)), marks
 
 
 def read_marks(
-    log: Log, target: TopicPartition, clock: Callable[[], float], patience: float
+    log: Log, target: TopicPartition, clock: Callable[[], float], restore_timeout: float
 ) -> Generator[int, None, Marks]:
     """Read the marks alone, none where there is no state topic; otherwise as `read_checkpoint`."""
     values: Values = {}
     if log.partitions(target.topic) is not None:
-        yield from _read_all(log, target, values, clock, patience, wanted=_is_mark)
+        yield from _read_all(log, target, values, clock, restore_timeout, wanted=_is_mark)
     return _taken_marks(values)
 
 
@@ -131,17 +131,17 @@ def _taken_marks(values: Values) -> Marks:
 
 
 def is_silent(
-    log: Log, target: TopicPartition, begin: int, end: int, clock: Callable[[], float], patience: float
+    log: Log, target: TopicPartition, begin: int, end: int, clock: Callable[[], float], time_limit: float
 ) -> bool:
     """Return whether there is no record from one offset to another, but ends of transactions at most.
 
-    Where a transaction is open there, so that nobody can tell within `patience` seconds, it is not.
+    Where a transaction is open there, so that nobody can tell within `time_limit` seconds, it is not.
     """
     if begin > end:
         return False
     with closing(log.reader()) as reader:
         reader.assign({target: begin})
-        until = clock() + patience
+        until = clock() + time_limit
         while begin < end and clock() < until:
             for records in reader.poll(1, 0.1):
                 if records.keys:
@@ -155,7 +155,7 @@ def _read_all(
     target: TopicPartition,
     values: Values,
     clock: Callable[[], float],
-    patience: float,
+    restore_timeout: float,
     wanted: Callable[[bytes], bool] = lambda key: True,
 ) -> Generator[int, None, None]:
     """Read to the high watermark, not just to what is committed now: an open transaction may hold the newest."""
@@ -176,10 +176,10 @@ def _read_all(
                         values.pop(key, None)
                     else:
                         values[key] = _Value(value, digest(value))  # while the client fetches more
-            if clock() - progress_at > patience:
+            if clock() - progress_at > restore_timeout:
                 raise LogError(
-                    f"{target}: expected to read up to offset {high}, but nothing came behind {position} "
-                    f"for {patience:.0f} s: a transaction is open there, perhaps of a worker that just ended; "
+                    f"{target}: expected to read up to offset {high}, but nothing came behind {position} for "
+                    f"{restore_timeout:.0f} s: a transaction is open there, perhaps of a worker that just ended; "
                     "start again once it is over (transaction.timeout.ms), or end it with kafka-transactions.sh"
                 )
             yield max(0, high - position)

@@ -41,7 +41,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, path_type=Path)
 _PREDICT = {each.name.lower().replace("_", "-"): each for each in Predict}
-_PATIENCE = 20.0  # s; a side of a comparison that has taken longer in all is not run again
+_TIME_LIMIT = 20.0  # s; a side of a comparison that has taken longer in all is not run again
 
 
 class _Listed(click.ParamType[list[str]]):
@@ -400,7 +400,7 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
     rows = []
 
     def lines(progress: Progress) -> Iterator[Row]:
-        scope = Scope(QUICK if quick else FULL, repeats, _PATIENCE, data, anchor, progress)
+        scope = Scope(QUICK if quick else FULL, repeats, _TIME_LIMIT, data, anchor, progress)
         for row in made.measure(scope):
             rows.append(row)
             yield row

@@ -15,7 +15,7 @@ from worker.log.port import Headers, Log, LogError, Reader, Records, TopicPartit
 
 READ_RECORDS = 5_000  # at a time
 POLL_SECONDS = 0.25
-PATIENCE_SECONDS = 5.0  # without a record where there should be some
+POLL_TIMEOUT_SECONDS = 5.0  # without a record where there should be some
 _WIDEN = 4  # how many times as far back each look at the last records goes as the one before
 
 
@@ -155,7 +155,7 @@ class Browser:
 
     def _poll(self, bounded: BoundedReader) -> list[Records]:
         """Return some records, none where nothing comes: then a transaction is open, or no broker answers."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + POLL_TIMEOUT_SECONDS
         while True:
             batches = bounded.poll(READ_RECORDS, POLL_SECONDS)
             if batches:
@@ -164,7 +164,7 @@ class Browser:
                 for (topic, number), offset in bounded.remaining.items():
                     self._notify(
                         f"{topic}/{number}: expected records from offset {offset} on, but none came for "
-                        f"{PATIENCE_SECONDS:.0f} s: a transaction is open there, or no broker answers; "
+                        f"{POLL_TIMEOUT_SECONDS:.0f} s: a transaction is open there, or no broker answers; "
                         "they are left out, try again later"
                     )
                 return []

@@ -18,7 +18,7 @@ from worker.log.port import Log, LogError, OutRecord, Reader, Records, TopicPart
 
 _BATCH = 5_000  # records at a time
 _WAIT_SECONDS = 0.2  # for records; so long may a signal be kept waiting
-_PATIENCE_SECONDS = 120.0  # longer than transaction.timeout.ms, which ends a forgotten transaction
+_RESTORE_TIMEOUT_SECONDS = 120.0  # longer than transaction.timeout.ms, which ends a forgotten transaction
 
 Beginning: TypeAlias = Literal["earliest", "latest"] | int
 
@@ -109,7 +109,7 @@ def copy(
 
 def copy_skips(log: Log, recording: EmbeddedLog, target: TopicPartition, partitions: int) -> int:
     """Copy the skips of a partition of a state topic, which say how its input is to be read; return how many."""
-    reading = read_marks(log, target, time.monotonic, _PATIENCE_SECONDS)
+    reading = read_marks(log, target, time.monotonic, _RESTORE_TIMEOUT_SECONDS)
     skips = returned(reading).skips.values()
     if skips:
         recording.create_topic(target.topic, partitions, compacted=True)

@@ -186,10 +186,10 @@ def test_figures_are_medians_and_ratios_are_taken_round_by_round() -> None:
 
 
 def test_a_slow_case_is_not_run_again() -> None:
-    """What has taken more than the patience in all has fewer rounds; the line says how many."""
+    """What has taken more than the time limit in all has fewer rounds; the line says how many."""
     work = workload(STREAM)
     cases = [_clock("base", work, 1.0, 1.0, 1.0), _clock("slow", work, 9.0)]
-    base, slow = measured(cases, ["base"], 3, lambda step: None, patience=5.0)
+    base, slow = measured(cases, ["base"], 3, lambda step: None, time_limit=5.0)
     assert (base["repeats"], slow["repeats"]) == (3, 1)
     assert slow["to_base"] == 9.0
 

@@ -32,7 +32,7 @@ from worker.log.port import OutRecord, TopicPartition
 
 COMMAND = [sys.executable, "-m", "worker"]
 SOURCE = TopicPartition("sms", 0)
-PATIENCE = 60.0  # seconds, for machines that are busy with something else
+TIME_LIMIT = 60.0  # seconds, for machines that are busy with something else
 
 OPTIONS: dict[str, Any] = {
     "log": {"embedded": "events.db"},
@@ -73,7 +73,7 @@ def log(tmp_path: Path) -> Iterable[EmbeddedLog]:
 
 def _until(true: Callable[[], bool], running: subprocess.Popen[str]) -> None:
     """Wait until something is true, while the process lives."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while not true():
         assert running.poll() is None, "the worker ended before its time"
         assert time.monotonic() < deadline, "it took too long"
@@ -143,7 +143,7 @@ def test_a_signal_ends_the_worker_after_a_commit(tmp_path: Path, log: EmbeddedLo
         running.until_read(200)
         assert log.committed(SOURCE) is None
         running.process.send_signal(number)
-        assert running.process.wait(PATIENCE) == 0
+        assert running.process.wait(TIME_LIMIT) == 0
         assert [running.logged(event)["event"] for event in ("stopping", "stopped")]
     assert log.committed(SOURCE) == 200
     assert log.watermarks(TopicPartition("sms.out", 0)).high > 0
@@ -160,7 +160,7 @@ def test_a_second_signal_ends_the_worker_at_once(tmp_path: Path, log: EmbeddedLo
             assert running.process.poll() is None
             running.process.send_signal(signal.SIGTERM)
             started = time.monotonic()
-            assert running.process.wait(PATIENCE) != 0
+            assert running.process.wait(TIME_LIMIT) != 0
             assert time.monotonic() - started < 3
     assert log.committed(SOURCE) is None
     assert log.watermarks(TopicPartition("sms.out", 0)).high == 0
@@ -201,7 +201,7 @@ def test_the_pages_tell_the_truth(tmp_path: Path, log: EmbeddedLog) -> None:
         written = log.watermarks(TopicPartition("sms.out", 0)).high
         assert metrics["records_produced_total", "split"] == written > 0
         assert metrics["splits_changed_total", "spam"] == written
-        assert abs(metrics["last_commit_timestamp_seconds", "0", "sms"] - time.time()) < PATIENCE
+        assert abs(metrics["last_commit_timestamp_seconds", "0", "sms"] - time.time()) < TIME_LIMIT
         assert metrics["stage_duration_seconds_count", "commit"] >= 1
 
         assert running.get("livez")[0] == running.get("readyz")[0] == 200
@@ -244,7 +244,7 @@ def _run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         env=os.environ | environ,
         capture_output=True,
         text=True,
-        timeout=PATIENCE * 4,
+        timeout=TIME_LIMIT * 4,
         check=False,
     )
 

@@ -25,7 +25,7 @@ from worker.broker.ports import free_ports, is_free
 from worker.broker.properties import node_properties
 from worker.commands import main
 
-PATIENCE = 60.0  # s, for machines that are busy with something else
+TIME_LIMIT = 60.0  # s, for machines that are busy with something else
 MAIN_JAR = f"kafka_2.13-{VERSION}.jar"
 
 
@@ -33,7 +33,7 @@ def _topic(cluster: Cluster, copies: int = 1) -> str:
     """Create a topic that no other test has."""
     name = f"dev-{uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(name, 1, copies)], operation_timeout=PATIENCE)[name].result(PATIENCE)
+    admin.create_topics([NewTopic(name, 1, copies)], operation_timeout=TIME_LIMIT)[name].result(TIME_LIMIT)
     return name
 
 
@@ -47,7 +47,7 @@ def _produce(cluster: Cluster, topic: str, *values: bytes) -> None:
     producer = _producer(cluster, acks="all")
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(PATIENCE) == 0, "not all records were taken"
+    assert producer.flush(TIME_LIMIT) == 0, "not all records were taken"
 
 
 def _values(cluster: Cluster, topic: str, count: int) -> list[bytes | None]:
@@ -55,7 +55,7 @@ def _values(cluster: Cluster, topic: str, count: int) -> list[bytes | None]:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": topic, "enable.auto.commit": "false"})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     try:
-        messages = consumer.consume(count, PATIENCE)
+        messages = consumer.consume(count, TIME_LIMIT)
         assert [message.error() for message in messages] == [None] * count
         return [message.value() for message in messages]
     finally:
@@ -83,14 +83,14 @@ def test_transactions(kafka: Cluster) -> None:
     """What a transaction wrote is seen once it commits, and never when it aborts."""
     topic = _topic(kafka)
     producer = _producer(kafka, transactional_id=topic)
-    producer.init_transactions(PATIENCE)
+    producer.init_transactions(TIME_LIMIT)
     producer.begin_transaction()
     producer.produce(topic, b"aborted")
-    producer.flush(PATIENCE)
-    producer.abort_transaction(PATIENCE)
+    producer.flush(TIME_LIMIT)
+    producer.abort_transaction(TIME_LIMIT)
     producer.begin_transaction()
     producer.produce(topic, b"committed")
-    producer.commit_transaction(PATIENCE)
+    producer.commit_transaction(TIME_LIMIT)
     assert _values(kafka, topic, 1) == [b"committed"]
 
 
@@ -131,7 +131,7 @@ def test_three_nodes(kafka3: Cluster) -> None:
     finally:
         last.start()
     assert _values(kafka3, topic, 2) == [b"before", b"meanwhile"]
-    known = AdminClient({"bootstrap.servers": last.address}).list_topics(timeout=PATIENCE).brokers
+    known = AdminClient({"bootstrap.servers": last.address}).list_topics(timeout=TIME_LIMIT).brokers
     assert sorted(known) == [1, 2, 3]
 
 
@@ -139,7 +139,7 @@ def test_properties(kafka: Cluster) -> None:
     """A node runs with the properties that were chosen for it, those of the caller over the others."""
     asked = ConfigResource(ConfigResource.Type.BROKER, "1")
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    found = admin.describe_configs([asked])[asked].result(PATIENCE)
+    found = admin.describe_configs([asked])[asked].result(TIME_LIMIT)
     values = {name: found[name].value for name in ("auto.create.topics.enable", "log.cleaner.backoff.ms")}
     assert values == {"auto.create.topics.enable": "false", "log.cleaner.backoff.ms": "1000"}
 
@@ -205,7 +205,7 @@ def test_slow_start(tmp_path: Path) -> None:
     """Nodes that do not serve clients in time are an error with the log's end, and no process is left."""
     cluster = Cluster(_java(tmp_path, "echo busy; exec sleep 600"), tmp_path / "data", 3)
     with pytest.raises(BrokerError, match=r"(?s)node 1 to serve clients.*node\.log:\nbusy"):
-        cluster.start(patience=3.0)
+        cluster.start(time_limit=3.0)
     assert not any(node.alive for node in cluster.nodes)
 
 
@@ -319,7 +319,7 @@ def test_no_maven(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "timeout", "expected"),
     [
-        (r"printf '\033[0m[ERROR] no host\n'; exit 1", PATIENCE, r"(?s)with code 1; .*:\n\[ERROR\] no host$"),
+        (r"printf '\033[0m[ERROR] no host\n'; exit 1", TIME_LIMIT, r"(?s)with code 1; .*:\n\[ERROR\] no host$"),
         ("exec sleep 600", 1.0, "within 1 s, it did not"),
     ],
 )
@@ -385,9 +385,9 @@ def test_command(tmp_path: Path) -> None:
         assert f"data               {folder}\n" in said
         assert f"log {folder / 'node-1' / 'node.log'}\n" in said
         assert "anabranch topics create worker.yaml" in said
-        assert AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=PATIENCE).topics == {}
+        assert AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=TIME_LIMIT).topics == {}
         running.send_signal(signal.SIGINT)
-        _, complaints = running.communicate(timeout=PATIENCE)
+        _, complaints = running.communicate(timeout=TIME_LIMIT)
     assert running.returncode == 0
     assert complaints == "starting Apache Kafka, 1 node\nstopping Apache Kafka\n"
     assert is_free(port)
@@ -399,7 +399,7 @@ def test_killed_command(tmp_path: Path) -> None:
     with _dev_kafka(tmp_path / "data") as (running, port, _):
         assert not is_free(port)
         running.kill()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIME_LIMIT
         while not is_free(port):
             assert time.monotonic() < deadline, "the node lives on"
             time.sleep(0.05)
@@ -418,7 +418,7 @@ def test_dead_nodes(tmp_path: Path) -> None:
         assert running.poll() is None
         for pid in others:
             os.kill(pid, signal.SIGKILL)
-        _, complaints = running.communicate(timeout=PATIENCE)
+        _, complaints = running.communicate(timeout=TIME_LIMIT)
     assert running.returncode == 1
     assert "Error: expected node" in complaints
 
@@ -429,20 +429,20 @@ def test_interrupted_start(stand_in: Path, tmp_path: Path) -> None:
     pid = tmp_path / "data" / "node-1" / "pid"
     line = [sys.executable, "-m", "worker", "dev-kafka", "--port", str(free_ports(1)[0])]
     with subprocess.Popen([*line, "--data", str(tmp_path / "data")], stderr=subprocess.PIPE, text=True) as running:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIME_LIMIT
         while not (pid.exists() and pid.read_text()):
             assert running.poll() is None, running.communicate()[1]
             assert time.monotonic() < deadline, "no node was started"
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=PATIENCE)
+        running.communicate(timeout=TIME_LIMIT)
     assert running.returncode == 1
     _wait_for_end(int(pid.read_text()))
 
 
 def _wait_for_end(pid: int) -> None:
     """Wait until a process is gone: who inherits it may take a moment to take note of its end."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     with suppress(ProcessLookupError):
         while time.monotonic() < deadline:
             os.kill(pid, 0)
@@ -458,11 +458,11 @@ def test_fresh(tmp_path: Path) -> None:
         record = folder / "node-1" / "data" / "record"
         record.touch()
         running.send_signal(signal.SIGTERM)
-        assert running.wait(PATIENCE) == 0
+        assert running.wait(TIME_LIMIT) == 0
     with _dev_kafka(folder) as (running, _, _):
         assert record.exists()
         running.send_signal(signal.SIGINT)
-        assert running.wait(PATIENCE) == 0
+        assert running.wait(TIME_LIMIT) == 0
     with _dev_kafka(folder, "--fresh"):
         assert not record.exists()
 

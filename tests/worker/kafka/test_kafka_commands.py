@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support import recordings
 from tests.support.places import ROOT
-from tests.worker.log.test_log_contract import PATIENCE
+from tests.worker.log.test_log_contract import TIME_LIMIT
 from worker.broker import Cluster
 from worker.commands import main
 from worker.log import browse
@@ -106,7 +106,7 @@ def _kafka_contents(log: KafkaLog, topic: str) -> list[list[Content]]:
     found: dict[TopicPartition, list[Content]] = {source: [] for source in sources}
     ends = {source: log.watermarks(source).high for source in sources}
     positions = {source: log.watermarks(source).low for source in sources}
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     with closing(log.reader()) as reader:
         reader.assign(positions)
         while positions != ends:
@@ -233,7 +233,7 @@ def test_recording_leaves_no_trace(bench: Bench) -> None:
     assert _publish(bench).exit_code == 0
     assert "recorded 4 records" in bench.record()
     admin = AdminClient({"bootstrap.servers": bench.kafka.bootstrap})
-    groups = admin.list_consumer_groups().result(PATIENCE).valid
+    groups = admin.list_consumer_groups().result(TIME_LIMIT).valid
     assert f"g-{bench.suffix}" not in {group.group_id for group in groups}
 
 
@@ -258,10 +258,10 @@ def test_an_open_transaction(bench: Bench, monkeypatch: pytest.MonkeyPatch, comm
     module = import_module("worker.commands.record")
     monkeypatch.setattr(module, "_DRY_SECONDS", 0.5)
     producer = Producer({"bootstrap.servers": bench.kafka.bootstrap, "transactional.id": bench.suffix})
-    producer.init_transactions(PATIENCE)
+    producer.init_transactions(TIME_LIMIT)
     producer.begin_transaction()
     producer.produce(bench.input, b"open", b"k", 0)
-    producer.flush(PATIENCE)
+    producer.flush(TIME_LIMIT)
     told = threading.Event()
     look = module._Dry.look
 
@@ -273,8 +273,8 @@ def test_an_open_transaction(bench: Bench, monkeypatch: pytest.MonkeyPatch, comm
     monkeypatch.setattr(module._Dry, "look", looked)
 
     def end() -> None:
-        told.wait(PATIENCE)
-        (producer.commit_transaction if commits else producer.abort_transaction)(PATIENCE)
+        told.wait(TIME_LIMIT)
+        (producer.commit_transaction if commits else producer.abort_transaction)(TIME_LIMIT)
 
     thread = threading.Thread(target=end)
     thread.start()
@@ -295,7 +295,7 @@ def test_records_that_are_gone(bench: Bench) -> None:
     bench.record("--until", 2)
     admin = AdminClient({"bootstrap.servers": bench.kafka.bootstrap})
     (done,) = admin.delete_records([Place(bench.input, 0, 3)]).values()
-    done.result(PATIENCE)
+    done.result(TIME_LIMIT)
     result = bench.run("record", bench.settings, bench.folder / "rec.db")
     assert result.exit_code == 1
     assert (
@@ -394,22 +394,22 @@ def test_only_the_end_is_read(bench: Bench, assigned: list[dict[TopicPartition, 
 
 def test_show_does_not_wait_for_transactions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an open transaction holds back is left out, with a word about it."""
-    monkeypatch.setattr(browse, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(browse, "POLL_TIMEOUT_SECONDS", 0.5)
     bench.create(1)
     assert _publish(bench).exit_code == 0
     producer = Producer({"bootstrap.servers": bench.kafka.bootstrap, "transactional.id": bench.suffix})
-    producer.init_transactions(PATIENCE)
+    producer.init_transactions(TIME_LIMIT)
     producer.begin_transaction()
     for _ in range(10):
         producer.produce(bench.input, b"open", b"k", 0)
-    producer.flush(PATIENCE)
+    producer.flush(TIME_LIMIT)
     result = bench.run("show", bench.settings, "--topic", bench.input)
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 4
     assert f"{bench.input}/0: expected records from offset 5 on, but none came" in result.stderr
     last = bench.run("show", bench.settings, "--topic", bench.input, "--last", 2)
     assert last.stdout.splitlines() == result.stdout.splitlines()[-2:]
-    producer.abort_transaction(PATIENCE)
+    producer.abort_transaction(TIME_LIMIT)
 
 
 # --- what is to be pasted

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import worker
 from tests.worker.log.test_log_contract import (
-    PATIENCE,
+    TIME_LIMIT,
     Interrupted,
     contents,
     drain,
@@ -88,7 +88,7 @@ def topic(kafka: Cluster) -> str:
     """Return a topic of three partitions that no other test has used."""
     name = f"events-{uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    admin.create_topics([NewTopic(name, 3, 1)])[name].result(PATIENCE)
+    admin.create_topics([NewTopic(name, 3, 1)])[name].result(TIME_LIMIT)
     return name
 
 
@@ -98,7 +98,7 @@ def source(topic: str) -> TopicPartition:
     return TopicPartition(topic, 0)
 
 
-def until(condition: Callable[[], object], *logs: KafkaLog, seconds: float = 2 * PATIENCE) -> None:
+def until(condition: Callable[[], object], *logs: KafkaLog, seconds: float = 2 * TIME_LIMIT) -> None:
     """Poll all the logs, which bring nothing, until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
@@ -153,7 +153,7 @@ def first_records(log: KafkaLog, source: TopicPartition) -> Any:
     """Return what a partition holds now."""
     reader = log.reader()
     reader.assign({source: 0})
-    batches = reader.poll(1_000, PATIENCE)
+    batches = reader.poll(1_000, TIME_LIMIT)
     reader.close()
     return batches
 
@@ -182,7 +182,7 @@ def test_a_partition_that_was_cut_is_read_from_where_it_begins(group: Group, sou
     log.commit(numbered(source, 5), {})
     admin = AdminClient({"bootstrap.servers": group.bootstrap})
     place = Place(*source, 3)
-    admin.delete_records([place])[place].result(PATIENCE)
+    admin.delete_records([place])[place].result(TIME_LIMIT)
     assert log.watermarks(source).low == 3
     own(log, source.topic)
     with pytest.raises(LogError, match="offset 2; expected one between its low watermark 3"):
@@ -240,7 +240,7 @@ def test_a_topic_that_is_gone_is_an_error(
     own(log, source.topic)
     log.start(source, 0)
     admin = AdminClient({"bootstrap.servers": group.bootstrap})
-    admin.delete_topics([source.topic])[source.topic].result(PATIENCE)
+    admin.delete_topics([source.topic])[source.topic].result(TIME_LIMIT)
     with pytest.raises(LogError, match=f"{source.topic}.*create the topic, or check the name"):
         until(lambda: False, log)
 
@@ -254,7 +254,7 @@ def test_a_member_that_was_put_out_is_not_asked_to_leave(group: Group, source: T
     own(log, source.topic, leaving=lambda: pytest.fail("it is too late for that"))
     log.commit([], {source: 1})
     lost: dict[TopicPartition, int] = dict(log.owned or {})
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + 2 * TIME_LIMIT
     with pytest.raises(OwnershipLost, match="put this member out"):  # noqa: PT012 - it takes the group a moment
         while time.monotonic() < deadline:
             time.sleep(0.2)
@@ -289,7 +289,7 @@ def usurper(bootstrap: str, group: str, topic: str, instance: str) -> Iterator[N
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "group.instance.id": instance})
     given: list[object] = []
     consumer.subscribe([topic], on_assign=lambda _, partitions: given.append(partitions))
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + 2 * TIME_LIMIT
     while not given:
         consumer.poll(0.1)
         assert time.monotonic() < deadline
@@ -370,16 +370,16 @@ def test_an_open_transaction_counts_in_the_high_watermark(group: Group, source: 
     """The high watermark lies beyond what is open, and reading stops below it until that is over."""
     log = group.member("reader")
     other = Producer({"bootstrap.servers": group.bootstrap, "transactional.id": group.name})
-    other.init_transactions(PATIENCE)
+    other.init_transactions(TIME_LIMIT)
     other.begin_transaction()
     other.produce(source.topic, b"open", b"key", 0)
-    other.flush(PATIENCE)
+    other.flush(TIME_LIMIT)
     assert log.watermarks(source) == (0, 1)
     reader = log.reader()
     reader.assign({source: 0})
     assert reader.poll(10, 0.3) == []
-    other.commit_transaction(PATIENCE)
-    assert values(reader.poll(10, PATIENCE)) == [b"open"]
+    other.commit_transaction(TIME_LIMIT)
+    assert values(reader.poll(10, TIME_LIMIT)) == [b"open"]
     reader.close()
 
 
@@ -389,10 +389,10 @@ def test_committed_waits_for_an_open_transaction(group: Group, source: TopicPart
     log.commit([], {source: 1}, "before")
     outsider = Consumer({"bootstrap.servers": group.bootstrap, "group.id": group.name})
     other = Producer({"bootstrap.servers": group.bootstrap, "transactional.id": group.name})
-    other.init_transactions(PATIENCE)
+    other.init_transactions(TIME_LIMIT)
     other.begin_transaction()
     place = Place(*source, 5, "after")
-    other.send_offsets_to_transaction([place], outsider.consumer_group_metadata(), PATIENCE)
+    other.send_offsets_to_transaction([place], outsider.consumer_group_metadata(), TIME_LIMIT)
     timer = threading.Timer(1.5, other.commit_transaction)
     timer.start()
     assert (log.committed(source), log.metadata(source)) == (5, "after")
@@ -409,7 +409,7 @@ def test_aborted_records_are_passed_over(kafka: Cluster, group: Group, topic: st
     looker = group.member("looker")
 
     def freeze() -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIME_LIMIT
         while looker.watermarks(first).high < 3:  # the record, its end, and one of the first half
             assert time.monotonic() < deadline
         kafka.nodes[0].pause()
@@ -434,7 +434,7 @@ def test_an_end_without_records_is_told(group: Group, source: TopicPartition) ->
     end = log.watermarks(source).high
     own(log, source.topic)
     log.start(source, 3)
-    (rest,) = log.poll(10, PATIENCE)
+    (rest,) = log.poll(10, TIME_LIMIT)
     assert (rest.source, rest.keys, rest.offsets.tolist(), rest.next_offset) == (source, [], [], end)
     assert log.poll(10, 0.3) == []
 
@@ -447,7 +447,7 @@ def test_a_record_that_is_too_large_is_named(group: Group, size: int, advice: st
     topic = f"small-{uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": group.bootstrap})
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    admin.create_topics([small])[topic].result(PATIENCE)
+    admin.create_topics([small])[topic].result(TIME_LIMIT)
     source = TopicPartition(topic, 0)
     log = group.member("writer")
     with pytest.raises(LogError, match=rf"{topic}/0 of {size + 3:,} bytes was refused: .*{advice}") as error:
@@ -514,7 +514,7 @@ def test_at_least_once_of_a_member_that_was_put_out(group: Group, source: TopicP
     """Without transactions too a member that the group has put out does not commit offsets."""
     log = group.member("sleeper", hasty=True, transactional=False)
     own(log, source.topic)
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + 2 * TIME_LIMIT
     with pytest.raises(OwnershipLost, match="put this member out"):  # noqa: PT012 - it takes the group a moment
         while time.monotonic() < deadline:
             time.sleep(0.2)
@@ -559,25 +559,25 @@ def test_an_output_that_is_deleted_is_named(group: Group, source: TopicPartition
     log.create_topic(results.topic, 1)
     log.commit([out(results)], {source: 1})
     admin = AdminClient({"bootstrap.servers": group.bootstrap})
-    admin.delete_topics([results.topic])[results.topic].result(PATIENCE)
+    admin.delete_topics([results.topic])[results.topic].result(TIME_LIMIT)
     started = time.monotonic()
     with pytest.raises(LogError, match=rf"'{results.topic}'.*create it") as error:  # noqa: PT012 - as the worker does
         while True:
             with suppress(CommitAborted):  # where the brokers refused it before the client knew which topic
                 log.commit([out(source), out(results)], {source: 2})
     assert not isinstance(error.value, CommitAborted)
-    assert time.monotonic() - started < PATIENCE / 2
+    assert time.monotonic() - started < TIME_LIMIT / 2
     assert log.committed(source) == 1
     if transactional:
         log.commit([out(source, b"next")], {source: 3})
         assert [content[1] for content in read_all(log, source, 1)] == [b"next"]
 
 
-def test_patience_may_end(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_time_limit_may_end_it(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     """A caller may say how long to wait; the error names a remedy, and the client writes to the log alone."""
     told: list[str] = []
     with KafkaLog(
-        {"bootstrap.servers": NOWHERE}, group="g", instance="i", notify=told.append, patience=2.5
+        {"bootstrap.servers": NOWHERE}, group="g", instance="i", notify=told.append, time_limit=2.5
     ) as log:
         with pytest.raises(LogError, match=r"topic 'events': expected an answer .* check bootstrap.servers"):
             log.partitions("events")

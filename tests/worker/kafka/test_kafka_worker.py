@@ -302,7 +302,7 @@ def test_a_restore_waits_for_an_open_transaction(place: Place) -> None:
 def test_a_restore_gives_up_on_a_transaction_that_stays_open(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After its patience it ends with what to do; it never goes on with an older state."""
+    """After the restore timeout it ends with what to do; it never goes on with an older state."""
     monkeypatch.setattr("worker.loop.RESTORE_TIMEOUT", 2.0)
     place.send(40)
     with place.worker() as first:

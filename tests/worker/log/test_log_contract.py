@@ -30,7 +30,7 @@ from worker.log.port import (
     TopicPartition,
 )
 
-PATIENCE = 60.0  # s, for machines that are busy with something else; what is there comes much sooner
+TIME_LIMIT = 60.0  # s, for machines that are busy with something else; what is there comes much sooner
 Content: TypeAlias = tuple[bytes | None, bytes | None, Headers, int]  # key, value, headers, timestamp
 
 
@@ -201,7 +201,7 @@ class Polled(Protocol):
 def drain(polled: Polled, how_many: int, limit: int = 1_000) -> list[Records]:
     """Poll until so many records have come, and make sure that no more come."""
     batches: list[Records] = []
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while sum(len(batch.keys) for batch in batches) < how_many and time.monotonic() < deadline:
         batches += polled.poll(limit, 0.2)
     assert not any(batch.keys for batch in polled.poll(limit, 0.0))
@@ -238,7 +238,7 @@ def own(log: Log, *topics: str, leaving: Callable[[], None] = ignore) -> None:
     """Join the group and wait until the log is given all partitions of the topics."""
     wanted = {TopicPartition(topic, number) for topic in topics for number in range(log.partitions(topic) or 0)}
     log.join(topics, leaving)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while set(log.owned or ()) != wanted and time.monotonic() < deadline:
         assert log.poll(10, 0.05) == []
     assert set(log.owned or ()) == wanted
@@ -247,7 +247,7 @@ def own(log: Log, *topics: str, leaving: Callable[[], None] = ignore) -> None:
 def read_to_the_end(log: Log, polled: Polled, source: TopicPartition) -> list[Records]:
     """Poll until the position in the only partition that is read is its high watermark."""
     batches: list[Records] = []
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while time.monotonic() < deadline:
         batches += polled.poll(1_000, 0.2)
         # Asked for each time: that a transaction has ended may be written after the commit has returned.
@@ -341,7 +341,7 @@ def test_next_offset_is_where_reading_goes_on(log: Log, reader: Reader, source: 
     whole = values(drain(reader, 7))
     reader.assign({source: 0})
     for read in range(1, 8):
-        [batch] = reader.poll(1, PATIENCE)
+        [batch] = reader.poll(1, TIME_LIMIT)
         assert batch.next_offset > batch.offsets[-1]
         with closing(log.reader()) as other:
             other.assign({source: batch.next_offset})
@@ -355,9 +355,9 @@ def test_poll_keeps_to_its_limit(log: Log, reader: Reader, topic: str) -> None:
     log.commit([record for source in sources for record in numbered(source, 20)], {})
     for limit in (1, 2, 7, 60):
         reader.assign(dict.fromkeys(sources, 0))
-        left, deadline = 60, time.monotonic() + PATIENCE
+        left, deadline = 60, time.monotonic() + TIME_LIMIT
         while left and time.monotonic() < deadline:
-            came = sum(len(batch.keys) for batch in reader.poll(limit, PATIENCE))
+            came = sum(len(batch.keys) for batch in reader.poll(limit, TIME_LIMIT))
             assert came <= limit
             left -= came
         assert left == 0
@@ -383,7 +383,7 @@ def test_full_partition_starves_nobody(log: Log, reader: Reader, topic: str) -> 
     reader.assign({full: 0, slim: 0})
     read = 0
     while read < 2_900:
-        batches = reader.poll(100, PATIENCE)
+        batches = reader.poll(100, TIME_LIMIT)
         if any(batch.source == slim for batch in batches):
             return
         read += sum(len(batch.keys) for batch in batches)
@@ -455,10 +455,10 @@ def test_waiting_poll_sees_a_new_record(open_log: Opener, reader: Reader, source
     timer = threading.Timer(0.1, lambda: writer.commit(numbered(source, 1), {}))
     timer.start()
     start = time.monotonic()
-    batches = reader.poll(10, PATIENCE)
+    batches = reader.poll(10, TIME_LIMIT)
     timer.join()
     assert values(batches) == [b"0"]
-    assert time.monotonic() - start < PATIENCE / 2
+    assert time.monotonic() - start < TIME_LIMIT / 2
 
 
 def test_assign_replaces_the_assignment(log: Log, reader: Reader, topic: str) -> None:
@@ -547,7 +547,7 @@ def test_started_partition_can_be_started_again(log: Log, source: TopicPartition
     log.start(source, 3)
     assert values(drain(log, 2)) == [b"3", b"4"]
     log.start(source, 0)
-    assert values(log.poll(2, PATIENCE)) == [b"0", b"1"]
+    assert values(log.poll(2, TIME_LIMIT)) == [b"0", b"1"]
     log.start(source, 4)
     assert values(drain(log, 1)) == [b"4"]
 
@@ -735,9 +735,9 @@ def test_high_watermark_covers_an_open_transaction(open_log: Opener, log: Log, s
     log.commit(Interrupted(numbered(source, 10), lambda: seen.append(other.watermarks(source).high)), {})
     with closing(other.reader()) as reader:
         reader.assign({source: 0})
-        read = reader.poll(1_000, PATIENCE)
+        read = reader.poll(1_000, TIME_LIMIT)
         while read[-1].next_offset < seen[0]:
-            read += reader.poll(1_000, PATIENCE)
+            read += reader.poll(1_000, TIME_LIMIT)
     assert values(read)[0] == b"before"
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from tests.worker.log.test_log_contract import PATIENCE
+from tests.worker.log.test_log_contract import TIME_LIMIT
 from worker.broker import Cluster
 from worker.log.kafka import KafkaLog
 from worker.publishing.partitioners import PARTITIONERS, crc32, murmur2
@@ -51,5 +51,5 @@ def test_as_the_client_does(kafka: Cluster, name: str, property: str) -> None:
         producer.produce(
             topic, b"", key, on_delivery=lambda _, sent: chosen.update({sent.key(): sent.partition()})
         )
-    assert producer.flush(PATIENCE) == 0
+    assert producer.flush(TIME_LIMIT) == 0
     assert chosen == {key: PARTITIONERS[name](key, partitions) for key in keys}

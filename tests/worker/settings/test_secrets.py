@@ -272,7 +272,7 @@ def test_the_client_does_not_tell_values(log_lines: io.StringIO) -> None:
         "ssl.key.pem": SECRET,
         "ssl.key.password": SECRET,
     }
-    with KafkaLog(properties, group="g", instance="i", patience=0.5) as log:
+    with KafkaLog(properties, group="g", instance="i", time_limit=0.5) as log:
         with pytest.raises(LogError):
             log.partitions("t")
         log.reader().close()

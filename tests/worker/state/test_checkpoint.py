@@ -57,9 +57,9 @@ def checkpointer(
     return checkpoints
 
 
-def read(log: EmbeddedLog, patience: float = 5.0) -> Saved | None:
+def read(log: EmbeddedLog, time_limit: float = 5.0) -> Saved | None:
     """Return the newest valid checkpoint."""
-    return returned(read_checkpoint(log, STATE, Clock(), patience))[0]
+    return returned(read_checkpoint(log, STATE, Clock(), time_limit))[0]
 
 
 def write(log: EmbeddedLog, checkpoints: Checkpointer, models: Models, offset: int) -> Sequence[OutRecord]:

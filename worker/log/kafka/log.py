@@ -60,7 +60,7 @@ class KafkaLog:
         Told in a sentence when the brokers do not answer, and when they do again.
     pulse
         Called again and again while a call waits for the brokers. What it raises ends the wait.
-    patience
+    time_limit
         Seconds that one call waits for the brokers.
 
     Raises
@@ -83,7 +83,7 @@ class KafkaLog:
         transactional: bool = True,
         notify: Callable[[str], None] = lambda sentence: None,
         pulse: Callable[[], None] = lambda: None,
-        patience: float = math.inf,
+        time_limit: float = math.inf,
     ) -> None:
         for name, reason in refused_properties(properties).items():
             raise LogError(f"property {name} was set, but {reason}; leave it out")
@@ -91,7 +91,7 @@ class KafkaLog:
         self._group = group
         self._instance = instance
         self._transactional = transactional
-        self._outage = Outage(notify, pulse, patience, partial(mismatch, properties))
+        self._outage = Outage(notify, pulse, time_limit, partial(mismatch, properties))
         self._closed = False
         self._topics  # noqa: B018 - finds wrong properties now rather than at the first call
 

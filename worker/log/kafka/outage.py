@@ -35,7 +35,7 @@ class Outage:
         Told both, in a sentence.
     pulse : callable
         Called again and again while a call waits. What it raises ends the wait.
-    patience : float
+    time_limit : float
         Seconds that one call waits for the brokers.
     look : callable
         Asked now and then why the brokers may not answer; None where it may be that they are away.
@@ -45,12 +45,12 @@ class Outage:
         self,
         notify: Callable[[str], None],
         pulse: Callable[[], None] = lambda: None,
-        patience: float = math.inf,
+        time_limit: float = math.inf,
         look: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._notify = notify
         self._pulse = pulse
-        self._patience = patience
+        self._time_limit = time_limit
         self._since: float | None = None
         self._notified = False
         self._refusal: Any = None
@@ -134,7 +134,7 @@ class Outage:
         KafkaException
             What the call raises and waiting does not mend.
         LogError
-            Where the brokers let the client not in, or the patience ends first.
+            Where the brokers let the client not in, or the time limit comes first.
         """
         began = time.monotonic()
         while True:
@@ -151,9 +151,9 @@ class Outage:
                 waited = time.monotonic() - began
                 if waited >= most:
                     raise Unanswered from failure
-                if waited >= self._patience:
+                if waited >= self._time_limit:
                     raise LogError(
-                        f"{what}: expected an answer from the brokers within {self._patience:.0f} s, got "
+                        f"{what}: expected an answer from the brokers within {self._time_limit:.0f} s, got "
                         f"{explain(error)}; check bootstrap.servers and whether they run"
                     ) from failure
                 time.sleep(_PAUSE_SECONDS)

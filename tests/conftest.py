@@ -1,4 +1,4 @@
-"""What several test files share: real Apache Kafka and Prometheus, started when a test first asks for them."""
+"""What test files share: real Apache Kafka, Prometheus and Kustomize, there when a test first asks for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.kustomize import Kustomize, KustomizeUnavailable, find_kustomize
 from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
 from tests.support.secured import Secured, secured_node
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
@@ -72,3 +73,14 @@ def prometheus_programs() -> Programs:
         if os.environ.get("REQUIRE_PROMETHEUS") == "1":
             raise
         pytest.skip(f"needs Prometheus: {error}")
+
+
+@pytest.fixture(scope="session")
+def kustomize() -> Kustomize:
+    """Return Kustomize; skip where it is not to be had, fail with REQUIRE_KUSTOMIZE=1."""
+    try:
+        return find_kustomize()
+    except KustomizeUnavailable as error:
+        if os.environ.get("REQUIRE_KUSTOMIZE") == "1":
+            raise
+        pytest.skip(f"needs Kustomize: {error}")

@@ -25,7 +25,7 @@ from worker.pipeline import Pipeline
 from worker.quarantine import Caution, check_rate
 from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
-from worker.topics import input_partitions, moved_keys, prepare_topics
+from worker.topics import input_partitions, lacking_topics, moved_keys, prepare_topics
 from worker.transaction import Transaction
 from worker.warming import are_kept, compile_apart
 from worker.watching.listener import WorkerListener
@@ -40,6 +40,7 @@ _ATTEMPTS = 10  # of a commit that the log gives up
 _GRACE_SECONDS = 10.0  # for the last checkpoint; Kubernetes kills after 30 unless told otherwise
 _GLANCE_SECONDS = 2.0  # at what was written to the state of a partition while it was away
 _LOOK_SECONDS = 30.0  # between two looks at the number of partitions
+_TOPICS_SECONDS = 2.0  # between two looks for topics that are not there yet; a signal waits for as long
 
 
 class Worker:
@@ -100,11 +101,19 @@ class Worker:
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.
 
+        Topics that a cluster does not have yet are waited for, as long as the settings say.
+
         Raises
         ------
         LogError
             Where a topic is missing or unfit.
         """
+        self._listener.entered("starting")
+        for lacking in lacking_topics(self._log, self._settings, self._clock):
+            self._listener.waits(lacking)
+            if stop():
+                return
+            time.sleep(_TOPICS_SECONDS)
         self._listener.entered("starting")
         prepare_topics(self._log, self._settings)
         self._inputs = input_partitions(self._log, self._settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from worker.log.port import Log, LogError
@@ -18,6 +18,13 @@ class Topic(NamedTuple):
     use: str  # for a person
 
 
+class Lacking(NamedTuple):
+    """Topics that are waited for."""
+
+    topics: tuple[str, ...]
+    seconds: float  # that are left
+
+
 def input_partitions(log: Log, settings: Settings) -> dict[str, int]:
     """Return how many partitions each input topic has.
 
@@ -28,7 +35,7 @@ def input_partitions(log: Log, settings: Settings) -> dict[str, int]:
     """
     counts = {}
     for topic in settings.routes:
-        readers = ", ".join(name for name, model in settings.models.items() if model.input == topic)
+        readers = _readers(settings, topic)
         count = log.partitions(topic)
         if count is None:
             raise LogError(
@@ -60,32 +67,42 @@ def missing_topics(log: Log, settings: Settings) -> list[Topic]:
     Raises
     ------
     LogError
-        Where an input is missing or unfit, or where a topic is there and not as it must be.
+        Where an input is missing or unfit, or where topics are there and not as they must be: all of them, one a
+        line.
     """
-    missing = []
+    missing, faults = [], []
     for topic in written_topics(log, settings):
         count = log.partitions(topic.name)
         if count is None:
             missing.append(topic)
-        elif count != topic.partitions:
-            raise LogError(
-                f"expected the topic {topic.name!r} ({topic.use}) to have {topic.partitions} partitions, as its "
-                f"input does; it has {count}; delete it, or name another one in the settings (topics)"
-            )
-        elif log.is_compacted(topic.name) != topic.compacted:
-            wanted = "compact" if topic.compacted else "delete"
-            raise LogError(
-                f"expected the topic {topic.name!r} ({topic.use}) to have cleanup.policy={wanted}; it has not; "
-                "correct that, or name another topic in the settings (topics)"
-            )
-        elif topic.compacted and log.expires(topic.name):
-            raise LogError(
-                f"expected the topic {topic.name!r} ({topic.use}) to keep the last record of each key for good; "
-                "its cleanup.policy deletes old ones too, and a restart would not find its checkpoint; set it to "
-                f"compact alone: kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} "
-                "--add-config cleanup.policy=compact"
-            )
+        elif (fault := _fault(log, topic, count)) is not None:
+            faults.append(fault)
+    if faults:
+        raise LogError("\n".join(faults))
     return missing
+
+
+def _fault(log: Log, topic: Topic, count: int) -> str | None:
+    """Return what is wrong with a topic that is there, None where it is as it must be."""
+    if count != topic.partitions:
+        return (
+            f"expected the topic {topic.name!r} ({topic.use}) to have {topic.partitions} partitions, as its "
+            f"input does; it has {count}; delete it, or name another one in the settings (topics)"
+        )
+    if log.is_compacted(topic.name) != topic.compacted:
+        wanted = "compact" if topic.compacted else "delete"
+        return (
+            f"expected the topic {topic.name!r} ({topic.use}) to have cleanup.policy={wanted}; it has not; "
+            "correct that, or name another topic in the settings (topics)"
+        )
+    if topic.compacted and log.expires(topic.name):
+        return (
+            f"expected the topic {topic.name!r} ({topic.use}) to keep the last record of each key for good; "
+            "its cleanup.policy deletes old ones too, and a restart would not find its checkpoint; set it to "
+            f"compact alone: kafka-configs.sh --alter --entity-type topics --entity-name {topic.name} "
+            "--add-config cleanup.policy=compact"
+        )
+    return None
 
 
 def create_topics(log: Log, settings: Settings) -> list[Topic]:
@@ -109,6 +126,47 @@ def prepare_topics(log: Log, settings: Settings) -> None:
     elif missing := missing_topics(log, settings):
         names = ", ".join(f"{topic.name!r} ({topic.use})" for topic in missing)
         raise LogError(f"expected the topics {names}; create them first: anabranch topics create SETTINGS")
+
+
+def lacking_topics(log: Log, settings: Settings, clock: Callable[[], float]) -> Iterator[Lacking]:
+    """Yield, once for each look, the topics that a cluster lacks; end when it has all of them.
+
+    The caller sleeps between two looks. An embedded log is not waited for: what it lacks is made by the worker, or
+    by a person who publishes to it first.
+
+    Raises
+    ------
+    LogError
+        Where it still lacks some `log.kafka.topic_wait_seconds` after the first look.
+    """
+    kafka = settings.log.kafka
+    until: float | None = None
+    while kafka is not None and (lacking := _lacking(log, settings)):
+        now = clock()
+        until = now + kafka.topic_wait_seconds if until is None else until
+        if now >= until:
+            names = ", ".join(f"{name!r} ({use})" for name, use in lacking.items())
+            inputs = " --inputs PARTITIONS" if lacking.keys() & settings.routes.keys() else ""
+            raise LogError(
+                f"expected the topics {names}; they are not there after {kafka.topic_wait_seconds:g} s "
+                f"(log.kafka.topic_wait_seconds); create them: anabranch topics create SETTINGS{inputs}"
+            )
+        yield Lacking(tuple(lacking), until - now)
+
+
+def _lacking(log: Log, settings: Settings) -> dict[str, str]:
+    """Return what is not there, inputs too, and what for."""
+    uses = {}
+    for topic, route in settings.routes.items():
+        uses[topic] = f"the input of model {_readers(settings, topic)}"
+        uses |= {route.output: f"results of {topic}", route.dead_letters: f"refused events of {topic}"}
+        if settings.checkpoint is not None:
+            uses[route.state] = f"checkpoints of {topic}"
+    return {name: use for name, use in uses.items() if log.partitions(name) is None}
+
+
+def _readers(settings: Settings, topic: str) -> str:
+    return ", ".join(name for name, model in settings.models.items() if model.input == topic)
 
 
 def moved_keys(before: int, now: int | None) -> str:

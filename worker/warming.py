@@ -1,7 +1,8 @@
 """Kernels are there before the group is joined, when no heartbeat can be missed.
 
 What is kept is loaded. What is not is compiled first, by a process of its own: the hundred megabytes that
-compiling takes end with it, and a signal can end it at once.
+compiling takes end with it, and a signal can end it at once. Where nothing can be kept, such a process could hand
+nothing over.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module
 
-from algorithms.core.cache import NotKeptError, kept_only
+from algorithms.core.cache import NotKeptError, kept_only, written_folder
 from algorithms.core.jit import load_ahead
 from worker.log.port import TopicPartition
 from worker.pipeline import Pipeline
@@ -36,8 +38,11 @@ def are_kept(settings: Settings) -> bool:
 def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
     """Compile the kernels of all models in another process, then load them; return early where `stop` says so.
 
-    Where that process cannot keep them, or fails, they are compiled here.
+    Where it could not keep them, or fails, they are compiled here; the cache warns of the first.
     """
+    if not _can_keep():
+        _load(settings)
+        return
     with subprocess.Popen([sys.executable, "-c", _COMPILE], stdin=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         # Nothing else of the settings is told: there may be secrets in them.
@@ -53,6 +58,16 @@ def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
                 return
             time.sleep(_LOOK_SECONDS)
     _load(settings)
+
+
+def _can_keep() -> bool:
+    folder = written_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def compile_for(told: str) -> None:

@@ -50,7 +50,8 @@ def create(settings_file: Path, yes: bool, inputs: int | None, principal: str | 
     """Create the topics that a worker with these SETTINGS writes and that are not there yet.
 
     Each has as many partitions as its input; those for checkpoints are compacted. What will be done is shown
-    first. Replication follows the broker's default.replication.factor.
+    first. Replication follows the broker's default.replication.factor. Run again, it says what is there; a topic
+    that is there and not as it must be ends it with an error, and is left as it is.
     """
     settings = read_settings(settings_file)
     if principal is not None:
@@ -60,12 +61,12 @@ def create(settings_file: Path, yes: bool, inputs: int | None, principal: str | 
         if inputs is not None:
             _create_inputs(log, settings, inputs, yes)
         missing = missing_topics(log, settings)
+        _print(list(written_topics(log, settings)), {topic.name for topic in missing})
         if not missing:
             click.echo("all topics are there")
             return
-        _print(missing, {topic.name for topic in missing})
         if not yes:
-            click.confirm("create these?", abort=True)
+            click.confirm("create those that are missing?", abort=True)
         create_topics(log, settings)
         click.echo(f"created: {', '.join(topic.name for topic in missing)}")
 
@@ -95,7 +96,13 @@ def _permit(settings: Settings, principal: str, yes: bool) -> None:
 
 def _create_inputs(log: Log, settings: Settings, partitions: int, yes: bool) -> None:
     for topic in settings.routes:
-        if log.partitions(topic) is None:
+        count = log.partitions(topic)
+        if count is not None:
+            differs = (
+                "" if count == partitions else f", not the {partitions} of --inputs, which is for missing ones"
+            )
+            click.echo(f"there already: {topic}, partitions: {count}{differs}")
+        else:
             if not yes:
                 click.confirm(f"create the input topic {topic} with {partitions} partitions?", abort=True)
             log.create_topic(topic, partitions)
@@ -110,7 +117,7 @@ def _print(found: list[Topic], missing: set[str]) -> None:
             str(topic.partitions),
             "compact" if topic.compacted else "delete",
             topic.use,
-            "missing" if topic.name in missing else "",
+            "missing" if topic.name in missing else "there",
         ]
         for topic in found
     ]

@@ -79,6 +79,7 @@ class KafkaSettings(Section):
     # transactional.id. The host's name unless told otherwise; a StatefulSet's pods keep theirs.
     instance: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     guarantee: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    topic_wait_seconds: Annotated[float, Ge(0), Le(86_400)] = 300.0  # at a start, for missing ones
     # Of librdkafka, as they are called there. Among them are secrets, so they are never shown.
     properties: Mapping[str, Property] = Field(default={}, repr=False)
 

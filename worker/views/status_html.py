@@ -40,10 +40,11 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
         Seconds, on the clock that the loop stamps its ticks with.
     """
     silent = max(0.0, now - status.tick)
+    phase = escape(printable(status.phase))
     partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
     return _page(
         "Anabranch",
-        f"""<p>The worker is <strong>{status.state}</strong>; its loop ticked {silent:.1f} s ago.</p>
+        f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
 {_table("Models", _MODEL, (_escaped(_model(model)) for model in status.models))}

@@ -97,16 +97,16 @@ class Pages:
 
     def _livez(self, _accept: str) -> Reply:
         silent = self._clock() - self._board.status.tick
-        if self._board.status.state in ("starting", "compiling"):
-            return _probe(True, f"the worker is {self._board.status.state}; it has no partitions yet")
+        if self._board.status.state in ("starting", "waiting", "compiling"):
+            return _probe(True, f"the worker is {self._board.status.phase}; it has no partitions yet")
         if silent <= self._stall_seconds:
             return _probe(True, f"the loop ticked {silent:.1f} s ago")
         limit = f"more than the {self._stall_seconds:g} s of metrics.stall_seconds"
         return _probe(False, f"the loop last ticked {silent:.1f} s ago, {limit}")
 
     def _readyz(self, _accept: str) -> Reply:
-        state = self._board.status.state
-        return _probe(state == "running", f"the worker is {state}")
+        status = self._board.status
+        return _probe(status.state == "running", f"the worker is {status.phase}")
 
     def _status(self, _accept: str) -> Reply:
         board = self._board

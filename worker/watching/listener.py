@@ -13,6 +13,7 @@ from worker.log.port import Log, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Processed
 from worker.quarantine import failure
+from worker.topics import Lacking
 from worker.transaction import Transaction
 from worker.watching.metrics import Metrics
 from worker.watching.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
@@ -61,9 +62,21 @@ class WorkerListener:
         if state == self._entered:
             return
         self._entered = state
-        self._board.status = replace(self._board.status, tick=self._clock(), state=state)
+        self._board.status = replace(self._board.status, tick=self._clock(), state=state, lacking=())
         self._refresh_at = 0.0
         logger.info(state)
+
+    def waits(self, lacking: Lacking) -> None:
+        """Tell which topics are waited for, and how long at most; the log says it once."""
+        if self._entered != "waiting":
+            self._entered = "waiting"
+            logger.warning(
+                "waiting for topics, which `anabranch topics create SETTINGS` creates",
+                topics=list(lacking.topics),
+                at_most_seconds=lacking.seconds,
+            )
+        status = self._board.status
+        self._board.status = replace(status, tick=self._clock(), state="waiting", lacking=lacking.topics)
 
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""

@@ -7,6 +7,7 @@ only how many bytes they have; tracebacks go without local variables for the sam
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import MutableMapping
 from io import StringIO
 from typing import Any, Literal, TextIO
@@ -20,7 +21,7 @@ _HANDLER = "anabranch"
 
 
 def configure(level: str, format: Literal["auto", "text", "json"], stream: TextIO) -> None:
-    """Send all logs of the process, those of libraries included, to a stream.
+    """Send all logs of the process, those of libraries and warnings included, to a stream.
 
     Parameters
     ----------
@@ -68,8 +69,22 @@ def configure(level: str, format: Literal["auto", "text", "json"], stream: TextI
         old.close()
     root.addHandler(handler)
     root.setLevel(level.upper())
+    warnings.showwarning = _warned
     # At debug level the compiler prints every bytecode that it looks at.
     logging.getLogger("numba").setLevel(logging.WARNING)
+
+
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - as Python calls it
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    """Log a warning, so that whoever reads JSON lines finds nothing else among them."""
+    place = f"{filename}:{lineno}"
+    structlog.get_logger("warnings").warning(str(message), category=category.__name__, place=place)
 
 
 def _renderers(text: bool, *, colors: bool) -> list[structlog.typing.Processor]:

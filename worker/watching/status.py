@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from algorithms.trees.evaluation import Judged
 from worker.watching.snapshots import Snapshots
 
-State: TypeAlias = Literal["starting", "compiling", "restoring", "running", "stopping"]
+State: TypeAlias = Literal["starting", "waiting", "compiling", "restoring", "running", "stopping"]
 
 
 class PartitionStatus(NamedTuple):
@@ -67,6 +67,12 @@ class Status:
     state: State = "starting"
     partitions: tuple[PartitionStatus, ...] = ()
     models: tuple[ModelStatus, ...] = ()
+    lacking: tuple[str, ...] = ()  # topics that are waited for
+
+    @property
+    def phase(self) -> str:
+        """What the worker does, for a person."""
+        return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
 
 
 class StatusBoard:

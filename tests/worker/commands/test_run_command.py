@@ -81,11 +81,16 @@ def _until(true: Callable[[], bool], running: subprocess.Popen[str]) -> None:
 
 
 class Running:
-    """A worker process, ended with the block."""
+    """A worker process, of the sources in a folder, ended with the block."""
 
-    def __init__(self, settings: Path) -> None:
+    def __init__(self, settings: Path, folder: Path = ROOT, **variables: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "run", str(settings)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+            [*COMMAND, "run", str(settings)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=os.environ | variables,
         )
         self.lines: list[dict[str, Any]] = []
 

@@ -1,8 +1,9 @@
-"""The wheel that is shipped: installed alone, it has its kernels."""
+"""The wheel that is shipped: installed alone it has its kernels, and works where nothing can be written."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,11 @@ from click.testing import CliRunner
 
 from algorithms.core import jit
 from tests.support.places import ROOT
+from tests.support.read_only import DATA, Container, why_not
+from worker.codec.event import encode_event
 from worker.commands import main
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord
 
 KERNELS = ROOT / "algorithms" / "kernels"
 NAMES = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
@@ -29,25 +34,41 @@ with kept_only():
 """
 
 
-@pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
-def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
-    """It is of this platform and Python, and compiles nothing, in an empty home where nothing can be written."""
-    checkout = tmp_path / "checkout"
+compiled = pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
+_PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a wheel that is built as `make wheel` does, with the kernels of the demo."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout = folder / "checkout"
     for name in ("algorithms", "worker", "deploy", "pyproject.toml", "README.md", "LICENSE"):
         target = checkout / name
         target.parent.mkdir(exist_ok=True)
         subprocess.run(["cp", "-r", str(ROOT / name), str(target)], check=True)
     ended = CliRunner().invoke(main, ["compile", "--into", str(checkout / "algorithms" / "kernels"), *NAMES])
     assert ended.exit_code == 0, ended.output
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(checkout)], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([*_PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(checkout)], check=True)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def _install(wheel: Path, folder: Path) -> Path:
+    """Install a wheel, without what it needs, in a folder that holds nothing else, and return that."""
+    home = folder / "home"
+    subprocess.run([*_PIP, "install", "--no-deps", "--target", str(home), str(wheel)], check=True)
+    return home
+
+
+@compiled
+def test_a_wheel_brings_its_kernels(wheel: Path, tmp_path: Path) -> None:
+    """It is of this platform and Python, and compiles nothing, in an empty home where nothing can be written."""
     python = f"cp3{sys.version_info.minor}"
     assert wheel.name.split("-")[2:4] == [python, python]
     assert not wheel.name.endswith("any.whl")
     assert wheel.stat().st_size < 25_000_000
-    home = tmp_path / "home"
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(home), str(wheel)], check=True)
+    home = _install(wheel, tmp_path)
     environ = {
         **{name: value for name, value in os.environ.items() if name != "ANABRANCH_KERNELS"},
         "XDG_CACHE_HOME": "/proc/nothing",
@@ -56,3 +77,79 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
     command = [sys.executable, "-c", USE, str(home), *NAMES]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+# --- where nothing can be written
+
+SETTINGS = """\
+log: {embedded: events.db}
+models: {spam: {kind: split, input: sms, classes: [ham, spam], features: names}}
+metrics: {port: 0}
+logging: {format: json}
+"""
+TRY = """
+import errno, os
+assert os.getuid() == 65534
+for path in ("/x", "/site/x", "/needed/x", "/usr/x", os.path.expanduser("~/x")):
+    try:
+        open(path, "w")
+    except OSError as error:
+        assert error.errno in (errno.EROFS, errno.ENOENT), (path, error)
+    else:
+        raise AssertionError(path)
+import worker
+print(worker.__file__)
+"""
+
+
+@pytest.fixture
+def container(wheel: Path, tmp_path: Path) -> Container:
+    """Return a container with the wheel, settings, and a log of two events; skip where there can be none."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(f"needs namespaces: {reason}")
+    made = Container(tmp_path, _install(wheel, tmp_path))
+    (made.data / "worker.yaml").write_text(SETTINGS)
+    with EmbeddedLog(made.data / "events.db") as log:
+        log.create_topic("sms", 1)
+        for words, label in ((["win", "a", "prize"], "spam"), (["see", "you"], "ham")):
+            log.append([OutRecord("sms", 0, b"everyone", encode_event(words, label), (), 1_700_000_000_000)])
+    return made
+
+
+def _worker(container: Container, *arguments: str) -> tuple[str, list[str]]:
+    """Run a command that succeeds; return what it said, and what of that on standard error was a warning."""
+    done = container.run("-m", "worker", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "arning" in line]
+
+
+def _all_commands(container: Container) -> list[int]:
+    """Run what a container runs; return how many warnings each command had."""
+    settings, log, out = (f"{DATA}/{name}" for name in ("worker.yaml", "events.db", "out.db"))
+    done = [
+        _worker(container, "--help"),
+        _worker(container, "validate", settings),
+        _worker(container, "run", settings, "--until-end"),
+        _worker(container, "replay", settings, log, out, "--expect", log),
+    ]
+    assert "Usage:" in done[0][0]
+    assert f"{settings}: good" in done[1][0]
+    assert done[3][0].endswith(f"the results equal {log}\n")
+    assert all("expected to keep compiled kernels" in line for _, warnings in done for line in warnings)
+    return [len(warnings) for _, warnings in done]
+
+
+@compiled
+def test_a_read_only_root(container: Container) -> None:
+    """The installed wheel works as user 65534 where its data alone can be written, and compiles nothing."""
+    tried = container.run("-c", TRY)
+    assert tried.stdout == "/site/worker/__init__.py\n", tried.stderr
+    assert _all_commands(container) == [0, 0, 0, 0]
+
+
+@compiled
+def test_a_read_only_root_without_kernels(container: Container, tmp_path: Path) -> None:
+    """Where none are kept and none can be, commands that need them compile in memory and warn once each."""
+    shutil.rmtree(tmp_path / "home" / "algorithms" / "kernels")
+    assert _all_commands(container) == [0, 0, 1, 1]

@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support import recordings
 from tests.support.places import ROOT
+from tests.worker.commands.test_run_command import Running
 from tests.worker.log.test_log_contract import TIME_LIMIT
 from worker.broker import Cluster
 from worker.commands import main
@@ -46,9 +47,8 @@ class Bench:
         self.suffix = uuid4().hex[:12]
         self.input = f"sms-{self.suffix}"
         self.settings = folder / "worker.yaml"
-        self.write(
-            {"spam": {"kind": "split", "input": self.input, "classes": ["ham", "spam"], "features": "names"}}
-        )
+        self.model = {"kind": "split", "input": self.input, "classes": ["ham", "spam"], "features": "names"}
+        self.write({"spam": self.model})
 
     def write(self, models: Mapping[str, Any], **more: Any) -> None:
         """Write the settings."""
@@ -160,6 +160,30 @@ def test_a_replay_gives_the_bytes_of_the_run(bench: Bench) -> None:
     bench.record(*(part for topic in topics for part in ("--topic", topic)), to="golden.db")
     replay = ("replay", bench.settings, bench.folder / "rec.db", bench.folder / "again.db")
     assert "the results equal" in bench.done(*replay, "--expect", bench.folder / "golden.db")
+
+
+def test_a_worker_waits_for_its_topics(bench: Bench) -> None:
+    """One that starts before its topics are there is alive, says what it waits for, and goes on once they are."""
+    bench.write({"spam": bench.model}, metrics={"port": 0}, logging={"format": "json"})
+    worker = Running(bench.settings)
+    try:
+        worker.page = str(worker.logged("starting")["page"])
+        said = worker.logged("waiting for topics, which `anabranch topics create SETTINGS` creates")
+        topics = [bench.input, *(f"{bench.input}.{kind}" for kind in ("out", "dead", "state"))]
+        assert (said["topics"], said["at_most_seconds"]) == (topics, 300.0)
+        assert worker.get("livez")[0] == 200
+        status, body = worker.get("readyz")
+        assert (status, json.loads(body)["why"]) == (
+            503,
+            f"the worker is waiting for the topics {', '.join(topics)}",
+        )
+        bench.create(2)
+        worker.logged("running")
+        assert worker.get("readyz")[0] == 200
+        worker.process.terminate()
+        assert worker.process.wait(TIME_LIMIT) == 0
+    finally:
+        worker.__exit__()
 
 
 # --- publish

@@ -386,6 +386,7 @@ def test_an_event_slower_than_the_poll_interval(
 def test_missing_topics_are_named(place: Place) -> None:
     """A worker creates nothing in a cluster: it names what is missing, and the command that creates it."""
     changed = place.settings.model_dump(mode="json")
+    changed["log"]["kafka"]["topic_wait_seconds"] = 0
     changed["topics"] = {place.topic: {"output": "elsewhere", "dead_letters": "nowhere", "state": "lost"}}
     settings = Settings.model_validate_json(json.dumps(changed))
     with (

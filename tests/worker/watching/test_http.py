@@ -122,7 +122,7 @@ def test_alive_while_the_loop_ticks(server: Server, clock: Clock, board: StatusB
 
 def test_alive_while_kernels_are_compiled(server: Server, clock: Clock, board: StatusBoard) -> None:
     """A worker that is starting is alive however long that takes: a restart would begin it all again."""
-    for state in ("starting", "compiling"):
+    for state in ("starting", "waiting", "compiling"):
         board.status = Status(tick=100.0, state=state)
         clock.now = 1_000.0
         assert _get(server, "/livez")[0].status == 200
@@ -130,7 +130,14 @@ def test_alive_while_kernels_are_compiled(server: Server, clock: Clock, board: S
 
 @pytest.mark.parametrize(
     ("state", "status"),
-    [("starting", 503), ("compiling", 503), ("restoring", 503), ("running", 200), ("stopping", 503)],
+    [
+        ("starting", 503),
+        ("waiting", 503),
+        ("compiling", 503),
+        ("restoring", 503),
+        ("running", 200),
+        ("stopping", 503),
+    ],
 )
 def test_ready_while_running(server: Server, board: StatusBoard, state: State, status: int) -> None:
     """A worker is ready while it is running and says what it does otherwise."""

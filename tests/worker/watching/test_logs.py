@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,6 +71,18 @@ def test_libraries_log_the_same_way() -> None:
     logging.getLogger("some.library").warning("%d of %s", 3, "these")
     (line,) = _lines(stream)
     assert (line["event"], line["level"], line["logger"]) == ("3 of these", "warning", "some.library")
+
+
+def test_warnings_are_entries() -> None:
+    """A warning is an entry like others, in one line, with what it is and where it comes from."""
+    stream = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        configure("info", "json", stream)
+        warnings.warn("nothing is kept", RuntimeWarning, stacklevel=1)
+    (line,) = _lines(stream)
+    assert (line["event"], line["level"], line["category"]) == ("nothing is kept", "warning", "RuntimeWarning")
+    assert line["place"].startswith(__file__)
 
 
 def test_level() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,6 @@ from worker.sources.generators import GENERATORS, Generator, generate
 from worker.sources.updates import Updates, parse, with_deletes
 from worker.watching import logs
 
-_TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
 _DRY = 5
 _OF_RECORDINGS = {"recording", "speed", "log_path", "settings_file", "topic", "limit", "timestamp"}
@@ -53,6 +53,15 @@ def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[
             raise click.BadParameter(f"expected OLD=NEW, got {pair!r}; write ham=0,spam=1")
         labels[read_label(old)] = read_label(new)
     return labels
+
+
+def _encoding(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    try:
+        return codecs.lookup(value).name
+    except LookupError as error:
+        raise click.BadParameter(
+            f"expected an encoding that Python knows, got {value!r}; say utf-8, latin-1 or cp1252"
+        ) from error
 
 
 def _updates(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Updates | None:
@@ -105,8 +114,23 @@ Examples:
     type=click.Choice(list(FORMATS)),
     help="What the file is; else its suffix tells.",
 )
+@click.option(
+    "--encoding",
+    default="utf-8",
+    show_default=True,
+    callback=_encoding,
+    help="What text files are written in, as in latin-1.",
+)
 @column_options
 @click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
+@click.option(
+    "--as",
+    "default_op",
+    type=click.Choice(["insert", "predict", "delete"]),
+    default="insert",
+    show_default=True,
+    help="What events are of which the file does not say it. Predicts need no label.",
+)
 @click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
 @click.option(
     "--updates",
@@ -144,7 +168,9 @@ def publish(
     speed: float | None,
     target: Target,
     format_name: str | None,
+    encoding: str,
     columns: Columns,
+    default_op: str,
     key_value: str | None,
     number_ids: bool,
     updates: Updates | None,
@@ -175,8 +201,9 @@ def publish(
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
     if file is not None and described is None:
         format_name = _format(file, format_name)
+        columns = replace(columns, unlabelled=default_op != "insert")
         _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
-        source = partial(file_source, file, format_name, columns)
+        source = partial(file_source, file, format_name, columns, encoding)
     elif described is not None and file is None:
         stream = _stream(described)
         ids = stream.schema.is_binary if ids is None else ids
@@ -197,7 +224,8 @@ def publish(
         with ExitStack() as stack:
             opened = source(stack)
             numbered = number_ids or updates is not None
-            entries: Iterator[Entry] = islice(finish(opened.entries, labels, number_ids=numbered), limit)
+            finished = finish(opened.entries, labels, number_ids=numbered, op=default_op)
+            entries: Iterator[Entry] = islice(finished, limit)
             if updates is not None:
                 entries = with_deletes(entries, updates)
             if dry_run:
@@ -255,18 +283,21 @@ def _format(file: str, format_name: str | None) -> str:
 
 def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_ids: bool, packed: bool) -> None:
     """Refuse options that contradict each other or mean nothing to the format."""
-    table = format_name in _TABLES
-    if not table and columns != Columns():
+    table = FORMATS[format_name].is_table
+    label = columns.label if format_name == "npz" else None  # the array of that name
+    if not table and replace(columns, unlabelled=False) != Columns(label=label):
         raise click.UsageError(
             f"expected no options about columns, {format_name} has none; leave them out or say --format csv"
         )
-    if table and columns.label is None:
-        raise click.UsageError("expected --label COLUMN, the column that holds the label; name it")
+    if format_name == "parquet" and (columns.header is not None or columns.delimiter is not None):
+        raise click.UsageError(
+            "expected no --header and --delimiter with Parquet, which has neither; leave them out"
+        )
     if ids is not None:
         raise click.UsageError("expected --ids and --names with --generate alone, got a file; leave them out")
     if number_ids and (columns.id is not None or format_name == "jsonl"):
         raise click.UsageError("expected --number-ids where the file has no ids; leave it out")
-    if packed and format_name not in ("svmlight", "jsonl"):
+    if packed and not FORMATS[format_name].has_ids:
         raise click.UsageError(f"expected integer features for --packed, {format_name} gives names; leave it out")
 
 
@@ -325,6 +356,7 @@ def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -
 
 def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *, skip_bad: bool) -> None:
     """Print events as JSON lines that `--format jsonl` reads."""
+    _print_notes(source)
     bad = make_records(entries, form, now).bad
     _judge(source, bad, _Done(), skip_bad=skip_bad)
     skipped = {each.line for each in bad}
@@ -334,9 +366,13 @@ def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *,
             click.echo(json_line({"key": key, **entry.fields}))
 
 
-def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
+def _print_notes(source: Source) -> None:
     for note in source.notes.values():
-        click.echo(note, err=True)
+        click.echo(printable_lines(note), err=True)
+
+
+def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
+    _print_notes(source)
     if done.skipped:
         click.echo(f"skipped {_count(done.skipped, 'line')} of {source.name}", err=True)
     records = "" if form.batch is None else f" in {_count(done.records, 'record')}"

@@ -45,10 +45,10 @@ class Source:
     in_bytes: bool
 
 
-def file_source(file: str, format_name: str, columns: Columns, stack: ExitStack) -> Source:
+def file_source(file: str, format_name: str, columns: Columns, encoding: str, stack: ExitStack) -> Source:
     """Open a file, - for standard input; raise `SourceError` where there is none."""
     stream, total = _open(file, stack)
-    lines = Lines("standard input" if file == "-" else file, stream)
+    lines = Lines("standard input" if file == "-" else file, stream, encoding)
     return Source(
         name=lines.name,
         entries=FORMATS[format_name].read(lines, columns),

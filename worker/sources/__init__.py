@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import NamedTuple
 
-from worker.sources import jsonl, svmlight, table, text
-from worker.sources.example import BadLine, Columns, Entry, Example, Reader
+from worker.sources import jsonl, npz, parquet, svmlight, table, text
+from worker.sources.columns import Columns
+from worker.sources.example import BadLine, Entry, Example, Reader
 from worker.sources.lines import Lines, SourceError
 
 __all__ = [
@@ -28,13 +29,17 @@ class Format(NamedTuple):
 
     suffixes: tuple[str, ...]
     read: Reader
+    is_table: bool = False
+    has_ids: bool = False  # features may be integers
 
 
 FORMATS = {
-    "csv": Format((".csv",), table.read_csv),
-    "tsv": Format((".tsv", ".tab"), table.read_tsv),
-    "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read),
-    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read),
+    "csv": Format((".csv",), table.read_csv, is_table=True),
+    "tsv": Format((".tsv", ".tab"), table.read_tsv, is_table=True),
+    "parquet": Format((".parquet", ".pq"), parquet.read, is_table=True),
+    "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read, has_ids=True),
+    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read, has_ids=True),
+    "npz": Format((".npz",), npz.read, has_ids=True),
     "text": Format((".txt", ".text"), text.read),
 }
 

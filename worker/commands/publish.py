@@ -31,6 +31,7 @@ from worker.commands.publish_recording import publish_recording
 from worker.commands.publish_source import Source, file_source, generated_source
 from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
+from worker.publishing.fitting import fitting
 from worker.publishing.publisher import Form, chunks, finish, make_records, write
 from worker.safe_text import json_line, printable_lines
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
@@ -226,6 +227,8 @@ def publish(
             numbered = number_ids or updates is not None
             finished = finish(opened.entries, labels, number_ids=numbered, op=default_op)
             entries: Iterator[Entry] = islice(finished, limit)
+            if target.settings is not None:
+                entries = fitting(entries, target.settings, topic)
             if updates is not None:
                 entries = with_deletes(entries, updates)
             if dry_run:

@@ -18,6 +18,7 @@ from worker.watching.http import Pages, Server, ServerError
 from worker.watching.metrics import Metrics
 from worker.watching.reporter import Reporter
 from worker.watching.status import Status, StatusBoard
+from worker.watching.tally import Tally
 
 
 @contextmanager
@@ -26,11 +27,13 @@ def worker_on(
     settings: Settings,
     committed: Callable[[Transaction], None] = lambda transaction: None,
     board: StatusBoard | None = None,
+    tally: Tally | None = None,
 ) -> Iterator[tuple[Worker, str | None]]:
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
     board = board or StatusBoard(Status(time.monotonic()))
-    worker = Worker(log, settings, Reporter(Metrics(registry, version("anabranch")), board), committed=committed)
+    reporter = Reporter(Metrics(registry, version("anabranch")), board, tally=tally)
+    worker = Worker(log, settings, reporter, committed=committed)
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:

@@ -89,7 +89,7 @@ class SplitSettings(Section):
     @field_validator("classes", mode="before")
     @classmethod
     def _two_classes(cls, value: Any) -> Any:
-        return _classes(value, 2, "two different classes, both integers or both strings")
+        return _classes(value, 2, "two different classes, both integers or both strings (kind 'tree' takes more)")
 
 
 def _classes(value: Any, most: int, what: str) -> tuple[ClassName, ...]:
@@ -178,7 +178,8 @@ class TreeSettings(Section):
 
     # What a model of kind `split` has and a tree has not, and why.
     ELSEWHERE: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
+        ("window", "verify_deletes", "on_duplicate"),
+        "a tree cannot forget; kinds 'dynamic-tree' and 'split' can",
     )
 
     kind: Literal["tree"]

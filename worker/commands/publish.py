@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -14,27 +13,17 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from worker.commands.common import until_signalled
-from worker.commands.publish_columns import column_options
+from worker.commands.publish_columns import column_options, file_options, named_format
 from worker.commands.publish_recording import publish_recording
-from worker.commands.publish_source import Source, file_source, generated_source
+from worker.commands.publish_source import Source, file_source, generated_source, show_progress
 from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
 from worker.publishing.fitting import fitting
 from worker.publishing.publisher import Form, chunks, finish, make_records, write
 from worker.safe_text import json_line, printable_lines
-from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
+from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
 from worker.sources.generators import GENERATORS, Generator, generate
@@ -54,15 +43,6 @@ def _labels(_context: click.Context, _parameter: click.Parameter, values: tuple[
             raise click.BadParameter(f"expected OLD=NEW, got {pair!r}; write ham=0,spam=1")
         labels[read_label(old)] = read_label(new)
     return labels
-
-
-def _encoding(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
-    try:
-        return codecs.lookup(value).name
-    except LookupError as error:
-        raise click.BadParameter(
-            f"expected an encoding that Python knows, got {value!r}; say utf-8, latin-1 or cp1252"
-        ) from error
 
 
 def _updates(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Updates | None:
@@ -109,19 +89,7 @@ Examples:
     help="--recording: in the time it took, by the records' timestamps, divided by X.  [default: at once]",
 )
 @target_options
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="What the file is; else its suffix tells.",
-)
-@click.option(
-    "--encoding",
-    default="utf-8",
-    show_default=True,
-    callback=_encoding,
-    help="What text files are written in, as in latin-1.",
-)
+@file_options
 @column_options
 @click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
 @click.option(
@@ -201,7 +169,7 @@ def publish(
     if packed and batch is not None:
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
     if file is not None and described is None:
-        format_name = _format(file, format_name)
+        format_name = named_format(file, format_name)
         columns = replace(columns, unlabelled=default_op != "insert")
         _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
         source = partial(file_source, file, format_name, columns, encoding)
@@ -237,7 +205,7 @@ def publish(
             stopped = stack.enter_context(until_signalled())
             log = stack.enter_context(target.opened([topic], stopped))
             form = replace(form, partitions=target.prepare(log, topic, target.partitions))
-            advance = stack.enter_context(_progress(opened))
+            advance = stack.enter_context(show_progress(opened))
             for chunk in chunks(entries, opened.size):
                 if stopped():
                     raise LogError(f"stopped before the end of {opened.name}")
@@ -273,15 +241,6 @@ class _Done:
     events: int = 0
     records: int = 0
     skipped: int = 0
-
-
-def _format(file: str, format_name: str | None) -> str:
-    """Return the format of a file: the one that was named, else that of its suffix."""
-    format_name = format_name or format_of(file)
-    if format_name is None:
-        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
-        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
-    return format_name
 
 
 def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_ids: bool, packed: bool) -> None:
@@ -326,23 +285,6 @@ def _check_stream(
         )
     if endless:
         raise click.UsageError("expected --events N with --generate, as the stream has no end; say how many")
-
-
-@contextmanager
-def _progress(source: Source) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how far it has come; yield what is to be told the count of events."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (
-        TextColumn("{task.fields[events]:,} events"),
-        BarColumn() if source.total else SpinnerColumn(),
-        *([DownloadColumn()] if source.in_bytes else []),
-        TimeRemainingColumn() if source.total else TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=source.total, events=0)
-        yield lambda events: progress.update(task, completed=source.position(events), events=events)
 
 
 def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -> None:

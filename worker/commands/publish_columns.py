@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
 
-from worker.sources import Columns
+from worker.sources import FORMATS, Columns, format_of
+from worker.sources.columns import KINDS, option
 
-_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+TAB = "\t"
+_DELIMITERS = {"tab": TAB, "\\t": TAB}
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,6 +79,56 @@ _OPTIONS = (
 )
 
 
+def _encoding(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    try:
+        return codecs.lookup(value).name
+    except LookupError as error:
+        raise click.BadParameter(
+            f"expected an encoding that Python knows, got {value!r}; say utf-8, latin-1 or cp1252"
+        ) from error
+
+
+def file_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say how a file is to be read: `format_name` and `encoding`."""
+    command = click.option(
+        "--encoding",
+        default="utf-8",
+        show_default=True,
+        callback=_encoding,
+        help="What text files are written in, as in latin-1.",
+    )(command)
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(list(FORMATS)),
+        help="What the file is; else its suffix tells.",
+    )(command)
+
+
+def named_format(file: str, format_name: str | None) -> str:
+    """Return the format of a file: the one that was named, else that of its suffix."""
+    format_name = format_name or format_of(file)
+    if format_name is None:
+        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
+        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
+    return format_name
+
+
+def as_options(columns: Columns) -> list[str]:
+    """Return what is said of columns as options of the command line, quoted for a shell."""
+    said = [option(f"--{use}", name) for use, name in columns.uses.items() if name is not None]
+    for kind in KINDS:
+        said += [option("--ignore" if kind == "ignored" else f"--{kind}", name) for name in getattr(columns, kind)]
+    said += [option("--features", name) for name in columns.features or ()]
+    said += [option("--missing", text) for text in columns.missing]
+    if columns.delimiter is not None:
+        said.append(f"--delimiter {'tab' if columns.delimiter == TAB else shlex.quote(columns.delimiter)}")
+    if columns.header is not None:
+        said.append("--header" if columns.header else "--no-header")
+    said += [f"--decimal {columns.decimal}"] if columns.decimal is not None else []
+    return said + ([f"--time-unit {columns.time_unit}"] if columns.time_unit is not None else [])
+
+
 def column_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options; the command is given them as `columns`."""
 
@@ -90,6 +144,6 @@ def column_options(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError(str(error)) from error
         command(columns=columns, **given)
 
-    for option in reversed(_OPTIONS):
-        with_columns = option(with_columns)
+    for decorate in reversed(_OPTIONS):
+        with_columns = decorate(with_columns)
     return with_columns

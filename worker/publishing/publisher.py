@@ -134,6 +134,14 @@ def make_records(entries: Sequence[Entry], form: Form, now: int) -> Chunk:
     return Chunk(records, len(good), bad)
 
 
+def judged(entries: Iterable[Entry], size: Callable[[], int]) -> Iterator[Entry]:
+    """Yield entries as they would be published: an example that a worker would refuse is a bad line."""
+    for chunk in chunks(entries, size):
+        bad = {each.line: each for each in make_records(chunk, Form("", 1, "k"), now=LATEST).bad}
+        for entry in chunk:
+            yield bad.get(entry.line, entry)
+
+
 def _judge(
     examples: Sequence[Example], form: Form, now: int
 ) -> tuple[list[tuple[Example, bytes]], dict[int, BadLine]]:

@@ -73,7 +73,7 @@ def has_header(columns: Columns, rows: Sequence[list[str]]) -> bool:
     if columns.header is not None:
         return columns.header
     first, *others = rows[:_ALIKE_ROWS]
-    if set(columns.named) & {cell.strip() for cell in first}:
+    if columns.named and set(columns.named) <= {cell.strip() for cell in first}:
         return True
     for index, cell in enumerate(map(str.strip, first)):
         if cell and (_is_value(cell) or any(len(row) > index and row[index].strip() == cell for row in others)):

@@ -32,19 +32,29 @@ _MS = 1_000
 
 def read_csv(lines: Lines, columns: Columns) -> Iterator[Entry]:
     """Yield the examples of a comma-separated file; cells may be quoted."""
-    return _read(lines, columns, ",;\t|", quoted=True)
+    return read_table(lines, columns, csv_rows(lines, columns))
 
 
 def read_tsv(lines: Lines, columns: Columns) -> Iterator[Entry]:
     """Yield the examples of a tab-separated file; a quote is a character like any other."""
-    return _read(lines, columns, "\t,;|", quoted=False)
+    return read_table(lines, columns, tsv_rows(lines, columns))
 
 
-def _read(lines: Lines, columns: Columns, likely: str, *, quoted: bool) -> Iterator[Entry]:
+def csv_rows(lines: Lines, columns: Columns) -> Rows:
+    """Return the rows of a comma-separated file, or of one that other delimiters fit better."""
+    return _rows(lines, columns, ",;\t|", quoted=True)
+
+
+def tsv_rows(lines: Lines, columns: Columns) -> Rows:
+    """Return the rows of a tab-separated file, likewise."""
+    return _rows(lines, columns, "\t,;|", quoted=False)
+
+
+def _rows(lines: Lines, columns: Columns, likely: str, *, quoted: bool) -> Rows:
     rows = Rows(lines, columns.delimiter, likely, quoted=quoted)
     if columns.delimiter is None and rows.delimiter != likely[0]:
         lines.note(f"cells are taken to end with {rows.delimiter!r}; else say --delimiter", line=1)
-    return read_table(lines, columns, rows)
+    return rows
 
 
 def read_table(lines: Lines, columns: Columns, rows: Iterator[Row]) -> Iterator[Entry]:

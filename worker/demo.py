@@ -12,7 +12,7 @@ from worker.log.port import OutRecord
 from worker.settings import LogSettings, MetricsSettings, Settings
 from worker.settings.models import EmitSettings, EvaluateSettings, SplitSettings, TreeEmitSettings, TreeSettings
 from worker.settings.values import Cadence
-from worker.sources.example import words
+from worker.sources.words import words
 
 TOPIC = "sms"
 KEY = b"everyone"

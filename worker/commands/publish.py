@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -13,33 +13,23 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from worker.commands.common import until_signalled
-from worker.commands.publish_columns import column_options
+from worker.commands.publish_columns import column_options, file_options, named_format
 from worker.commands.publish_recording import publish_recording
-from worker.commands.publish_source import Source, file_source, generated_source
+from worker.commands.publish_source import Source, file_source, generated_source, show_progress
 from worker.commands.publish_target import Target, target_options
 from worker.log.port import LogError
+from worker.publishing.fitting import fitting
 from worker.publishing.publisher import Form, chunks, finish, make_records, write
 from worker.safe_text import json_line, printable_lines
-from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError, format_of
+from worker.sources import FORMATS, BadLine, Columns, Entry, Example, SourceError
 from worker.sources.example import Label
 from worker.sources.example import label as read_label
 from worker.sources.generators import GENERATORS, Generator, generate
 from worker.sources.updates import Updates, parse, with_deletes
 from worker.watching import logs
 
-_TABLES = ("csv", "tsv")
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
 _DRY = 5
 _OF_RECORDINGS = {"recording", "speed", "log_path", "settings_file", "topic", "limit", "timestamp"}
@@ -99,14 +89,17 @@ Examples:
     help="--recording: in the time it took, by the records' timestamps, divided by X.  [default: at once]",
 )
 @target_options
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(list(FORMATS)),
-    help="What the file is; else its suffix tells.",
-)
+@file_options
 @column_options
 @click.option("--key-value", metavar="TEXT", help="One key for all.  [default: the topic's name]")
+@click.option(
+    "--as",
+    "default_op",
+    type=click.Choice(["insert", "predict", "delete"]),
+    default="insert",
+    show_default=True,
+    help="What events are of which the file does not say it. Predicts need no label.",
+)
 @click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
 @click.option(
     "--updates",
@@ -144,7 +137,9 @@ def publish(
     speed: float | None,
     target: Target,
     format_name: str | None,
+    encoding: str,
     columns: Columns,
+    default_op: str,
     key_value: str | None,
     number_ids: bool,
     updates: Updates | None,
@@ -174,9 +169,10 @@ def publish(
     if packed and batch is not None:
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
     if file is not None and described is None:
-        format_name = _format(file, format_name)
+        format_name = named_format(file, format_name)
+        columns = replace(columns, unlabelled=default_op != "insert")
         _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
-        source = partial(file_source, file, format_name, columns)
+        source = partial(file_source, file, format_name, columns, encoding)
     elif described is not None and file is None:
         stream = _stream(described)
         ids = stream.schema.is_binary if ids is None else ids
@@ -197,7 +193,10 @@ def publish(
         with ExitStack() as stack:
             opened = source(stack)
             numbered = number_ids or updates is not None
-            entries: Iterator[Entry] = islice(finish(opened.entries, labels, number_ids=numbered), limit)
+            finished = finish(opened.entries, labels, number_ids=numbered, op=default_op)
+            entries: Iterator[Entry] = islice(finished, limit)
+            if target.settings is not None:
+                entries = fitting(entries, target.settings, topic)
             if updates is not None:
                 entries = with_deletes(entries, updates)
             if dry_run:
@@ -206,7 +205,7 @@ def publish(
             stopped = stack.enter_context(until_signalled())
             log = stack.enter_context(target.opened([topic], stopped))
             form = replace(form, partitions=target.prepare(log, topic, target.partitions))
-            advance = stack.enter_context(_progress(opened))
+            advance = stack.enter_context(show_progress(opened))
             for chunk in chunks(entries, opened.size):
                 if stopped():
                     raise LogError(f"stopped before the end of {opened.name}")
@@ -244,29 +243,23 @@ class _Done:
     skipped: int = 0
 
 
-def _format(file: str, format_name: str | None) -> str:
-    """Return the format of a file: the one that was named, else that of its suffix."""
-    format_name = format_name or format_of(file)
-    if format_name is None:
-        known = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
-        raise click.UsageError(f"expected a suffix among {known}, got {file!r}; say --format")
-    return format_name
-
-
 def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_ids: bool, packed: bool) -> None:
     """Refuse options that contradict each other or mean nothing to the format."""
-    table = format_name in _TABLES
-    if not table and columns != Columns():
+    table = FORMATS[format_name].is_table
+    label = columns.label if format_name == "npz" else None  # the array of that name
+    if not table and replace(columns, unlabelled=False) != Columns(label=label):
         raise click.UsageError(
             f"expected no options about columns, {format_name} has none; leave them out or say --format csv"
         )
-    if table and columns.label is None:
-        raise click.UsageError("expected --label COLUMN, the column that holds the label; name it")
+    if format_name == "parquet" and (columns.header is not None or columns.delimiter is not None):
+        raise click.UsageError(
+            "expected no --header and --delimiter with Parquet, which has neither; leave them out"
+        )
     if ids is not None:
         raise click.UsageError("expected --ids and --names with --generate alone, got a file; leave them out")
     if number_ids and (columns.id is not None or format_name == "jsonl"):
         raise click.UsageError("expected --number-ids where the file has no ids; leave it out")
-    if packed and format_name not in ("svmlight", "jsonl"):
+    if packed and not FORMATS[format_name].has_ids:
         raise click.UsageError(f"expected integer features for --packed, {format_name} gives names; leave it out")
 
 
@@ -294,23 +287,6 @@ def _check_stream(
         raise click.UsageError("expected --events N with --generate, as the stream has no end; say how many")
 
 
-@contextmanager
-def _progress(source: Source) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how far it has come; yield what is to be told the count of events."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (
-        TextColumn("{task.fields[events]:,} events"),
-        BarColumn() if source.total else SpinnerColumn(),
-        *([DownloadColumn()] if source.in_bytes else []),
-        TimeRemainingColumn() if source.total else TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=source.total, events=0)
-        yield lambda events: progress.update(task, completed=source.position(events), events=events)
-
-
 def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -> None:
     """Stop at the first bad line, or tell of the first few and count."""
     if bad and not skip_bad:
@@ -325,6 +301,7 @@ def _judge(source: Source, bad: list[BadLine], done: _Done, *, skip_bad: bool) -
 
 def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *, skip_bad: bool) -> None:
     """Print events as JSON lines that `--format jsonl` reads."""
+    _print_notes(source)
     bad = make_records(entries, form, now).bad
     _judge(source, bad, _Done(), skip_bad=skip_bad)
     skipped = {each.line for each in bad}
@@ -334,9 +311,13 @@ def _print_events(source: Source, entries: list[Entry], form: Form, now: int, *,
             click.echo(json_line({"key": key, **entry.fields}))
 
 
-def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
+def _print_notes(source: Source) -> None:
     for note in source.notes.values():
-        click.echo(note, err=True)
+        click.echo(printable_lines(note), err=True)
+
+
+def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
+    _print_notes(source)
     if done.skipped:
         click.echo(f"skipped {_count(done.skipped, 'line')} of {source.name}", err=True)
     records = "" if form.batch is None else f" in {_count(done.records, 'record')}"

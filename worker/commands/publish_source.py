@@ -5,9 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import IO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from worker.sources import FORMATS, Columns, Entry, Lines, SourceError
 from worker.sources.generators import Generator
@@ -45,13 +56,19 @@ class Source:
     in_bytes: bool
 
 
-def file_source(file: str, format_name: str, columns: Columns, stack: ExitStack) -> Source:
+def file_source(file: str, format_name: str, columns: Columns, encoding: str, stack: ExitStack) -> Source:
     """Open a file, - for standard input; raise `SourceError` where there is none."""
+    lines, source = lines_source(file, encoding, stack)
+    return replace(source, entries=FORMATS[format_name].read(lines, columns))
+
+
+def lines_source(file: str, encoding: str, stack: ExitStack) -> tuple[Lines, Source]:
+    """Open a file; return it, and how far it has been read, without entries."""
     stream, total = _open(file, stack)
-    lines = Lines("standard input" if file == "-" else file, stream)
-    return Source(
+    lines = Lines("standard input" if file == "-" else file, stream, encoding)
+    return lines, Source(
         name=lines.name,
-        entries=FORMATS[format_name].read(lines, columns),
+        entries=iter(()),
         notes=lines.notes,
         size=lambda: lines.size,
         total=total,
@@ -84,3 +101,20 @@ def _open(file: str, stack: ExitStack) -> tuple[IO[bytes], int | None]:
         raise SourceError(
             f"{file}: expected a file to read, got none ({error.strerror}); check the path"
         ) from error
+
+
+@contextmanager
+def show_progress(source: Source, what: str = "events") -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how far it has come; yield what is to be told the count."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (
+        TextColumn(f"{{task.fields[events]:,}} {what}"),
+        BarColumn() if source.total else SpinnerColumn(),
+        *([DownloadColumn()] if source.in_bytes else []),
+        TimeRemainingColumn() if source.total else TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=source.total, events=0)
+        yield lambda events: progress.update(task, completed=source.position(events), events=events)

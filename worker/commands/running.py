@@ -18,6 +18,7 @@ from worker.watching.http import Pages, Server, ServerError
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
 from worker.watching.status import Status, StatusBoard
+from worker.watching.tally import Tally
 
 
 @contextmanager
@@ -26,13 +27,13 @@ def worker_on(
     settings: Settings,
     committed: Callable[[Transaction], None] = lambda transaction: None,
     board: StatusBoard | None = None,
+    tally: Tally | None = None,
 ) -> Iterator[tuple[Worker, str | None]]:
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
     board = board or StatusBoard(Status(time.monotonic()))
-    worker = Worker(
-        log, settings, WorkerListener(Metrics(registry, version("anabranch")), board), committed=committed
-    )
+    listener = WorkerListener(Metrics(registry, version("anabranch")), board, tally=tally)
+    worker = Worker(log, settings, listener, committed=committed)
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:

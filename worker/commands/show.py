@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -48,6 +49,7 @@ class _Shown(NamedTuple):
     topics: Sequence[str]  # that it is known to hold
     missing: Sequence[str]  # that the settings name and it does not hold
     group: str
+    dead: Mapping[str, str]  # the topic of dead letters beside each of results
 
 
 class _Summary(NamedTuple):
@@ -128,6 +130,8 @@ def show(
                 with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
                     summary = _summary(browser.scan(passed), _LAST)
                 _show_summary(console, topic, summary, _LAST)
+                if not any(summary) and topic in shown.dead and key is None and model is None:
+                    _show_refusals(console, log, shown, shown.dead[topic])
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -141,7 +145,9 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
     if path.suffix not in _SETTINGS:
         group = group or "anabranch"
         with EmbeddedLog(path, group=group, create=False) as log:
-            yield _Shown(log, list(log.topics()), [], group)
+            topics = list(log.topics())
+            dead = {topic: f"{topic.removesuffix('.out')}.dead" for topic in topics if topic.endswith(".out")}
+            yield _Shown(log, topics, [], group, dead)
         return
     settings = read_settings(path)
     if group is not None:
@@ -151,7 +157,9 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
         named += [*route.results, *([] if settings.checkpoint is None else [route.state])]
     with open_log(settings, role="-show") as opened:
         missing = [topic for topic in named if opened.partitions(topic) is None]
-        yield _Shown(opened, [topic for topic in named if topic not in missing], missing, settings.group)
+        there = [topic for topic in named if topic not in missing]
+        dead = {route.output: route.dead_letters for route in settings.routes.values()}
+        yield _Shown(opened, there, missing, settings.group, dead)
 
 
 @contextmanager
@@ -208,6 +216,21 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
             click.echo(tree_dot.draw(tree, key), nl=False)
         case "json":
             click.echo(json_line(tree_object(key, tree)))
+
+
+def _show_refusals(console: Console, path: Path, shown: _Shown, dead: str) -> None:
+    """Tell of the dead letters beside a topic without results, which may be why."""
+    if dead not in shown.topics:
+        return
+    bounds = {each: shown.log.watermarks(each) for each in partitions_of(shown.log, dead, shown.topics)}
+    count = sum(high - low for low, high in bounds.values())
+    first = next(iter(Browser(shown.log, bounds, Filter(None, None), lambda _: None).scan()), None)
+    if first is None:
+        console.print(f"{topic_word(dead)} has no dead letters either")
+        return
+    console.print(f"{topic_word(dead)} has {count:,}, the first:")
+    _show_others(console, [(first.key, result_of(first))])
+    console.print(f"all of them: anabranch show {shlex.quote(str(path))} --topic {shlex.quote(dead)}")
 
 
 def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 from importlib.resources import files
 
-from worker.sources.example import words
+from worker.sources.words import words
 
 
 def sms_spam() -> Iterator[tuple[str, list[str]]]:

@@ -20,7 +20,7 @@ from worker.codec.reference import LATEST
 from worker.log.port import CommitAborted, Log, OutRecord
 from worker.publishing.partitioners import Partitioner, crc32
 from worker.sources import BadLine, Entry, Example
-from worker.sources.example import Label
+from worker.sources.example import Label, as_op
 
 CHUNK_EVENTS = 10_000
 CHUNK_BYTES = 8 << 20  # of the file; a chunk is held in memory several times over
@@ -78,17 +78,22 @@ def write(log: Log, records: Sequence[OutRecord]) -> int:
     return len(records)
 
 
-def finish(entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: bool) -> Iterator[Entry]:
-    """Rename labels and number examples: ids are 0, 1, 2, ..., bad lines counted, so that they stay put."""
+def finish(
+    entries: Iterable[Entry], labels: dict[Label, Label], *, number_ids: bool, op: str = "insert"
+) -> Iterator[Entry]:
+    """Rename labels, number examples, say what is to be done with those that do not say it themselves.
+
+    Ids are 0, 1, 2, ..., bad lines counted, so that they stay put.
+    """
     for number, entry in enumerate(entries):
-        if isinstance(entry, BadLine) or not (labels or number_ids):
+        if isinstance(entry, BadLine) or not (labels or number_ids or op != "insert"):
             yield entry
             continue
         fields: dict[str, Any] = {"id": number} if number_ids else {}
         fields |= entry.fields
         if labels and isinstance(fields.get("y"), int | float | str):
             fields["y"] = labels.get(fields["y"], fields["y"])
-        yield replace(entry, fields=fields)
+        yield replace(entry, fields=fields if "op" in fields else as_op(fields, op))
 
 
 def chunks(entries: Iterable[Entry], size: Callable[[], int]) -> Iterator[list[Entry]]:
@@ -127,6 +132,14 @@ def make_records(entries: Sequence[Entry], form: Form, now: int) -> Chunk:
         batches = _batches(good, form, form.batch)
         records = [_record(rows, _columns(rows), form, now) for rows in batches]
     return Chunk(records, len(good), bad)
+
+
+def judged(entries: Iterable[Entry], size: Callable[[], int]) -> Iterator[Entry]:
+    """Yield entries as they would be published: an example that a worker would refuse is a bad line."""
+    for chunk in chunks(entries, size):
+        bad = {each.line: each for each in make_records(chunk, Form("", 1, "k"), now=LATEST).bad}
+        for entry in chunk:
+            yield bad.get(entry.line, entry)
 
 
 def _judge(

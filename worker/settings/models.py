@@ -128,7 +128,7 @@ class SplitSettings(ClassifierSettings):
     """A model that keeps the best split of each key's examples."""
 
     MOST_CLASSES: ClassVar[int] = 2
-    SOME_CLASSES: ClassVar[str] = "two different classes, both integers or both strings"
+    SOME_CLASSES: ClassVar[str] = "two different classes, both integers or both strings (kind 'tree' takes more)"
     LATER: ClassVar[tuple[str, ...]] = ("alpha",)
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "window": 20,
@@ -287,7 +287,8 @@ class TreeSettings(TreesSettings):
 
     # What a model of kind `split` has and a tree has not, and why.
     ELSEWHERE: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("window", "verify_deletes", "on_duplicate"), "a tree cannot forget; a model of kind 'split' can"
+        ("window", "verify_deletes", "on_duplicate"),
+        "a tree cannot forget; kinds 'dynamic-tree' and 'split' can",
     )
 
     LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from worker.sources import jsonl, svmlight, table, text
-from worker.sources.example import BadLine, Columns, Entry, Example, Reader
+from worker.sources import jsonl, npz, parquet, svmlight, table, text
+from worker.sources.columns import Columns
+from worker.sources.example import BadLine, Entry, Example, Reader
 from worker.sources.lines import Lines, SourceError
+from worker.sources.rows import Row
 
 __all__ = [
     "FORMATS",
@@ -28,13 +31,22 @@ class Format(NamedTuple):
 
     suffixes: tuple[str, ...]
     read: Reader
+    rows: Callable[[Lines, Columns], Iterator[Row]] | None = None  # of a table
+    has_ids: bool = False  # features may be integers
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has columns."""
+        return self.rows is not None
 
 
 FORMATS = {
-    "csv": Format((".csv",), table.read_csv),
-    "tsv": Format((".tsv", ".tab"), table.read_tsv),
-    "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read),
-    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read),
+    "csv": Format((".csv",), table.read_csv, table.csv_rows),
+    "tsv": Format((".tsv", ".tab"), table.read_tsv, table.tsv_rows),
+    "parquet": Format((".parquet", ".pq"), parquet.read, parquet.rows),
+    "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read, has_ids=True),
+    "jsonl": Format((".jsonl", ".ndjson"), jsonl.read, has_ids=True),
+    "npz": Format((".npz",), npz.read, has_ids=True),
     "text": Format((".txt", ".text"), text.read),
 }
 

@@ -1,20 +1,20 @@
-"""What every reader of a file yields, and the words and numbers that all of them understand."""
+"""What every reader of a file yields, and the names, labels and numbers that all of them understand."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from worker.sources.columns import Columns
 from worker.sources.lines import Lines
 
 Label: TypeAlias = int | float | str
 
-_WORD = re.compile(r"[a-z0-9]+")
-_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes it: "007" and "+1" are other names than 7 and 1
+_INT = re.compile(r"0|-?[1-9][0-9]{0,18}")  # as Python writes it: "007" and "+1" are other names than 7 and 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +44,16 @@ class BadLine:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What the columns of a table are. A column goes by its name, or by its number where there is no header.
-
-    Parameters
-    ----------
-    label
-        The column that holds the label.
-    key, id, text, time
-        The columns of the model's key, the example's id, text to be cut into words, and the event
-        time; None where there is none.
-    features
-        The columns that are features; None: all that are left, or none at all beside a `text`.
-    categorical
-        Those of them whose 0 and 1 are names of categories, not absent and present.
-    header
-        Whether the first line names the columns.
-    """
-
-    label: str | None = None
-    key: str | None = None
-    id: str | None = None
-    text: str | None = None
-    time: str | None = None
-    features: tuple[str, ...] | None = None
-    categorical: frozenset[str] = field(default_factory=frozenset)
-    header: bool = True
-
-
 Entry: TypeAlias = Example | BadLine
 Reader: TypeAlias = Callable[[Lines, Columns], Iterator[Entry]]
+
+
+def as_op(fields: dict[str, Any], op: str) -> dict[str, Any]:
+    """Return the fields of an event as those of an op: a predict has no label, a delete no more than its id."""
+    if op == "insert":
+        return fields
+    left_out = {"predict": {"y", "w"}, "delete": {"x", "y", "w"} if "id" in fields else set()}[op]
+    return {"op": op, **{name: value for name, value in fields.items() if name not in left_out}}
 
 
 class UnreadableError(Exception):
@@ -99,30 +78,41 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UnreadableError(f"expected UTF-8 text, got the byte 0x{ord(text[error.start]) & 0xFF:02x}") from None
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text: runs of a-z and 0-9 of the lower-cased text, each once, as they come."""
-    return list(dict.fromkeys(_WORD.findall(text.lower())))
+        raise UnreadableError(
+            f"expected UTF-8 text, got the byte 0x{ord(text[error.start]) & 0xFF:02x}; where the file was written "
+            "otherwise say how, as in --encoding latin-1"
+        ) from None
 
 
 def name(text: str) -> int | str:
-    """Return an id: an int where the text is one as Python writes it, else the text."""
-    return int(text) if _INT.fullmatch(text) else text
+    """Return an id: an int of 64 bits where the text is one as Python writes it, else the text."""
+    whole = _whole(text)
+    return text if whole is None else whole
 
 
 def label(text: str) -> Label:
-    """Return a label: a whole number as an int (1, +1 and 1.0 are one class), other numbers, or a name."""
+    """Return a label: a whole number as an int (1, +1 and 1.0 are one class), other numbers, or a name.
+
+    A whole number beyond 64 bits stays a name, since a float would lose its digits.
+    """
     if (plain := text.removeprefix("+")) != text and not plain[:1].isdigit():
         return text
-    if _INT.fullmatch(plain):
-        return int(plain)
+    whole = _whole(plain)
+    if whole is not None:
+        return whole
     try:
         value = number(plain)
     except UnreadableError:
         return text
+    if plain.lstrip("-").isdigit() and abs(value) >= 1 << 53:
+        return text
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _whole(text: str) -> int | None:
+    """Return the 64-bit int that a text writes as Python does; None where it writes none."""
+    value = int(text) if _INT.fullmatch(text) else None
+    return value if value is not None and -(1 << 63) <= value < 1 << 63 else None
 
 
 def number(text: str) -> float:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from worker.codec.event import encode_event
-from worker.sources.example import Columns, Entry, UnreadableError, brief, each_line
+from worker.sources.columns import Columns
+from worker.sources.example import Entry, UnreadableError, brief, each_line
 from worker.sources.lines import Lines
 
 FIELDS = ("key", "op", "id", "x", "y", "w", "ts")
 
 
 def read(lines: Lines, _: Columns) -> Iterator[Entry]:
-    """Yield the events of a JSON lines file, deletes and predicts too. A null is a field left out."""
+    """Yield the events of a JSON lines file, deletes and predicts too. A null is none, nor an empty id or key."""
     return each_line(lines, _parse)
 
 
@@ -33,6 +34,9 @@ def _parse(line: str) -> tuple[str | None, dict[str, Any]] | None:
         if name not in FIELDS:
             raise UnreadableError(f"expected the fields {', '.join(FIELDS)}, got {brief(name)}")
     fields = {name: value for name, value in event.items() if value is not None}
+    for name in ("id", "key"):
+        if fields.get(name) == "":  # as little a name as none
+            del fields[name]
     key = fields.pop("key", None)
     if key is not None and not isinstance(key, str):
         raise UnreadableError(f"expected key to be a string, got {brief(json.dumps(key))}")

@@ -7,6 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, cast
 
 LONGEST = 16 << 20  # bytes of a line; a file without line ends must not fill the memory
@@ -28,24 +29,27 @@ class Lines:
         What messages call the stream.
     stream
         Binary; gzip is recognised by its first two bytes.
+    encoding
+        What the text is in, by a name that Python knows. UTF-16 is recognised by its first two bytes.
 
     Attributes
     ----------
     number
         The number of the last line read, from 1.
     size
-        How many bytes were read, unzipped.
+        How many bytes were read, unzipped; of another encoding than UTF-8, characters.
     notes
         What a reader found worth telling, once each, with the place of the first time.
 
     Raises
     ------
     SourceError
-        From the iteration: where the gzip data is damaged, a line is endless, or reading fails.
+        Where the gzip data is damaged, a line is endless, text is in another encoding, or reading fails.
     """
 
-    def __init__(self, name: str, stream: IO[bytes]) -> None:
+    def __init__(self, name: str, stream: IO[bytes], encoding: str = "utf-8") -> None:
         self.name = name
+        self.encoding = encoding
         self.number = 0
         self.size = 0
         self.notes: dict[str, str] = {}
@@ -53,17 +57,51 @@ class Lines:
         owned = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
         zipped = owned.peek(2)[:2] == b"\x1f\x8b"
         self._bytes = gzip.GzipFile(fileobj=owned) if zipped else owned
+        with self._told():
+            begin = self._bytes.peek(2)[:2]
+        if begin in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            self.encoding = "utf-16"
+        self._text: io.TextIOWrapper | None = None
+        if codecs.lookup(self.encoding).name != "utf-8":
+            # Only a line feed ends a line here too.
+            self._text = io.TextIOWrapper(cast(IO[bytes], self._bytes), self.encoding, newline="\n")
 
-    def note(self, what: str) -> None:
-        """Keep something that a person should know, once."""
-        self.notes.setdefault(what, f"{self.name}:{self.number}: {what}")
+    def whole(self) -> IO[bytes]:
+        """Return the stream, unzipped, for a format that is not made of lines; it can be read anywhere."""
+        with self._told():
+            plain = isinstance(self._bytes, io.BufferedReader) and self._bytes.seekable()
+            return cast(IO[bytes], self._bytes) if plain else io.BytesIO(self._bytes.read())
+
+    def note(self, what: str, line: int | None = None) -> None:
+        """Keep something that a person should know, once; of a line, else of the last one read."""
+        self.notes.setdefault(what, f"{self.name}:{line or self.number}: {what}")
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
+        with self._told():
+            data: str | bytes = (self._text or self._bytes).readline(LONGEST)
+        if not data:
+            raise StopIteration
+        self.number += 1
+        if len(data) == LONGEST and data[-1] not in ("\n", 10):
+            raise SourceError(
+                f"{self.name}:{self.number}: expected lines of at most {LONGEST} bytes, got a longer one; "
+                "check that the file is text"
+            )
+        self.size += len(data)
+        if isinstance(data, str):
+            return data
+        if self.number == 1:
+            data = data.removeprefix(codecs.BOM_UTF8)
+        return data.decode("utf-8", "surrogateescape")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what can go wrong with a stream into messages."""
         try:
-            data = self._bytes.readline(LONGEST)
+            yield
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise SourceError(
                 f"{self.name}:{self.number + 1}: expected whole gzip data, got damaged data ({error}); "
@@ -71,15 +109,8 @@ class Lines:
             ) from error
         except OSError as error:
             raise SourceError(f"{self.name}: cannot be read ({error}); check the path") from error
-        if not data:
-            raise StopIteration
-        self.number += 1
-        self.size += len(data)
-        if len(data) == LONGEST and not data.endswith(b"\n"):
+        except UnicodeError as error:
             raise SourceError(
-                f"{self.name}:{self.number}: expected lines of at most {LONGEST} bytes, got a longer one; "
-                "check that the file is text"
-            )
-        if self.number == 1:
-            data = data.removeprefix(codecs.BOM_UTF8)
-        return data.decode("utf-8", "surrogateescape")
+                f"{self.name}:{self.number + 1}: expected text in {self.encoding}, got other bytes ({error}); "
+                "say --encoding NAME, the one that it was written in"
+            ) from error

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from worker.sources.example import Columns, Entry, UnreadableError, brief, each_line, label, number
+from worker.sources.columns import Columns
+from worker.sources.example import Entry, UnreadableError, brief, each_line, label, number
 from worker.sources.lines import Lines
 
 _ID = re.compile("[0-9]{1,10}")

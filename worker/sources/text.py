@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from worker.sources.example import Columns, Entry, UnreadableError, brief, each_line, label, words
+from worker.sources.columns import Columns
+from worker.sources.example import Entry, UnreadableError, brief, each_line, label
 from worker.sources.lines import Lines
+from worker.sources.words import words
 
 
 def read(lines: Lines, _: Columns) -> Iterator[Entry]:

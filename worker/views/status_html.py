@@ -48,6 +48,7 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
 {_table("Models", _MODEL, (_escaped(_model(model)) for model in status.models))}
+{_refusals(status)}
 {_trees(snapshots)}""",
     )
 
@@ -84,6 +85,18 @@ def _model(model: ModelStatus) -> tuple[object, ...]:
     quality = model.quality
     accuracy = "" if quality is None or not quality.examples else f"{quality.recent.measures().accuracy:.4f}"
     return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
+
+
+def _refusals(status: Status) -> str:
+    """Return what was refused; names and values of data are in the dead letters alone."""
+    if not status.refusals:
+        return "<p>Nothing was refused.</p>"
+    rows = [
+        (each.topic, each.model or "the decoder", each.reason, f"{each.events:,}", each.last)
+        for each in status.refusals
+    ]
+    head = ("topic", "refused by", "reason", "events", "the last")
+    return _table("Refused events; the dead letters hold them", head, map(_escaped, rows))
 
 
 def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot]) -> str:

@@ -16,7 +16,8 @@ from worker.quarantine import failure
 from worker.topics import Lacking
 from worker.transaction import Transaction
 from worker.watching.metrics import Metrics
-from worker.watching.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
+from worker.watching.status import ModelStatus, PartitionStatus, RefusalStatus, State, Status, StatusBoard
+from worker.watching.tally import Tally
 
 logger = structlog.get_logger()
 
@@ -41,6 +42,8 @@ class WorkerListener:
         What the status page reads.
     clock, wall_clock : callable
         Seconds: monotonic, and since the epoch.
+    tally : Tally, optional
+        What adds up what came of it.
     """
 
     def __init__(
@@ -49,8 +52,10 @@ class WorkerListener:
         board: StatusBoard,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
+        tally: Tally | None = None,
     ) -> None:
         self._metrics = metrics
+        self._tally = tally or Tally()
         self._board = board
         self._clock = clock
         self._wall_clock = wall_clock
@@ -64,6 +69,7 @@ class WorkerListener:
         self._entered = state
         self._board.status = replace(self._board.status, tick=self._clock(), state=state, lacking=())
         self._refresh_at = 0.0
+        self._warn(all_of_it=state == "stopping")
         logger.info(state)
 
     def waits(self, lacking: Lacking) -> None:
@@ -140,6 +146,8 @@ class WorkerListener:
 
     def processed(self, records: Records, processed: Processed) -> None:
         """Tell what a batch led to."""
+        self._tally.add(records, processed)
+        self._warn(all_of_it=False)
         metrics = self._metrics
         topic = records.source.topic
         metrics.consumed(records.source, len(records.values))
@@ -160,6 +168,21 @@ class WorkerListener:
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)
+
+    def _warn(self, *, all_of_it: bool) -> None:
+        """Tell of what was refused: why, where and how often. What was sent is in the dead letters alone."""
+        for refuser, refused, events in self._tally.untold(self._clock(), all_of_it=all_of_it):
+            source, offset, row = refused.last
+            logger.warning(
+                "refused, see the dead letters",
+                topic=source.topic,
+                reason=str(refuser.reason),
+                refused_by=refuser.model or "the decoder",
+                events=events,
+                partition=source.partition,
+                last_offset=offset,
+                row=row,
+            )
 
     def committed(self, transaction: Transaction, seconds: float) -> None:
         """Tell that a transaction was committed, and how long that took."""
@@ -209,8 +232,21 @@ class WorkerListener:
             models = _sizes(owned)
             for model in models:
                 self._metrics.size(model)
-            status = Status(now, status.state, partitions, models)
+            self._warn(all_of_it=False)
+            status = Status(now, status.state, partitions, models, self._refusals())
         self._board.status = replace(status, tick=now)
+
+    def _refusals(self) -> tuple[RefusalStatus, ...]:
+        return tuple(
+            RefusalStatus(
+                refuser.topic,
+                refuser.model,
+                str(refuser.reason),
+                refused.events,
+                f"{refused.last[0].partition}/{refused.last[1]}",
+            )
+            for refuser, refused in self._tally.refused.items()
+        )
 
 
 def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]:

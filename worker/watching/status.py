@@ -33,6 +33,16 @@ class Quality(NamedTuple):
         return Quality(self.examples + other.examples, total, recent)
 
 
+class RefusalStatus(NamedTuple):
+    """What was refused for one reason since the start."""
+
+    topic: str
+    model: str  # "" where events could not be read
+    reason: str
+    events: int
+    last: str  # where
+
+
 class ModelStatus(NamedTuple):
     """How large a model name is, over all its keys in a partition or in this worker."""
 
@@ -67,6 +77,7 @@ class Status:
     state: State = "starting"
     partitions: tuple[PartitionStatus, ...] = ()
     models: tuple[ModelStatus, ...] = ()
+    refusals: tuple[RefusalStatus, ...] = ()
     lacking: tuple[str, ...] = ()  # topics that are waited for
 
     @property

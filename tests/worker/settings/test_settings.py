@@ -146,7 +146,7 @@ MODEL_NAMES = (
 )
 SECTIONS = "bounds, checkpoint, group, log, logging, metrics, models, on_defect, start, topics, transaction"
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
-CLASSES = "two different classes, both integers or both strings"
+CLASSES = "two different classes, both integers or both strings (kind 'tree' takes more)"
 
 # Each adds lines to the smallest file, from line 9 on; four spaces in are settings of the model.
 ADDED = [
@@ -695,7 +695,8 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
         ("polcy: imac", f"9:5: .polcy: expected one of {TREE_NAMES}, got 'polcy' (did you mean 'policy'?)"),
         (
             "window: 5",
-            "9:5: .window: expected no 'window' (a tree cannot forget; a model of kind 'split' can), got 'window'",
+            "9:5: .window: expected no 'window' (a tree cannot forget; kinds 'dynamic-tree' and 'split' can), "
+            "got 'window'",
         ),
         (
             "evaluate: {windw: 5}",

@@ -1,0 +1,160 @@
+"""From a file of one's own to a result in the three commands that `init` prints, without editing."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from worker.commands import main
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def _weather(rows: int = 400) -> str:
+    """Return a table in which warm days of one country are dry."""
+    random = np.random.default_rng(1)
+    lines = ["day,temperature,country,windy,outlook"]
+    for day in range(rows):
+        warm = random.uniform(-10, 30)
+        country, windy = random.choice(["nz", "au"]), random.integers(2)
+        lines.append(f"{day},{warm:.2f},{country},{windy},{'dry' if warm > 10 and country == 'nz' else 'wet'}")
+    return "\n".join(lines) + "\n"
+
+
+def _svmlight() -> str:
+    return "".join(f"{n % 2} {1 if n % 2 else 2}:1 {3 + n % 5}:1\n" for n in range(300))
+
+
+def _jsonl() -> str:
+    lines = [{"x": {"a": n % 7, "b": 1}, "y": "hi" if n % 7 > 3 else "lo", "id": n} for n in range(300)]
+    deletes = [{"op": "delete", "id": n} for n in range(20)]
+    return "".join(json.dumps(line) + "\n" for line in [*lines, *deletes])
+
+
+def _npz() -> bytes:
+    written = io.BytesIO()
+    value = np.arange(600.0).reshape(300, 2) % 10
+    np.savez(written, X=value, kind=(value[:, 0] > 4).astype(int))
+    return written.getvalue()
+
+
+def _parquet() -> bytes:
+    written = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(io.BytesIO(_weather().encode())), written)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "options"),
+    [
+        ("my weather.csv", _weather(), "--label outlook"),
+        ("weather.tsv", _weather().replace(",", "\t"), "--label outlook --ignore day"),
+        ("bare.csv", _weather().partition("\n")[2], "--label 5"),
+        ("commas.csv", _weather().replace(",", ";").replace(".", ","), "--label outlook --decimal comma"),
+        ("weather.parquet", _parquet(), "--label outlook"),
+        ("clicks.svm", _svmlight(), ""),
+        ("events.jsonl", _jsonl(), ""),
+        ("arrays.npz", _npz(), "--label kind"),
+        ("messages.txt", "spam\twin a prize now\nham\tsee you at eight\n" * 50, ""),
+    ],
+)
+def test_three_commands(name: str, data: str | bytes, options: str) -> None:
+    """What it prints goes through as it is; nothing is refused, and the tree is better than a guess."""
+    Path(name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    result = _run("init", name, *shlex.split(options))
+    assert result.exit_code == 0, result.output
+    commands = re.findall(r"^  anabranch (.*)$", result.stdout, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["publish", "run", "show"]
+    outputs = []
+    for command in commands:
+        said = _run(*shlex.split(command))
+        assert said.exit_code == 0, (command, said.output)
+        outputs.append(said.stdout)
+    row = next(line.split() for line in outputs[1].splitlines() if line.startswith(" tree"))
+    assert row[4] == "0"  # refused
+    assert float(row[-1]) > 0.6
+    assert "tree" in outputs[2]
+
+
+def test_kinds_by_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only later rows tell is said in the command, and in the settings."""
+    monkeypatch.setattr("worker.sources.table.SAMPLE_ROWS", 5)
+    Path("t.csv").write_text("y,a,b\n" + "k,1,2\n" * 9 + "m,7,red\n" * 9)
+    result = _run("init", "t.csv")
+    assert "publish t.csv --to worker.yaml --label y --numeric a --nominal b\n" in result.stdout
+    model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
+    assert model["attributes"] == {"numeric": ["a"]}
+    assert model["classes"] == ["k", "m"]
+
+
+def test_what_it_shows() -> None:
+    """Columns with what they are, hold and miss; classes with their shares."""
+    Path("t.csv").write_text("y,a,b\nk,1.5,red\nk,,blue\nm,7,red\n")
+    lines = [" ".join(line.split()) for line in _run("init", "t.csv").stdout.splitlines()]
+    assert "a numeric 1.5 to 7 33.3%" in lines
+    assert "b nominal 2: red, blue" in lines
+    assert "k 2 66.7%" in lines
+
+
+def test_bad_lines() -> None:
+    """They are counted, the first is told, and the command passes them by."""
+    Path("t.csv").write_text("y,a\nk,1\nm\nm,2\nk," + "x" * 300 + "\n")
+    result = _run("init", "t.csv", "--nominal", "a")
+    said = " ".join(result.stdout.split())
+    assert "lines that are no events: 2, the first is line 3: expected 2 cells, got 1" in said
+    assert " --skip-bad\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y,a\nk,1\nk,2\n", "expected 2 to 1,000 classes, got 1; name another column with --label"),
+        ("y,a\n0.5,1\n1.5,2\n", "expected labels that are classes, whole numbers or names, got numbers with"),
+        ("y,a\n1,1\nb,2\n", "expected labels that are all whole numbers or all names, got both"),
+        ("y,a\n", "expected events to look at, got none"),
+    ],
+)
+def test_files_for_no_model(text: str, message: str) -> None:
+    """Where no model could learn, that is said, and no settings are written."""
+    Path("t.csv").write_text(text)
+    result = _run("init", "t.csv")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not Path("worker.yaml").exists()
+
+
+def test_a_deleting_file_gets_a_tree_that_forgets() -> None:
+    """A file with deletes gets a dynamic tree."""
+    Path("e.jsonl").write_text(_jsonl())
+    assert _run("init", "e.jsonl").exit_code == 0
+    assert yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]["kind"] == "dynamic-tree"
+
+
+def test_settings_that_are_there() -> None:
+    """They are kept, unless --force says otherwise; a cluster is named instead of a log."""
+    Path("t.csv").write_text("y,a\nk,1\nm,2\n")
+    Path("worker.yaml").write_text("mine")
+    result = _run("init", "t.csv")
+    assert (result.exit_code, Path("worker.yaml").read_text()) == (1, "mine")
+    assert "expected no file there yet, got one; say --output with another name, or --force" in result.stderr
+    kafka = _run("init", "t.csv", "--force", "--bootstrap", "127.0.0.1:9092", "--topic", "sms")
+    assert "  anabranch topics create worker.yaml --inputs 1 --yes\n" in kafka.stdout
+    assert yaml.safe_load(Path("worker.yaml").read_text())["log"] == {"kafka": {"bootstrap": "127.0.0.1:9092"}}

@@ -1,0 +1,116 @@
+"""Events that no model of the topic takes are told as they are published, with what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from worker.commands.publish import publish
+from worker.publishing.fitting import fitting
+from worker.settings import load
+from worker.sources import BadLine, Example
+
+SPLIT = {"kind": "split", "input": "sms", "classes": ["ham", "spam"], "features": "names"}
+TREE = {
+    "kind": "tree",
+    "input": "sms",
+    "classes": [0, 1, 2],
+    "features": "ids",
+    "attributes": {"numeric": [7], "nominal": [8]},
+}
+
+
+def _settings(folder: Path, *models: dict[str, Any]) -> Path:
+    path = folder / "worker.yaml"
+    named = {f"m{at}": model for at, model in enumerate(models)}
+    path.write_text(yaml.safe_dump({"log": {"embedded": "events.db"}, "models": named}))
+    return path
+
+
+def _publish(folder: Path, text: str, *options: str) -> Result:
+    (folder / "events.jsonl").write_text(text)
+    arguments = [str(folder / "events.jsonl"), "--to", str(folder / "worker.yaml"), *options]
+    return CliRunner().invoke(publish, arguments)
+
+
+def _line(**fields: Any) -> str:
+    return json.dumps({"x": ["a"], "y": "ham"} | fields) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "message"),
+    [
+        (
+            SPLIT,
+            {"y": 0},
+            "a label among the classes of the model 'm0' (ham, spam), got '0'; rename",
+        ),
+        (SPLIT, {"y": "Ham"}, "a label among the classes of the model 'm0' (ham, spam), got 'Ham'; rename"),
+        (TREE, {"x": [1], "y": 1.0}, "a label among the classes of the model 'm0' (0, 1, 2), got '1.0'"),
+        (
+            SPLIT,
+            {"x": [1]},
+            "features as names, as the model 'm0' has, got ids, as '1'; set features: ids",
+        ),
+        (
+            TREE,
+            {"y": 1},
+            "features as ids, as the model 'm0' has, got names, as 'a'; set features: names",
+        ),
+        (
+            SPLIT,
+            {"x": {"price": 2.5}},
+            "0 or 1 of 'price', a binary feature of the model 'm0', got 2.5; kind 'split' has no others; "
+            "take kind: tree, with attributes: {default: numeric}",
+        ),
+        (TREE, {"x": {"i": [7, 8, 9], "v": [2.5, 3, 2]}, "y": 1}, "0 or 1 of 9, a binary feature of"),
+    ],
+)
+def test_what_no_model_takes(tmp_path: Path, model: dict[str, Any], fields: dict[str, Any], message: str) -> None:
+    """An event that would be a dead letter is a bad line, with its place; with --skip-bad it is passed over."""
+    _settings(tmp_path, model)
+    result = _publish(tmp_path, _line(**fields))
+    assert result.exit_code == 1
+    assert f"events.jsonl:1: expected {message}" in result.stderr
+    skipped = _publish(tmp_path, _line(**fields), "--skip-bad")
+    assert skipped.exit_code == 0
+    assert "skipped 1 line" in skipped.stderr
+
+
+def test_the_advice_works(tmp_path: Path) -> None:
+    """The labels are renamed as the message says."""
+    _settings(tmp_path, SPLIT)
+    text = _line(y=0) + _line(y=1)
+    (advice,) = re.findall(r"--map-label (\S+),", _publish(tmp_path, text).stderr)
+    assert advice == "0=ham,1=spam"
+    assert _publish(tmp_path, text, "--map-label", advice).exit_code == 0
+
+
+def test_one_model_is_enough(tmp_path: Path) -> None:
+    """What one of the topic's models takes is published; the others refuse it, as they are there to."""
+    _settings(tmp_path, SPLIT, TREE)
+    assert _publish(tmp_path, _line() + _line(x={"i": [7], "v": [2.5]}, y=2)).exit_code == 0
+    assert _publish(tmp_path, _line(y=2)).exit_code == 1
+
+
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["a", "ham"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["i", "v", "a"]), inner),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["x", "y", "op", "id"]), VALUE))
+def test_whatever_comes_is_an_entry(tmp_path_factory: pytest.TempPathFactory, fields: dict[str, Any]) -> None:
+    """No event is too odd to be looked at."""
+    settings = load(_settings(tmp_path_factory.getbasetemp(), SPLIT), {})
+    (entry,) = fitting([Example(None, fields, 1)], settings, "sms")
+    assert isinstance(entry, Example | BadLine)

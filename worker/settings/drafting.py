@@ -1,0 +1,95 @@
+"""Settings that fit what a file holds, as text of a settings file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from worker.sources.overview import Contents
+
+_MOST_CLASSES = 1_000
+_NAMED = 50  # features in a list; beyond, the commoner kind is the default
+
+
+class DraftError(Exception):
+    """No model takes what the file holds; the message says what was expected, what came and what to do."""
+
+
+def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
+    """Return the text of a settings file with a tree that learns from such events.
+
+    A `tree`, which grows; where events are deleted and it can be, a `dynamic-tree`, which forgets.
+
+    Raises
+    ------
+    DraftError
+        Where there are no events, fewer than two classes or too many, or labels that can be none.
+    """
+    names = {isinstance(feature, str) for feature in contents.features}
+    if len(names) > 1:
+        raise DraftError(
+            "expected features that are all ids or all names, got both; publish them to topics of their own"
+        )
+    model: dict[str, Any] = {
+        "kind": "dynamic-tree" if contents.ops["delete"] else "tree",
+        "input": topic,
+        "classes": _classes(contents),
+        "features": "names" if True in names else "ids",
+    }
+    if contents.numbers:
+        model["attributes"] = _attributes(contents)
+    if model["kind"] == "tree":
+        model |= _tree(contents, len(model["classes"]))
+    model["evaluate"] = {}
+    model["emit"] = {"snapshots": {"every": max(100, contents.events // 10)}}
+    body = yaml.safe_dump(
+        {"log": log, "models": {"tree": model}},
+        sort_keys=False,
+        default_flow_style=None,
+        width=110,
+        allow_unicode=True,
+    )
+    return f"# Made by anabranch init; every setting: deploy/worker.yaml, worker/README.md\n{body}"
+
+
+def _classes(contents: Contents) -> list[int | str]:
+    labels = contents.labels
+    if not contents.events:
+        raise DraftError("expected events to look at, got none; check the file")
+    if any(isinstance(label, float) for label in labels):
+        raise DraftError(
+            "expected labels that are classes, whole numbers or names, got numbers with a fraction; models tell "
+            "classes apart: name another column with --label, or cut the numbers into ranges"
+        )
+    if len({type(label) for label in labels}) > 1:
+        whole = sorted(label for label in labels if isinstance(label, int))[:3]
+        pairs = ",".join(f"{label}=class_{label}" for label in whole)
+        raise DraftError(
+            "expected labels that are all whole numbers or all names, got both; rename them in the file, or write "
+            f"the settings yourself and publish with --map-label {pairs},..."
+        )
+    if not 1 < len(labels) <= _MOST_CLASSES:
+        raise DraftError(
+            f"expected 2 to {_MOST_CLASSES:,} classes, got {len(labels):,}; name another column with --label"
+        )
+    return sorted(label for label in labels if not isinstance(label, float))
+
+
+def _attributes(contents: Contents) -> dict[str, Any]:
+    """Return which features are numbers, by a list or by what the others are not."""
+    numeric = sorted(contents.numbers)
+    binary = sorted(contents.features - contents.numbers.keys())
+    if not binary:
+        return {"default": "numeric"}
+    if len(numeric) <= _NAMED or len(numeric) <= len(binary):
+        return {"numeric": numeric}
+    return {"default": "numeric", "binary": binary}
+
+
+def _tree(contents: Contents, classes: int) -> dict[str, Any]:
+    """Return how a tree grows: on presence alone at once, else when the Hoeffding bound says so."""
+    sparse = contents.values < 0.5 * contents.events * len(contents.features)
+    if not contents.numbers and classes == 2:
+        return {"policy": "exact", "predict": "naive_bayes" if sparse else "adaptive"}
+    return {"policy": "periodic", "predict": "adaptive_present" if sparse and not contents.numbers else "adaptive"}

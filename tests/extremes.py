@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL, UNIT
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL, UNIT
 from algorithms.regression.evaluation import Prequential
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
@@ -398,13 +398,13 @@ def regression_round(draw: random.Random, observer: str) -> int:
         answers = pool.apply(batch)
         pool.check()
         count += int(np.count_nonzero(answers.status == Status.APPLIED))
-        known = ~np.isnan(answers.guess)
-        assert np.isfinite(answers.guess[known]).all(), "a guess is no number"
+        known = ~np.isnan(answers.predicted)
+        assert np.isfinite(answers.predicted[known]).all(), "a prediction is no number"
         for split in answers.splits:
             sane("a merit", split.merit, -math.inf)
             sane("a threshold", split.threshold, -LARGEST_VALUE, LARGEST_VALUE)
         learned = (answers.status == Status.APPLIED) & (batch.op == Op.INSERT)
-        kept.add(batch.label[learned], answers.guess[learned], batch.weight[learned])
+        kept.add(batch.label[learned], answers.predicted[learned], batch.weight[learned])
         for measures in (kept.total().measures(), kept.recent().measures()):
             for what, measure in zip(measures._fields, measures, strict=True):
                 assert not math.isinf(measure), f"{what} is {measure}"

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s
+from algorithms.core.fixed_point import LN2, PER_UNIT, UNIT_BITS
+from algorithms.core.fixed_point import UNIT as UNIT  # for all who import it from here
 from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.kearns_mansour import KearnsMansour, kearns_mansour, make_kearns_mansour
-from algorithms.core.units import LN2, PER_UNIT, UNIT_BITS
-from algorithms.core.units import UNIT as UNIT  # for all who import it from here
 
 _TABLE_LIMIT = 1 << 20  # 8 MB; a longer table would miss the cache more often than log2 costs
 
@@ -64,7 +64,7 @@ def _xlogx(x: float) -> float:
 
 
 @inlined
-def xlogx_units(table: Float64s, units: int) -> float:
+def xlogx_fixed(table: Float64s, units: int) -> float:
     """Return X(n) = n log2(n) of a weight in units of 2^-20, from the memo where it is a whole number."""
     whole = units >> UNIT_BITS
     if whole < table.size and whole << UNIT_BITS == units:
@@ -76,7 +76,7 @@ def xlogx_units(table: Float64s, units: int) -> float:
 def entropy(criterion: Entropy, u: int, v: int) -> float:
     """Return (u + v) H(u / (u + v)) in bits; `u` and `v` are in units of 2^-20."""
     table = criterion.table
-    return xlogx_units(table, u + v) - (xlogx_units(table, u) + xlogx_units(table, v))
+    return xlogx_fixed(table, u + v) - (xlogx_fixed(table, u) + xlogx_fixed(table, v))
 
 
 @inlined

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s
-from algorithms.core.units import UNIT
+from algorithms.core.fixed_point import UNIT
 
 Labels = npt.NDArray[Any]
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import UInt32s
 from algorithms.core.events import Events
+from algorithms.core.fixed_point import MAX_TOTAL, UNIT
 from algorithms.core.names import Interner
-from algorithms.core.units import MAX_TOTAL, UNIT
 
 _LAST_KEY = (1 << 31) - 2  # one more than it can be counted in an int32, which numbers of keys are
 _LAST_OP = 3
@@ -78,7 +78,7 @@ def label_of(given: Any, classes: int) -> int:
     return int(found) if isinstance(found, bool) else whole("a label", given, 0, classes - 1)
 
 
-def units_of(given: Any, least: int = 0) -> int:
+def fixed_point_of(given: Any, least: int = 0) -> int:
     """Return a weight in units of 2^-20; raise ValueError where it is none, below `least` units or too large."""
     found = _plain(given)
     fits = is_number(found) and 0 <= found < MAX_TOTAL // UNIT

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined
-from algorithms.core.units import PER_UNIT
 
 
 class KearnsMansour(NamedTuple):

@@ -20,12 +20,21 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set
-from algorithms.core.declared import Declared
 from algorithms.core.events import DONE, TOLD, Events, Op, Status
-from algorithms.core.given import check_columns, digest_of, entries_of, id_of, key_of, label_of, units_of, whole
+from algorithms.core.fixed_point import UNIT
+from algorithms.core.given import (
+    check_columns,
+    digest_of,
+    entries_of,
+    fixed_point_of,
+    id_of,
+    key_of,
+    label_of,
+    whole,
+)
 from algorithms.core.names import Interner, Names, name_or_id
+from algorithms.core.schema import Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
-from algorithms.core.units import UNIT
 
 MEMO = 1024  # examples of weight 1 that the memo of a criterion covers at first
 LAST_TIME = 1 << 62
@@ -132,7 +141,7 @@ class OneByOne(ABC, Generic[A, P]):
         ValueError
             Where the example is not one: a wrong feature, value, label or weight. Nothing has changed.
         """
-        return self._one(Op.INSERT, x, self._label(label), units_of(weight, self._LEAST), id, key, time)[0]
+        return self._one(Op.INSERT, x, self._label(label), fixed_point_of(weight, self._LEAST), id, key, time)[0]
 
     learn = insert
 
@@ -155,7 +164,7 @@ class OneByOne(ABC, Generic[A, P]):
         ValueError
             Where the example is not one.
         """
-        return self._one(Op.DELETE, x, self._label(label), units_of(weight, self._LEAST), id, key, time)[0]
+        return self._one(Op.DELETE, x, self._label(label), fixed_point_of(weight, self._LEAST), id, key, time)[0]
 
     def predict(self, x: Example, *, key: int = 0) -> P:
         """Return what is predicted for an example; no state is changed.
@@ -210,7 +219,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         An empty one.
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
-    kinds : Declared
+    kinds : Schema
         The kinds of features.
     criterion : callable, optional
         Makes a criterion, the field `criterion` of the state, whose memo covers weights up to so many examples.
@@ -220,11 +229,11 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
     _START: ClassVar[tuple[Any, ...]] = (0,)  # what the kernel is told beside the batch when it begins one
 
     def __init__(
-        self, state: S, *, names: bool, kinds: Declared, criterion: Callable[[int], Any] | None = None
+        self, state: S, *, names: bool, kinds: Schema, criterion: Callable[[int], Any] | None = None
     ) -> None:
         self.names = Interner() if names else None
         self._state = state
-        self._declared = kinds
+        self._schema = kinds
         self._make_criterion = criterion
         self._reach = MEMO
         self._covered = MEMO  # examples of weight 1 until a model could have outgrown the memo
@@ -307,7 +316,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
 
     def kinds_of(self, feature: Int64s | UInt32s) -> Int8s:
         """Return the `Kind` of each of these features, which are given by their numbers."""
-        return self._declared.of(feature)
+        return self._schema.of(feature)
 
     def _features(self, numbers: Sequence[Any]) -> list[int | bytes | None]:
         """Return the features behind numbers, None where there is none."""
@@ -343,7 +352,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self.names is not None:
             self.names = Interner(rebuilt(self.names.arrays, arrays, "names"))
-            self._declared.find(self.names)
+            self._schema.find(self.names)
         self._state = rebuilt(self._state, arrays)
         self._covered = 0
         return self
@@ -353,4 +362,4 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         assert self.alive == np.count_nonzero(self._heads[:, self._ALIVE])
         held = self._check()
         if self.names is not None:
-            self.names.check_references([*held, self._declared.numbers])
+            self.names.check_references([*held, self._schema.numbers])

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import int64
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.core.units import PER_UNIT
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import Examples, link
 from algorithms.dynamic.nodes import (

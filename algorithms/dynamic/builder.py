@@ -9,17 +9,17 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
 from algorithms.core.criteria import CRITERIA, UNIT
-from algorithms.core.declared import Declared
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import jit
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
-from algorithms.core.units import MAX_TOTAL
+from algorithms.core.schema import Schema
 from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
+from algorithms.dynamic.canonical import check_kinds, prepared
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
-from algorithms.dynamic.prepare import check_kinds, prepared
 from algorithms.dynamic.splitter import Way
 from algorithms.trees.snapshot import Tree
 
@@ -105,7 +105,7 @@ def build_tree(
             f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
             f"{len(sample.pointer)}"
         )
-    declared = Declared(default, kinds or {})
+    declared = Schema(default, kinds or {})
     declared.intern(None)
     entries = prepared(sample.pointer, sample.feature, sample.value, declared.of)
     if entries.wrong.any():

@@ -13,7 +13,7 @@ and the kernel goes on.
 
 from __future__ import annotations
 
-from algorithms.core import ledger, rows
+from algorithms.core import example_store, rows
 from algorithms.core.arrays import int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
 from algorithms.core.events import (
@@ -37,8 +37,8 @@ from algorithms.core.events import (
     WRONG_WEIGHT,
     Batch,
 )
+from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.core.units import MAX_TOTAL, PER_UNIT
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -70,13 +70,13 @@ ROWS, CONTENT, WORDS, NODES, SCRATCH = range(2, 7)
 
 @jit
 def _enter(forest: Forest, owner: int, high: int, low: int, batch: Batch, event: int) -> int:
-    """Enter an example in the ledger, its values and features; return its row."""
+    """Enter an example in the example store, its values and features; return its row."""
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
     label = int64(batch.label[event])
-    ledger.add(forest.ledger, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
-    row = forest.ledger.heads[owner >> 1, ledger.NEWEST]
-    to = forest.ledger.rows[row, ledger.START]
+    example_store.add(forest.store, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
+    row = forest.store.heads[owner >> 1, example_store.NEWEST]
+    to = forest.store.rows[row, example_store.START]
     for at in range(start, stop):
         vocabulary.hold(forest.words, forest.names, int64(batch.feature[at]), int64(batch.kind[at]))
         if forest.values.size > 0:
@@ -88,11 +88,11 @@ def _enter(forest: Forest, owner: int, high: int, low: int, batch: Batch, event:
 @jit
 def _let_go(forest: Forest, row: int) -> None:
     """Let go of the features of an example, before it is struck out or shelved."""
-    start = forest.ledger.rows[row, ledger.START]
-    length = forest.ledger.rows[row, ledger.LENGTH]
+    start = forest.store.rows[row, example_store.START]
+    length = forest.store.rows[row, example_store.LENGTH]
     for at in range(start, start + length):
-        vocabulary.let_go(forest.words, forest.names, int64(forest.ledger.features[at]))
-    forest.trees[forest.ledger.rows[row, ledger.OWNER] >> 1, ENTRIES] -= length
+        vocabulary.let_go(forest.words, forest.names, int64(forest.store.features[at]))
+    forest.trees[forest.store.rows[row, example_store.OWNER] >> 1, ENTRIES] -= length
 
 
 # --- predicting
@@ -137,7 +137,7 @@ def _heaviest(out: Out, node: int) -> int:
 def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Answer a prediction; no state is touched."""
     node = _predict(forest, int64(batch.key[event]), batch, event, out)
-    out.guess[event] = _heaviest(out, node)
+    out.predicted[event] = _heaviest(out, node)
     at = out.counts[0]
     out.leaf[at] = forest.nodes.links[node, NUMBER] if node != NONE else 0
     for k in range(rules.classes):
@@ -151,7 +151,7 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
 @jit
 def _remove(forest: Forest, rules: Rules, segment: Segment, row: int, event: int, out: Out) -> None:
     """Let a live example leave its tree and let go of its features; it stays in the ledger."""
-    update(forest, rules, segment, forest.ledger.rows[row, ledger.OWNER] >> 1, row, -1, event, out)
+    update(forest, rules, segment, forest.store.rows[row, example_store.OWNER] >> 1, row, -1, event, out)
     _let_go(forest, row)
 
 
@@ -179,23 +179,23 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         return COUNT_OVERFLOW
     old = int64(NONE)
     if named:
-        old = ledger.lookup(forest.ledger, owner, high, low)
-        if old != NONE and forest.ledger.rows[old, ledger.STATE] == ledger.LIVE:
+        old = example_store.lookup(forest.store, owner, high, low)
+        if old != NONE and forest.store.rows[old, example_store.STATE] == example_store.LIVE:
             if rules.on_duplicate != _REPLACE:
                 return IGNORED if rules.on_duplicate == _IGNORE else DUPLICATE_ID
-        elif forest.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
+        elif forest.store.counts[example_store.NAMED] >= rules.max_live_ids:
             return TOO_MANY_LIVE_IDS
     else:
         high, low = content_key(
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
         )
     if rules.evaluated:
-        out.guess[event] = _heaviest(out, _predict(forest, tree, batch, event, out))
+        out.predicted[event] = _heaviest(out, _predict(forest, tree, batch, event, out))
         out.loss[event] = loss_of(out.weights, label)
     if old != NONE:
-        if forest.ledger.rows[old, ledger.STATE] == ledger.LIVE:
+        if forest.store.rows[old, example_store.STATE] == example_store.LIVE:
             _remove(forest, rules, segment, old, event, out)
-        ledger.remove(forest.ledger, old)
+        example_store.remove(forest.store, old)
     if is_new:
         forest.trees[tree, ALIVE] = 1
         forest.alive[0] += 1
@@ -203,10 +203,10 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         begin(forest, rules, segment, tree, int64(NONE), int64(LOW), int64(0))
     row = _enter(forest, owner, high, low, batch, event)
     update(forest, rules, segment, tree, row, 1, event, out)
-    if rules.window > 0 and forest.ledger.heads[tree, ledger.LIVES] > rules.window:
-        oldest = forest.ledger.heads[tree, ledger.OLDEST]
+    if rules.window > 0 and forest.store.heads[tree, example_store.LIVES] > rules.window:
+        oldest = forest.store.heads[tree, example_store.OLDEST]
         _remove(forest, rules, segment, oldest, event, out)
-        ledger.shelve(forest.ledger, oldest, rules.window)
+        example_store.expire(forest.store, oldest, rules.window)
     return APPLIED
 
 
@@ -216,10 +216,10 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     label = int64(batch.label[event])
     weight = batch.weight[event]
     if batch.named[event]:
-        row = ledger.lookup(forest.ledger, tree * 2 + 1, batch.id_high[event], batch.id_low[event])
+        row = example_store.lookup(forest.store, tree * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row == NONE:
             return ABSENT_ID
-        if forest.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
+        if forest.store.rows[row, example_store.STATE] == example_store.DROPPED:
             return ALREADY_DROPPED
     else:
         if weight <= 0 or label < 0 or label >= rules.classes:
@@ -227,11 +227,11 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         high, low = content_key(
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
         )
-        row = ledger.lookup(forest.ledger, tree * 2, high, low)
+        row = example_store.lookup(forest.store, tree * 2, high, low)
         if row == NONE:
             return ABSENT_EXAMPLE
     _remove(forest, rules, segment, row, event, out)
-    ledger.remove(forest.ledger, row)
+    example_store.remove(forest.store, row)
     return APPLIED
 
 
@@ -242,12 +242,12 @@ def _drop(forest: Forest, segment: Segment, tree: int) -> None:
         return
     collect(forest, segment, forest.trees[tree, ROOT])
     segment.sizes[HELD] = 0
-    heads = forest.ledger.heads
-    while heads[tree, ledger.OLDEST] != NONE:
-        _let_go(forest, heads[tree, ledger.OLDEST])
-        ledger.remove(forest.ledger, heads[tree, ledger.OLDEST])
-    while heads[tree, ledger.FIRST_DROPPED] != NONE:
-        ledger.remove(forest.ledger, heads[tree, ledger.FIRST_DROPPED])
+    heads = forest.store.heads
+    while heads[tree, example_store.OLDEST] != NONE:
+        _let_go(forest, heads[tree, example_store.OLDEST])
+        example_store.remove(forest.store, heads[tree, example_store.OLDEST])
+    while heads[tree, example_store.FIRST_DROPPED] != NONE:
+        example_store.remove(forest.store, heads[tree, example_store.FIRST_DROPPED])
     forest.alive[0] -= 1
     for column in range(TREE_COLUMNS):
         forest.trees[tree, column] = 0
@@ -265,14 +265,14 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     tree = int64(batch.key[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
     if op == INSERT:
-        is_row, is_content = ledger.room(forest.ledger, ones)
+        is_row, is_content = example_store.room(forest.store, ones)
         if not is_row:
             return ROWS
         if not is_content:
             return CONTENT
         if rows.room(forest.words) < ones:
             return WORDS
-    examples = forest.ledger.heads[tree, ledger.LIVES] + 1
+    examples = forest.store.heads[tree, example_store.LIVES] + 1
     if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth):
         return NODES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones

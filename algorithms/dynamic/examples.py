@@ -1,4 +1,4 @@
-"""Live examples as kernels see them: the rows of a ledger, values beside its features, the lists of the leaves."""
+"""Live examples as kernels see them: rows of the example store, values beside, the lists of leaves."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core import ledger
+from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
+from algorithms.core.example_store import EVER, LABEL, LENGTH, LIVE, NONE, START, STATE, WEIGHT, ExampleStore
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.kinds import BINARY
-from algorithms.core.ledger import EVER, LABEL, LENGTH, LIVE, NONE, START, STATE, WEIGHT, Ledger
 
 # Columns of `Examples.chain`: the neighbours in the list of a leaf's examples.
 BEFORE, AFTER = 0, 1
@@ -22,7 +22,7 @@ _M61 = (1 << 61) - 1
 class Examples(NamedTuple):
     """Examples; one is a row number."""
 
-    rows: Int64s  # int64[capacity, 12], of which LABEL, WEIGHT, START and LENGTH count here, see ledger.py
+    rows: Int64s  # int64[capacity, 12], of which LABEL, WEIGHT, START and LENGTH count here, see example_store.py
     features: UInt32s  # uint32[...], ascending in an example, no repeats
     values: Float64s  # float64[...] beside `features`, none is 0; of no size where all features are binary
     chain: Int32s  # int32[capacity, 2]
@@ -99,22 +99,22 @@ def content_key(
     return high, low
 
 
-def with_features(state: Ledger, values: Float64s, more: int) -> tuple[Ledger, Float64s]:
-    """Return a ledger with room for `more` features, as `ledger.with_features`, and the values beside it."""
+def with_features(state: ExampleStore, values: Float64s, more: int) -> tuple[ExampleStore, Float64s]:
+    """Return a store with room for `more` features, as `example_store.with_features`, and the values beside."""
     if not values.size:
-        return ledger.with_features(state, more), values
+        return example_store.with_features(state, more), values
     squeezed = np.zeros_like(values)
     _squeeze(state, values, squeezed)
-    larger = ledger.with_features(state, more)
+    larger = example_store.with_features(state, more)
     kept = np.zeros(len(larger.features))
-    kept[: larger.counts[ledger.END]] = squeezed[: larger.counts[ledger.END]]
+    kept[: larger.counts[example_store.END]] = squeezed[: larger.counts[example_store.END]]
     return larger, kept
 
 
-@ahead(lambda: (ledger.make(1), np.zeros(1), np.zeros(1)))
+@ahead(lambda: (example_store.make(1), np.zeros(1), np.zeros(1)))
 @jit
-def _squeeze(state: Ledger, values: Float64s, squeezed: Float64s) -> None:
-    """Write the values of live examples in the order in which the ledger puts their features."""
+def _squeeze(state: ExampleStore, values: Float64s, squeezed: Float64s) -> None:
+    """Write the values of live examples in the order in which the example store puts their features."""
     end = 0
     for row in range(state.counts[EVER]):
         if state.rows[row, STATE] == LIVE:
@@ -124,14 +124,14 @@ def _squeeze(state: Ledger, values: Float64s, squeezed: Float64s) -> None:
             end += state.rows[row, LENGTH]
 
 
-def with_rows(state: Ledger, chain: Int32s) -> tuple[Ledger, Int32s]:
-    """Return a ledger with room for twice as many examples, and the lists beside it."""
-    larger = ledger.with_rows(state)
+def with_rows(state: ExampleStore, chain: Int32s) -> tuple[ExampleStore, Int32s]:
+    """Return an example store with room for twice as many examples, and the lists beside it."""
+    larger = example_store.with_rows(state)
     return larger, extended(chain, len(larger.rows))
 
 
 def of_table(pointer: Int64s, feature: UInt32s, value: Float64s, label: Int64s, weight: Int64s) -> Examples:
-    """Return examples in no ledger: row i is the i-th of CSR columns, whose features ascend."""
+    """Return examples in no example store: row i is the i-th of CSR columns, whose features ascend."""
     n = len(label)
     rows = np.zeros((n, 12), np.int64)
     rows[:, LABEL], rows[:, WEIGHT] = label, weight

@@ -8,23 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core import ledger, rows
+from algorithms.core import example_store, rows
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended
 from algorithms.core.cadence import Emit
+from algorithms.core.canonical import batch_of, refusals
 from algorithms.core.criteria import CRITERIA
-from algorithms.core.declared import Declared, Feature
-from algorithms.core.entries import batch_of, refusals
 from algorithms.core.events import Batch, Events, OnDuplicate, Op
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Pool
+from algorithms.core.schema import Feature, Schema
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
+from algorithms.dynamic.canonical import check_kinds, prepared
+from algorithms.dynamic.feasibility import missing
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
-from algorithms.dynamic.prepare import check_kinds, prepared
-from algorithms.dynamic.promise import missing
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
     ALIVE,
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
     status: Int8s  # int8[n], a `Status` for each event
     snapshots: list[tuple[int, int, Tree]]  # where they were due: event, events applied, the tree then
-    guess: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
+    predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
     loss: Float64s  # float64[n], of inserts where `evaluate` is set: -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], how many examples subtrees were rebuilt from
     asked: Int64s  # int64[p], the events that were predictions
@@ -128,7 +128,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     ) -> None:
         check_terms(criterion, classes, alpha, min_examples, max_depth)
         check_kinds([default, *(kinds or {}).values()])
-        _check_promise(epsilon, alpha, beta, min_examples, criterion)
+        _check_feasibility(epsilon, alpha, beta, min_examples, criterion)
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         if snapshots.argument < 1:
@@ -148,12 +148,12 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
         make_criterion = CRITERIA[criterion][2]
-        made = ledger.make(1)
+        made = example_store.make(1)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
             nodes=nodes.make(8, classes),
-            ledger=made,
+            store=made,
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
@@ -161,7 +161,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             criterion=make_criterion(MEMO),
         )
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
-        super().__init__(forest, names=names, kinds=Declared(default, kinds or {}), criterion=make_criterion)
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
 
     # --- events
 
@@ -176,7 +176,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         asked = np.flatnonzero(batch.op == Op.PREDICT)
         out = Out(
             status=np.zeros(n, np.int8),
-            guess=np.full(n, NONE, np.int32),
+            predicted=np.full(n, NONE, np.int32),
             loss=np.zeros(n),
             rebuilt=np.zeros(n, np.int64),
             shares=np.zeros((len(asked), self._classes)),
@@ -190,7 +190,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             key = int(batch.key[event])
             snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         out.status[refused > 0] = refused[refused > 0]
-        return Answers(out.status, snapshots, out.guess, out.loss, out.rebuilt, asked, out.shares, out.leaf)
+        return Answers(out.status, snapshots, out.predicted, out.loss, out.rebuilt, asked, out.shares, out.leaf)
 
     def _prediction(self, answers: Answers) -> Float64s:
         return answers.weights[0]
@@ -213,16 +213,18 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
 
     def _grow_keys(self, keys: int) -> None:
         forest = self._state
-        self._state = forest._replace(trees=extended(forest.trees, keys), ledger=ledger.grown(forest.ledger, keys))
+        self._state = forest._replace(
+            trees=extended(forest.trees, keys), store=example_store.grown(forest.store, keys)
+        )
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:
         forest = self._state
         if short == kernel.ROWS:
-            book, chain = examples.with_rows(forest.ledger, forest.chain)
-            self._state = forest._replace(ledger=book, chain=chain)
+            book, chain = examples.with_rows(forest.store, forest.chain)
+            self._state = forest._replace(store=book, chain=chain)
         elif short == kernel.CONTENT:
-            book, values = examples.with_features(forest.ledger, forest.values, ones)
-            self._state = forest._replace(ledger=book, values=values)
+            book, values = examples.with_features(forest.store, forest.values, ones)
+            self._state = forest._replace(store=book, values=values)
         elif short == kernel.WORDS:
             more = 2 * max(ones, len(forest.words.cells))
             self._state = forest._replace(words=rows.grown(forest.words, more))
@@ -230,7 +232,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             self._state = forest._replace(nodes=nodes.grown(forest.nodes, 2 * len(forest.nodes.links)))
         else:
             self._scratch = segment.make(
-                _enough(len(self._scratch.rows), int(forest.ledger.heads[key, ledger.LIVES]) + 1),
+                _enough(len(self._scratch.rows), int(forest.store.heads[key, example_store.LIVES]) + 1),
                 _enough(len(self._scratch.column), int(forest.trees[key, ENTRIES]) + ones),
                 len(forest.words.cells),
                 self.rules.classes,
@@ -260,7 +262,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         events, rebuilds, examples_in_them = self._state.trees[key, [EVENTS, REBUILDS, REBUILT]].tolist()
         return Sizes(
             events=events,
-            examples=int(self._state.ledger.heads[key, ledger.LIVES]),
+            examples=int(self._state.store.heads[key, example_store.LIVES]),
             nodes=len(own),
             leaves=int(np.count_nonzero(self._state.nodes.links[own, FEATURE] == NONE)),
             rebuilds=rebuilds,
@@ -275,7 +277,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     @property
     def live_examples(self) -> int:
         """How many live examples there are."""
-        return int(self._state.ledger.heads[:, ledger.LIVES].sum())
+        return int(self._state.store.heads[:, example_store.LIVES].sum())
 
     @property
     def slots(self) -> int:
@@ -292,10 +294,10 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
 
     def _check(self) -> list[npt.NDArray[Any]]:
         forest, links = self._state, self._state.nodes.links
-        ledger.check(forest.ledger)
+        example_store.check(forest.store)
         reached: list[int] = []
         for key in range(len(forest.trees)):
-            lives = int(forest.ledger.heads[key, ledger.LIVES])
+            lives = int(forest.store.heads[key, example_store.LIVES])
             if not forest.trees[key, ALIVE]:
                 assert not forest.trees[key].any()
                 assert lives == 0
@@ -306,7 +308,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             assert links[own[0], DEPTH] == 0
             held = [row for node in own for row in self._check_leaf(node)]
             assert sorted(held) == sorted(self._live_rows(key)), "an example is in no leaf, or in two"
-            assert forest.ledger.rows[held, ledger.LENGTH].sum() == forest.trees[key, ENTRIES]
+            assert forest.store.rows[held, example_store.LENGTH].sum() == forest.trees[key, ENTRIES]
             for node in own:
                 assert links[node, nodes.EDITS] <= self.rules.epsilon * links[node, nodes.BUILT]
                 assert links[node, nodes.EDITED_WEIGHT] <= self.rules.epsilon * links[node, nodes.BUILT_WEIGHT]
@@ -315,10 +317,10 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         return [self._check_words(), split_on[split_on != NONE]]
 
     def _live_rows(self, key: int) -> list[int]:
-        found, row = [], int(self._state.ledger.heads[key, ledger.OLDEST])
+        found, row = [], int(self._state.store.heads[key, example_store.OLDEST])
         while row != NONE:
             found.append(row)
-            row = int(self._state.ledger.rows[row, ledger.NEWER])
+            row = int(self._state.store.rows[row, example_store.NEWER])
         return found
 
     def _check_leaf(self, node: int) -> list[int]:
@@ -334,7 +336,9 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             return held
         assert len(held) == links[node, EXAMPLES]
         weights = np.zeros(self.rules.classes, np.int64)
-        np.add.at(weights, forest.ledger.rows[held, ledger.LABEL], forest.ledger.rows[held, ledger.WEIGHT])
+        np.add.at(
+            weights, forest.store.rows[held, example_store.LABEL], forest.store.rows[held, example_store.WEIGHT]
+        )
         assert np.array_equal(weights, forest.nodes.weights[node])
         live = examples_of(forest)
         while (parent := int(links[node, nodes.PARENT])) != NONE:
@@ -349,7 +353,11 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     def _check_words(self) -> npt.NDArray[np.uint32]:
         """Check the vocabulary against the live examples; return their features, each once."""
         forest = self._state
-        live = [features for key in range(len(forest.trees)) for features, _, _ in ledger.live(forest.ledger, key)]
+        live = [
+            features
+            for key in range(len(forest.trees))
+            for features, _, _ in example_store.live(forest.store, key)
+        ]
         seen, holders = np.unique(np.concatenate([*live, np.zeros(0, np.uint32)]), return_counts=True)
         cells = forest.words.cells[: forest.words.used[rows.EVER]]
         used = np.flatnonzero(cells[:, rows.KEY] != NONE)
@@ -367,7 +375,7 @@ def _enough(before: int, wanted: int) -> int:
     return before if before >= wanted else 2 * wanted
 
 
-def _check_promise(epsilon: float, alpha: float, beta: float, min_examples: int, criterion: str) -> None:
+def _check_feasibility(epsilon: float, alpha: float, beta: float, min_examples: int, criterion: str) -> None:
     """Raise ValueError where epsilon is none, or too large for what beta promises."""
     if not 0.0 <= epsilon < np.inf:
         raise ValueError(f"expected a finite epsilon of at least 0, got {epsilon}")

@@ -2,7 +2,7 @@
 
 A worked picture: five examples, the numeric feature 7 in the column 0, the binary feature 9 in the column 1::
 
-    rows     [ 40 12 33  8 51 ]      example 0 is row 40 of the ledger, and so on
+    rows     [ 40 12 33  8 51 ]      example 0 is row 40 of the store, and so on
     first    [ 0 2 3 3 4 6 ]         entries of example i in `column`: 0 to 2, 2 to 3, ..
     column   [ 0 1 0 1 0 1 ]
     spans    column 0: 0 to 3        only numeric columns are stored
@@ -26,9 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY
-from algorithms.core.ledger import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.rows import Rows
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.examples import Examples

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
+from algorithms.core.example_store import ExampleStore
 from algorithms.core.jit import inlined
-from algorithms.core.ledger import Ledger
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
 from algorithms.core.stored import stored
@@ -33,9 +33,9 @@ class Forest(NamedTuple):
     trees: Int64s  # int64[trees, TREE_COLUMNS]
     alive: Int64s  # int64[1], how many trees are alive
     nodes: Nodes
-    ledger: Ledger  # live examples, an index for each tree
+    store: ExampleStore  # live examples, an index for each tree
     values: Float64s  # float64[...] beside the ledger's features; of no size where all are binary
-    chain: Int32s  # int32[rows of the ledger, 2], the lists of the leaves
+    chain: Int32s  # int32[rows of the example store, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
     names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
@@ -60,7 +60,7 @@ class Out(NamedTuple):
     """Where the kernels write."""
 
     status: Int8s  # int8[n]
-    guess: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
+    predicted: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], examples that BUILD was called for
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
@@ -77,4 +77,4 @@ CHANGED, SNAPSHOT_DUE = 1, 2
 @inlined
 def examples_of(forest: Forest) -> Examples:
     """Return the live examples as BUILD sees them."""
-    return Examples(forest.ledger.rows, forest.ledger.features, forest.values, forest.chain)
+    return Examples(forest.store.rows, forest.store.features, forest.values, forest.chain)

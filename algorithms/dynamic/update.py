@@ -10,11 +10,11 @@ node itself is rebuilt; had the root been built from 128 examples or fewer, it w
 
 from __future__ import annotations
 
-from algorithms.core import ledger
+from algorithms.core import example_store
 from algorithms.core.arrays import int64
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import release
-from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import nodes
 from algorithms.dynamic.build import build
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
@@ -77,10 +77,10 @@ def _supertree(forest: Forest, node: int) -> int:
 def update(
     forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, sign: int, event: int, out: Out
 ) -> None:
-    """Let an example of the ledger come to a tree (sign 1) or leave it (-1). There must be room."""
+    """Let an example of the example store come to a tree (sign 1) or leave it (-1). There must be room."""
     links = forest.nodes.links
-    label = forest.ledger.rows[row, ledger.LABEL]
-    weight = forest.ledger.rows[row, ledger.WEIGHT]
+    label = forest.store.rows[row, example_store.LABEL]
+    weight = forest.store.rows[row, example_store.WEIGHT]
     node = forest.trees[tree, ROOT]
     while True:
         links[node, EXAMPLES] += sign

@@ -8,8 +8,8 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int8s, Int64s
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.kinds import Kind
-from algorithms.core.units import PER_UNIT
 from algorithms.regression.leaves import known_of, seen_by
 from algorithms.regression.moments import Moments
 from algorithms.regression.state import FIRST_LABEL, PRIOR_MEAN, PRIOR_SQUARES, Forest
@@ -61,7 +61,7 @@ class Answers(NamedTuple):
 
     status: Int8s  # int8[n], a `Status` for each event
     splits: list[Split]  # ascending by event
-    guess: Float64s  # float64[n], the label predicted for an example or on demand, nan: nothing is known
+    predicted: Float64s  # float64[n], the label predicted for an example or on demand, nan: nothing is known
     leaf: Int64s  # int64[n], the number of the node that predicted it, 0 where nothing is known
 
 

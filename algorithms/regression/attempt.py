@@ -13,11 +13,11 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
 from algorithms.core.rows import NEXT, NONE
-from algorithms.core.units import PER_UNIT
 from algorithms.regression import observers
 from algorithms.regression.leaves import present_in, seen_by
 from algorithms.regression.moments import nothing, reduction, unmerged, variance

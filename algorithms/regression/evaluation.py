@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from algorithms.core import wide
 from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import jit
 from algorithms.core.means import moved
 from algorithms.core.stored import Arrays, flattened, rebuilt, stored
-from algorithms.core.units import PER_UNIT
 from algorithms.regression.moments import Moments, merged
 
 # Columns of `Counters.window`.
-_TRUTH, _GUESS = 0, 1
+_TRUTH, _PREDICTED = 0, 1
 
 # Columns of `Counters.sums`.
 _FIRST, _MEAN, _SQUARES = 0, 1, 2  # the first true label; of all of them less the first, see moments.py
@@ -30,31 +30,31 @@ _ABSOLUTE, _SQUARED = 3, 4  # weight times error, and times its square
 _SUMS = 5
 
 # Rows of `Counters.weight`, of the low words.
-_JUDGED, _SILENT = 0, 1
+_EVALUATED, _ABSTAINED = 0, 1
 
 
 class Measures(NamedTuple):
-    """How good predictions were, weighted; nan where there were none to judge by."""
+    """How good predictions were, weighted; nan where there were none to evaluate."""
 
-    weight: float  # of the examples judged
-    silent: float  # of those for which nothing was known
+    weight: float  # of the examples evaluated
+    abstained: float  # of those for which nothing was known
     mae: float  # mean absolute error
     rmse: float  # root of the mean squared error
-    r2: float  # 1 less the squared errors over those of the mean of the labels judged
+    r2: float  # 1 less the squared errors over those of the mean of the labels evaluated
 
 
-class Judged(NamedTuple):
-    """Predictions that were judged, as sums: those of several pools can be added."""
+class Evaluated(NamedTuple):
+    """Predictions that were evaluated, as sums: those of several pools can be added."""
 
-    weight: Int64s  # int64[4], judged and silent, in units, wide numbers (see wide.py)
+    weight: Int64s  # int64[4], evaluated and abstained, in units, wide numbers (see wide.py)
     sums: Float64s  # float64[5]
 
-    def plus(self, other: Judged) -> Judged:
+    def plus(self, other: Evaluated) -> Evaluated:
         """Return both together."""
-        first = self.sums[_FIRST] if wide.numbers(self.weight)[_JUDGED] else other.sums[_FIRST]
+        first = self.sums[_FIRST] if wide.numbers(self.weight)[_EVALUATED] else other.sums[_FIRST]
         mine, others = (
             Moments(
-                float(wide.numbers(each.weight)[_JUDGED]),  # type: ignore[arg-type]  # as a quotient it is one anyhow
+                float(wide.numbers(each.weight)[_EVALUATED]),  # type: ignore[arg-type]  # as a quotient it is one anyhow
                 float(each.sums[_FIRST] - first + each.sums[_MEAN]),
                 float(each.sums[_SQUARES]),
             )
@@ -62,30 +62,30 @@ class Judged(NamedTuple):
         )
         labels = merged(mine, others)
         errors = self.sums[_ABSOLUTE:] + other.sums[_ABSOLUTE:]
-        return Judged(
+        return Evaluated(
             wide.plus(self.weight, other.weight), np.array([first, labels.mean, labels.squares, *errors])
         )
 
     def measures(self) -> Measures:
         """Return how good they were."""
-        n, silent = (wide.numbers(self.weight).astype(np.float64) * PER_UNIT).tolist()
+        n, abstained = (wide.numbers(self.weight).astype(np.float64) * PER_UNIT).tolist()
         if n == 0.0:
-            return Measures(0.0, silent, math.nan, math.nan, math.nan)
+            return Measures(0.0, abstained, math.nan, math.nan, math.nan)
         squares, absolute, squared = self.sums[_SQUARES:].tolist()
         r2 = 1.0 - squared / squares if squares > 0.0 else math.nan
-        return Measures(n, silent, absolute / n, math.sqrt(squared / n), r2)
+        return Measures(n, abstained, absolute / n, math.sqrt(squared / n), r2)
 
 
 @stored("weight", "sums", "window", "weights", "size", "examples")
 class Counters(NamedTuple):
     """What is counted of predictions; weights in units of 2^-20."""
 
-    weight: Int64s  # int64[4], wide numbers: of the examples judged, and of those without a prediction
+    weight: Int64s  # int64[4], wide numbers: of the examples evaluated, and of those without a prediction
     sums: Float64s  # float64[_SUMS]
     window: Float64s  # float64[w, 2], label and prediction of the last examples, the oldest first
     weights: Int64s  # int64[w], their weights
     size: Int64s  # int64[1], how many of them there are
-    examples: Int64s  # int64[1], how many were judged in all, or silent
+    examples: Int64s  # int64[1], how many were evaluated in all, or abstained
 
 
 class Prequential:
@@ -111,39 +111,39 @@ class Prequential:
 
     @property
     def examples(self) -> int:
-        """How many examples were judged in all, or silent."""
+        """How many examples were evaluated in all, or abstained."""
         return int(self._counters.examples[0])
 
-    def add(self, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
+    def add(self, truth: Float64s, predicted: Float64s, weight: Int64s) -> None:
         """Count examples, in order.
 
         Parameters
         ----------
-        truth, guess : float64[n]
+        truth, predicted : float64[n]
             The true label, and the predicted one or nan.
         weight : int64[n]
             In units of 2^-20, above 0 and below 2^62.
         """
         total, sums, window, weights, size, examples = self._counters
-        _add(total, sums, truth, guess, weight)
+        _add(total, sums, truth, predicted, weight)
         examples += len(truth)
         kept = slice(max(0, int(size[0]) + len(truth) - len(window)), int(size[0]))
-        last = np.concatenate([window[kept], np.stack([truth, guess], axis=1)])[-len(window) :]
+        last = np.concatenate([window[kept], np.stack([truth, predicted], axis=1)])[-len(window) :]
         window[: len(last)] = last
         weights[: len(last)] = np.concatenate([weights[kept], weight])[-len(window) :]
         size[0] = len(last)
 
-    def total(self) -> Judged:
+    def total(self) -> Evaluated:
         """Return all examples."""
-        return Judged(self._counters.weight, self._counters.sums)
+        return Evaluated(self._counters.weight, self._counters.sums)
 
-    def recent(self) -> Judged:
+    def recent(self) -> Evaluated:
         """Return those of the window. O(window)."""
-        judged = Judged(wide.zeros(2), np.zeros(_SUMS))
+        evaluated = Evaluated(wide.zeros(2), np.zeros(_SUMS))
         size = self._counters.size[0]
         last = self._counters.window[:size]
-        _add(*judged, last[:, _TRUTH].copy(), last[:, _GUESS].copy(), self._counters.weights[:size])
-        return judged
+        _add(*evaluated, last[:, _TRUTH].copy(), last[:, _PREDICTED].copy(), self._counters.weights[:size])
+        return evaluated
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
@@ -156,22 +156,22 @@ class Prequential:
 
 
 @jit
-def _add(total: Int64s, sums: Float64s, truth: Float64s, guess: Float64s, weight: Int64s) -> None:
+def _add(total: Int64s, sums: Float64s, truth: Float64s, predicted: Float64s, weight: Int64s) -> None:
     """Add examples to sums."""
     for at in range(truth.size):
-        which = _SILENT if np.isnan(guess[at]) else _JUDGED
-        if which == _JUDGED and total[_JUDGED] == 0 and total[_JUDGED + 2] == 0:
+        which = _ABSTAINED if np.isnan(predicted[at]) else _EVALUATED
+        if which == _EVALUATED and total[_EVALUATED] == 0 and total[_EVALUATED + 2] == 0:
             sums[_FIRST] = truth[at]
         word = total[which] + weight[at]
         total[which] = wide.low_of(word)
         total[which + 2] += wide.carry_of(word)
-        if which == _SILENT:
+        if which == _ABSTAINED:
             continue
         label = truth[at] - sums[_FIRST]
         before = label - sums[_MEAN]
-        share = weight[at] / (total[_JUDGED] + total[_JUDGED + 2] * wide.BASE)
+        share = weight[at] / (total[_EVALUATED] + total[_EVALUATED + 2] * wide.BASE)
         sums[_MEAN] = moved(sums[_MEAN], label, share)
         sums[_SQUARES] += weight[at] * PER_UNIT * (before * (label - sums[_MEAN]))
-        error = abs(truth[at] - guess[at])
+        error = abs(truth[at] - predicted[at])
         sums[_ABSOLUTE] += weight[at] * PER_UNIT * error
         sums[_SQUARED] += weight[at] * PER_UNIT * (error * error)

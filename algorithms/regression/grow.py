@@ -29,10 +29,10 @@ from algorithms.core.events import (
     WRONG_WEIGHT,
     Batch,
 )
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
 from algorithms.core.rows import NONE
-from algorithms.core.units import MAX_TOTAL
 from algorithms.regression import elements as storage
 from algorithms.regression.attempt import Choice, is_sure, rank
 from algorithms.regression.leaves import begin, count, forget, free_all, predict
@@ -66,7 +66,7 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         forest.alive[0] += 1
     else:
         leaf, _ = descend(forest.nodes, batch, event, leaf)
-        out.guess[event] = predict(forest, leaf)
+        out.predicted[event] = predict(forest, leaf)
         out.leaf[event] = forest.nodes.links[leaf, NUMBER]
     out.node[event] = leaf
     count(forest, batch, event, leaf)
@@ -81,7 +81,7 @@ def _answer(forest: Forest, batch: Batch, event: int, out: Out) -> None:
     node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     if node != NONE:
         node, _ = descend(forest.nodes, batch, event, node)
-        out.guess[event] = predict(forest, node)
+        out.predicted[event] = predict(forest, node)
         out.leaf[event] = forest.nodes.links[node, NUMBER]
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from algorithms.core import rows
 from algorithms.core.arrays import int64
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE
-from algorithms.core.units import PER_UNIT
 from algorithms.regression import elements as storage
 from algorithms.regression import observers
 from algorithms.regression.moments import Moments, learned, merged

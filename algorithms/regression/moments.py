@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from algorithms.core.arrays import int64
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined
 from algorithms.core.means import moved
-from algorithms.core.units import PER_UNIT
 
 
 class Moments(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT, UNIT
 from algorithms.core.stored import flattened, rebuilt
-from algorithms.core.units import MAX_TOTAL, PER_UNIT, UNIT
 from algorithms.regression import elements, observers
 from algorithms.regression.elements import USED
 from algorithms.regression.moments import Moments, nothing, variance

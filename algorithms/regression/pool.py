@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from algorithms.core import rows
 from algorithms.core.arrays import Int8s, Int64s, extended
-from algorithms.core.declared import Declared, Feature
-from algorithms.core.entries import batch_of, in_order, refusals
+from algorithms.core.canonical import batch_of, in_order, refusals
 from algorithms.core.events import Batch, Events, Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import number
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
 from algorithms.core.pool import Pool
 from algorithms.core.rows import COUNT, NONE
-from algorithms.core.units import MAX_TOTAL
+from algorithms.core.schema import Feature, Schema
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Forest, Out, Rules
@@ -98,7 +98,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
             raise ValueError(f"expected binary and numeric features only, got {listed}")
         self.rules = Rules(period, math.log(min(1.0 / delta, 2.0**1023)) / 2.0, tau, max_keys, max_depth)
         forest = state.make(observers.made(observer, options or {}))
-        super().__init__(forest, names=names, kinds=Declared(default, kinds or {}))
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
 
     # --- events
 
@@ -113,19 +113,19 @@ class RegressionPool(Pool[Forest, Answers, float]):
         out = Out(
             status=np.zeros(n, np.int8),
             node=np.full(n, NONE, np.int64),
-            guess=np.full(n, np.nan),
+            predicted=np.full(n, np.nan),
             leaf=np.zeros(n, np.int64),
             scores=np.zeros(2),
         )
         splits = [self._split(out, event) for event in self._run(batch, out)]
         out.status[refused > 0] = refused[refused > 0]
-        return Answers(out.status, splits, out.guess, out.leaf)
+        return Answers(out.status, splits, out.predicted, out.leaf)
 
     def _label(self, given: Any) -> float:
         return number("a label", given, LARGEST_VALUE)
 
     def _prediction(self, answers: Answers) -> float:
-        return float(answers.guess[0])
+        return float(answers.predicted[0])
 
     def _split(self, out: Out, event: int) -> Split:
         node = int(out.node[event])

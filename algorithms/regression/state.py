@@ -73,7 +73,7 @@ class Out(NamedTuple):
 
     status: Int8s  # int8[n]
     node: Int64s  # int64[n], which node the example came to
-    guess: Float64s  # float64[n], the label predicted, nan: nothing is known or nothing was asked
+    predicted: Float64s  # float64[n], the label predicted, nan: nothing is known or nothing was asked
     leaf: Int64s  # int64[n], the number of the node that predicted it
     scores: Float64s  # float64[2], of the last split: merit and second
 

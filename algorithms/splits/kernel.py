@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from algorithms.core import ledger
+from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
 from algorithms.core.criteria import score
@@ -35,11 +35,11 @@ from algorithms.core.events import (
     TOO_MANY_LIVE_IDS,
     Events,
 )
+from algorithms.core.example_store import ExampleStore, content_key
+from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.core.jit import inlined, jit
-from algorithms.core.ledger import Ledger, content_key
 from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
-from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.splits import finders, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.ranking import Ranking
@@ -65,7 +65,7 @@ class Rules(NamedTuple):
     """The settings of a pool, as its kernel sees them."""
 
     window: int  # 0: no window
-    tracked: bool  # every live example is in the ledger
+    tracked: bool  # every live example is in the example store
     keyed: bool  # the caller gives the digests of anonymous examples' contents, see shards.py
     on_duplicate: int
     max_keys: int
@@ -120,7 +120,7 @@ class State(NamedTuple):
     alive: Int64s  # int64[1], how many indexes are alive
     slots: Slots
     finder: Any
-    ledger: Ledger
+    store: ExampleStore
     names: Names  # stored by the pool, where features have names
     criterion: Any
 
@@ -197,7 +197,7 @@ def _subtract(
 ) -> bool:
     """Take an example out of the counts; False, and nothing changed, where it cannot have been in them.
 
-    `trusted` says that the ledger vouches for the example. Otherwise the counts must: none may fall
+    `trusted` says that the store vouches for the example. Otherwise the counts must: none may fall
     below zero, and no feature may be left with more than the totals.
     """
     rows = pool.slots.rows
@@ -221,16 +221,16 @@ def _subtract(
 
 @jit
 def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool) -> bool:
-    """Take the example of a ledger row out of the counts."""
-    rows = pool.ledger.rows
-    start = rows[row, ledger.START]
-    stop = start + rows[row, ledger.LENGTH]
+    """Take the example of an example store row out of the counts."""
+    rows = pool.store.rows
+    start = rows[row, example_store.START]
+    stop = start + rows[row, example_store.LENGTH]
     return _subtract(
         pool,
         index,
-        rows[row, ledger.LABEL],
-        rows[row, ledger.WEIGHT],
-        pool.ledger.features,
+        rows[row, example_store.LABEL],
+        rows[row, example_store.WEIGHT],
+        pool.store.features,
         start,
         stop,
         found,
@@ -240,28 +240,28 @@ def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool)
 
 @jit
 def _enter_row(pool: State, owner: int, high: int, low: int, batch: Events, event: int) -> None:
-    """Enter an inserted example in the ledger, which holds on to the names of its features."""
+    """Enter an inserted example in the example store, which holds on to the names of its features."""
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
     label = int64(batch.label[event])
-    ledger.add(pool.ledger, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
+    example_store.add(pool.store, owner, high, low, label, batch.weight[event], batch.feature, start, stop)
     for at in range(start, stop):
         refer(pool.names, int64(batch.feature[at]))
 
 
 @jit
 def _release_names(pool: State, row: int) -> None:
-    """Let go of the names that a ledger row holds on to, before the row is struck out or loses its features."""
-    start = pool.ledger.rows[row, ledger.START]
-    for at in range(start, start + pool.ledger.rows[row, ledger.LENGTH]):
-        release(pool.names, int64(pool.ledger.features[at]))
+    """Let go of the names that a row of the store holds, before it is struck out or loses its features."""
+    start = pool.store.rows[row, example_store.START]
+    for at in range(start, start + pool.store.rows[row, example_store.LENGTH]):
+        release(pool.names, int64(pool.store.features[at]))
 
 
 @jit
 def _strike_row(pool: State, row: int) -> None:
-    """Strike out a ledger row, live or dropped."""
+    """Strike out an example store row, live or dropped."""
     _release_names(pool, row)
-    ledger.remove(pool.ledger, row)
+    example_store.remove(pool.store, row)
 
 
 # --- operations
@@ -283,8 +283,8 @@ def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s)
     high = batch.id_high[event]
     low = batch.id_low[event]
     if named:
-        row = ledger.lookup(pool.ledger, owner, high, low)
-        if row != NONE and pool.ledger.rows[row, ledger.STATE] == ledger.LIVE:
+        row = example_store.lookup(pool.store, owner, high, low)
+        if row != NONE and pool.store.rows[row, example_store.STATE] == example_store.LIVE:
             if rules.on_duplicate == _IGNORE:
                 return IGNORED
             if rules.on_duplicate != _REPLACE:
@@ -293,7 +293,7 @@ def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s)
                 return ABSENT_EXAMPLE
             _strike_row(pool, row)
         else:
-            if pool.ledger.counts[ledger.NAMED] >= rules.max_live_ids:
+            if pool.store.counts[example_store.NAMED] >= rules.max_live_ids:
                 return TOO_MANY_LIVE_IDS
             if row != NONE:
                 _strike_row(pool, row)
@@ -306,11 +306,11 @@ def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s)
     _add(pool, index, label, weight, found, stop - start)
     if named or rules.tracked:
         _enter_row(pool, owner, high, low, batch, event)
-    if rules.window > 0 and pool.ledger.heads[index, ledger.LIVES] > rules.window:
-        oldest = pool.ledger.heads[index, ledger.OLDEST]
+    if rules.window > 0 and pool.store.heads[index, example_store.LIVES] > rules.window:
+        oldest = pool.store.heads[index, example_store.OLDEST]
         _forget_row(pool, index, oldest, found, True)
         _release_names(pool, oldest)
-        ledger.shelve(pool.ledger, oldest, rules.window)
+        example_store.expire(pool.store, oldest, rules.window)
     return APPLIED
 
 
@@ -325,15 +325,15 @@ def _delete(pool: State, rules: Rules, batch: Events, event: int, found: Int32s)
     high = batch.id_high[event]
     low = batch.id_low[event]
     if named:
-        row = ledger.lookup(pool.ledger, index * 2 + 1, high, low)
+        row = example_store.lookup(pool.store, index * 2 + 1, high, low)
         if row == NONE:
             return ABSENT_ID
-        if pool.ledger.rows[row, ledger.STATE] == ledger.DROPPED:
+        if pool.store.rows[row, example_store.STATE] == example_store.DROPPED:
             return ALREADY_DROPPED
     elif rules.tracked:
         if not rules.keyed:
             high, low = content_key(batch.feature, start, stop, label, weight)
-        row = ledger.lookup(pool.ledger, index * 2, high, low)
+        row = example_store.lookup(pool.store, index * 2, high, low)
         if row == NONE:
             return ABSENT_EXAMPLE
     else:
@@ -353,11 +353,11 @@ def _drop(pool: State, index: int) -> None:
         _remove_slot(pool, index, slot)
         slot = pool.slots.heads[index, CHAIN]
     finders.dropping(pool.finder, pool.slots, index)
-    heads = pool.ledger.heads
-    while heads[index, ledger.OLDEST] != NONE:
-        _strike_row(pool, heads[index, ledger.OLDEST])
-    while heads[index, ledger.FIRST_DROPPED] != NONE:
-        _strike_row(pool, heads[index, ledger.FIRST_DROPPED])
+    heads = pool.store.heads
+    while heads[index, example_store.OLDEST] != NONE:
+        _strike_row(pool, heads[index, example_store.OLDEST])
+    while heads[index, example_store.FIRST_DROPPED] != NONE:
+        _strike_row(pool, heads[index, example_store.FIRST_DROPPED])
     slots.reset(pool.slots, index)
     pool.alive[0] -= pool.heads[index, ALIVE]
     pool.heads[index, EVENTS] = 0
@@ -504,19 +504,19 @@ def _shortage(pool: State, rules: Rules, batch: Events, event: int) -> int:
         if slots.room(pool.slots) < ones:
             return SLOTS
         if batch.named[event] or rules.tracked:
-            rows, content = ledger.room(pool.ledger, ones)
+            rows, content = example_store.room(pool.store, ones)
             if not rows:
                 return ROWS
             if not content:
                 return CONTENT
     if batch.named[event]:
-        row = ledger.lookup(pool.ledger, index * 2 + 1, batch.id_high[event], batch.id_low[event])
+        row = example_store.lookup(pool.store, index * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row != NONE:
-            touched += pool.ledger.rows[row, ledger.LENGTH]
+            touched += pool.store.rows[row, example_store.LENGTH]
     if rules.window > 0:
-        oldest = pool.ledger.heads[index, ledger.OLDEST]
+        oldest = pool.store.heads[index, example_store.OLDEST]
         if oldest != NONE:
-            touched += pool.ledger.rows[oldest, ledger.LENGTH]
+            touched += pool.store.rows[oldest, example_store.LENGTH]
     # A refused delete goes forth and back, hence twice.
     return DONE if finders.ready(pool.finder, 2 * touched) else BOXES
 

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core import ledger
+from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT
-from algorithms.core.declared import Declared
 from algorithms.core.events import Events, OnDuplicate, Op
+from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.core.given import check_columns, features_of, key_of, whole
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne, Pool
-from algorithms.core.units import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
+from algorithms.core.schema import Schema
 from algorithms.splits import finders, kernel, ranking, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.kernel import ALIVE, Decisions, Out, Rules, State
@@ -160,12 +160,12 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             alive=np.zeros(1, np.int64),
             slots=slots.make(1, 16),
             finder=finders.FINDERS[finder].make(1, 16, alpha),
-            ledger=ledger.make(1),
+            store=example_store.make(1),
             names=NO_NAMES,
             criterion=make_criterion(MEMO),
         )
-        super().__init__(state, names=names, kinds=Declared(Kind.BINARY, {}), criterion=make_criterion)
-        self._longest_live = 0  # features of the largest example in the ledger
+        super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=make_criterion)
+        self._longest_live = 0  # features of the largest example in the example store
 
     # --- events
 
@@ -223,7 +223,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         self._state = self._state._replace(
             slots=slots.grown(self._state.slots, keys, capacity),
             finder=self._module.grown(self._state.finder, keys, capacity),
-            ledger=ledger.grown(self._state.ledger, keys),
+            store=example_store.grown(self._state.store, keys),
             heads=heads,
         )
 
@@ -234,9 +234,9 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         elif short == kernel.BOXES:
             self._enlarge_finder()
         elif short == kernel.ROWS:
-            self._state = state._replace(ledger=ledger.with_rows(state.ledger))
+            self._state = state._replace(store=example_store.with_rows(state.store))
         else:
-            self._state = state._replace(ledger=ledger.with_features(state.ledger, ones))
+            self._state = state._replace(store=example_store.with_features(state.store, ones))
 
     def _enlarge_finder(self) -> None:
         self._state = self._state._replace(finder=self._module.enlarged(self._state.finder))
@@ -298,8 +298,8 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
 
     @property
     def live_examples(self) -> int:
-        """How many live examples the ledger holds."""
-        return int(self._state.ledger.heads[:, ledger.LIVES].sum())
+        """How many live examples the example store holds."""
+        return int(self._state.store.heads[:, example_store.LIVES].sum())
 
     def features(self, key: int) -> int:
         """Return how many features a key has seen."""
@@ -310,21 +310,21 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
-        self._longest_live = int(self._state.ledger.rows[:, ledger.LENGTH].max())
+        self._longest_live = int(self._state.store.rows[:, example_store.LENGTH].max())
         return self
 
     def _check(self) -> list[npt.NDArray[Any]]:
         state = self._state
         slots.check(state.slots)
         self._module.check(state.finder, state.slots)
-        ledger.check(state.ledger)
+        example_store.check(state.store)
         for key in range(len(state.heads)):
             if not state.heads[key, ALIVE]:
                 assert tuple(state.heads[key].tolist()) == kernel.HEAD
                 assert state.slots.heads[key, FEATURES] == 0
-                assert state.ledger.heads[key, ledger.LIVES] == 0
+                assert state.store.heads[key, example_store.LIVES] == 0
         counted = state.slots.rows[: state.slots.counts[slots.EVER], slots.KEY]
-        kept = [row for key in range(len(state.heads)) for row, _, _ in ledger.live(state.ledger, key)]
+        kept = [row for key in range(len(state.heads)) for row, _, _ in example_store.live(state.store, key)]
         return [counted[counted >= 0] & 0xFFFFFFFF, *kept]
 
 

@@ -11,9 +11,9 @@ shards' bests, and the second best is among their firsts and seconds. Statuses d
 of live examples, of which each shard has all; so every shard refuses what any refuses, and nothing has to be asked
 before an event. Two things would break that, and are done here instead:
 
-* *Examples without an id* are told apart in the ledger by a digest of their content, of which a shard sees a part.
+* *Examples without an id* are told apart in the store by a digest of their content, of which a shard sees a part.
   The digest of the whole example is made here and given to the shards.
-* *A delete by value without a ledger* is judged by counts, of which one shard may object and another not. It is
+* *A delete by value without a store* is judged by counts, of which one shard may object and another not. It is
   refused with a ValueError before any event of its batch is applied: such deletes need `verify_deletes`, a window
   or ids.
 
@@ -38,9 +38,9 @@ import numpy.typing as npt
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.cadence import Emit, When
 from algorithms.core.events import Events, Op
+from algorithms.core.example_store import content_key
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
-from algorithms.core.ledger import content_key
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import (
     ALIVE,
@@ -212,7 +212,7 @@ class ShardedPool(SplitCalls):
 
     @property
     def live_examples(self) -> int:
-        """How many live examples the ledger holds."""
+        """How many live examples the example store holds."""
         return self._shards[0].live_examples
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s
 from algorithms.core.criteria import log2
-from algorithms.core.units import LN2
+from algorithms.core.fixed_point import LN2
 from algorithms.splits import count_groups
 from algorithms.splits.count_groups import COST0, COST1, LOWER, START, UPPER, Bins
 

@@ -37,7 +37,7 @@ class Answers(NamedTuple):
     status: Int8s  # int8[n], a `Status` for each event
     splits: list[Split]  # ascending by event
     snapshots: list[tuple[int, int, Tree]]  # where they were due: event, examples learned, the tree then
-    guess: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
+    predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
     loss: Float64s  # float64[n], of examples where `evaluate` is set: -log2 of the share given to the true class
     asked: Int64s  # int64[p], the events that were predictions
     weights: Float64s  # float64[p, c], the class weights that each was answered with, in examples

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from algorithms.core.criteria import Gini, log2
+from algorithms.core.fixed_point import LN2, PER_UNIT
 from algorithms.core.jit import inlined
-from algorithms.core.units import LN2, PER_UNIT
 from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
 
 _LARGEST = 2.0**1023

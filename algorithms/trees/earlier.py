@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from algorithms.core.arrays import Int64s
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.rows import KEY, NONE
-from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.nodes import PRIOR, ROOTS, TREE, WEIGHT
 from algorithms.trees.state import LEARNED
 

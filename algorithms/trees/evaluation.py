@@ -14,22 +14,22 @@ import numpy.typing as npt
 
 from algorithms.core import wide
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.fixed_point import LN2, PER_UNIT
 from algorithms.core.jit import jit
 from algorithms.core.stored import Arrays, flattened, rebuilt, stored
-from algorithms.core.units import LN2, PER_UNIT
 
 # Columns of `Counters.window`.
-_TRUTH, _GUESS, _WEIGHT, _LOSS = range(4)
-_ABOVE = 32  # in the column of the guess, from this bit on: what of the loss is above 62 bits
+_TRUTH, _PREDICTED, _WEIGHT, _LOSS = range(4)
+_ABOVE = 32  # in the column of the predicted, from this bit on: what of the loss is above 62 bits
 
 # Rows of `Counters.loss`.
 _ALL, _RECENT = 0, 1
 
 
 class Measures(NamedTuple):
-    """How good predictions were, weighted; nan where there were none to judge by."""
+    """How good predictions were, weighted; nan where there were none to evaluate."""
 
-    weight: float  # of the examples judged
+    weight: float  # of the examples evaluated
     accuracy: float
     kappa: float  # Cohen's: agreement beyond chance, over the most that could be
     f1: Float64s  # float64[c], harmonic mean of precision and recall of each class, 0 of one without either
@@ -37,16 +37,16 @@ class Measures(NamedTuple):
     log_loss: float  # mean of -ln of the share given to the true class
 
 
-class Judged(NamedTuple):
-    """Predictions that were judged, as sums: those of several pools can be added."""
+class Evaluated(NamedTuple):
+    """Predictions that were evaluated, as sums: those of several pools can be added."""
 
     # int64[2 c, c + 1], wide numbers: weight by true and predicted class, in units; last column: no prediction
     confusion: Int64s
     loss: int  # weight times log2 loss, in units
 
-    def plus(self, other: Judged) -> Judged:
+    def plus(self, other: Evaluated) -> Evaluated:
         """Return both together."""
-        return Judged(wide.plus(self.confusion, other.confusion), self.loss + other.loss)
+        return Evaluated(wide.plus(self.confusion, other.confusion), self.loss + other.loss)
 
     def measures(self) -> Measures:
         """Return how good they were."""
@@ -62,7 +62,7 @@ class Counters(NamedTuple):
     loss: Int64s  # int64[4], wide numbers: weight times log2 loss, in all and in the window
     window: Int64s  # int64[w, 4], true class, predicted class, weight and loss of the last examples, oldest first
     size: Int64s  # int64[1], how many of them there are
-    examples: Int64s  # int64[1], how many were judged in all
+    examples: Int64s  # int64[1], how many were evaluated in all
 
 
 class Prequential:
@@ -90,15 +90,15 @@ class Prequential:
 
     @property
     def examples(self) -> int:
-        """How many examples were judged in all."""
+        """How many examples were evaluated in all."""
         return int(self._counters.examples[0])
 
-    def add(self, truth: Int32s, guess: Int32s, weight: Int64s, loss: Float64s) -> None:
+    def add(self, truth: Int32s, predicted: Int32s, weight: Int64s, loss: Float64s) -> None:
         """Count examples, in order.
 
         Parameters
         ----------
-        truth, guess : int32[n]
+        truth, predicted : int32[n]
             The true class, and the predicted one or -1.
         weight : int64[n]
             In units of 2^-20, below 2^62.
@@ -109,7 +109,7 @@ class Prequential:
         above = np.floor(scaled / wide.BASE)
         new = np.empty((len(truth), 4), np.int64)
         new[:, _TRUTH], new[:, _WEIGHT], new[:, _LOSS] = truth, weight, scaled - above * wide.BASE
-        new[:, _GUESS] = guess + (above.astype(np.int64) << _ABOVE)
+        new[:, _PREDICTED] = predicted + (above.astype(np.int64) << _ABOVE)
         confusion, windowed, sums, window, size, examples = self._counters
         examples += len(new)
         both = np.concatenate([window[: size[0]], new])
@@ -121,13 +121,13 @@ class Prequential:
         window[: len(kept)] = kept
         size[0] = len(kept)
 
-    def total(self) -> Judged:
+    def total(self) -> Evaluated:
         """Return all examples."""
-        return Judged(self._counters.confusion, int(wide.numbers(self._counters.loss)[_ALL]))
+        return Evaluated(self._counters.confusion, int(wide.numbers(self._counters.loss)[_ALL]))
 
-    def recent(self) -> Judged:
+    def recent(self) -> Evaluated:
         """Return those of the window."""
-        return Judged(self._counters.windowed, int(wide.numbers(self._counters.loss)[_RECENT]))
+        return Evaluated(self._counters.windowed, int(wide.numbers(self._counters.loss)[_RECENT]))
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
@@ -149,10 +149,10 @@ def _count(confusion: Int64s, loss: Int64s, over: int, rows: Int64s, sign: int) 
     """Add examples to sums, or take them away."""
     classes = confusion.shape[0] >> 1
     for at in range(rows.shape[0]):
-        told = rows[at, _GUESS] + 1
-        guess = (told & ((1 << _ABOVE) - 1)) - 1
+        told = rows[at, _PREDICTED] + 1
+        predicted = (told & ((1 << _ABOVE) - 1)) - 1
         truth = rows[at, _TRUTH]
-        column = guess if guess >= 0 else int64(classes)  # no prediction
+        column = predicted if predicted >= 0 else int64(classes)  # no prediction
         word = confusion[truth, column] + sign * rows[at, _WEIGHT]
         confusion[truth, column] = wide.low_of(word)
         confusion[truth + classes, column] += wide.carry_of(word)

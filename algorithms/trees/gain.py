@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from algorithms.core.arrays import Int64s
-from algorithms.core.criteria import Entropy, Gini, rounding, xlogx_units
+from algorithms.core.criteria import Entropy, Gini, rounding, xlogx_fixed
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.kinds import BINARY, NUMERIC, QUANTISED
 from algorithms.core.rows import COUNT, NEXT, NONE, Rows
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import gaussians, quantised
 from algorithms.trees.gaussians import CANDIDATES
 from algorithms.trees.nodes import Nodes
@@ -27,12 +27,12 @@ _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machine
 
 @inlined
 def _entropy_added(criterion: Entropy, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
-    return so_far + xlogx_units(criterion.table, count)
+    return so_far + xlogx_fixed(criterion.table, count)
 
 
 @inlined
 def _entropy_closed(criterion: Entropy, so_far: float, total: int) -> float:
-    return xlogx_units(criterion.table, total) - so_far
+    return xlogx_fixed(criterion.table, total) - so_far
 
 
 @inlined

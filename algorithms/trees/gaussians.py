@@ -16,11 +16,11 @@ import numpy as np
 from algorithms.core import free_list
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended
 from algorithms.core.criteria import log2
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.means import moved
 from algorithms.core.rows import COUNT, NONE, USED, Rows
 from algorithms.core.stored import stored
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import normal
 
 # The last axis of `Gaussians.moments`.

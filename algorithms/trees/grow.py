@@ -31,11 +31,11 @@ from algorithms.core.events import (
     WRONG_WEIGHT,
     Batch,
 )
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE
-from algorithms.core.units import MAX_TOTAL
 from algorithms.trees import gaussians, nodes, observers, policies
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import impurity
@@ -107,15 +107,17 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     else:
         leaf, lacking = descend(forest.nodes, batch, event, root)
     if rules.evaluated:
-        out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
+        out.predicted[event] = predict(
+            forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out
+        )
         out.loss[event] = loss_of(out.weights, label)
     if root == NONE:
         leaf = begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
         forest.alive[0] += 1
     elif lacking != NONE:
         leaf = begin_leaf(forest, tree, leaf, lacking)
-    guess = int64(out.guess[event])
-    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, rules.evaluated, guess, out)
+    predicted = int64(out.predicted[event])
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, rules.evaluated, predicted, out)
     out.node[event] = leaf
     if rules.keeps and root != NONE:
         out.node[event] = root
@@ -136,7 +138,7 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     lacking = int64(NONE)
     if node != NONE:
         node, lacking = descend(forest.nodes, batch, event, node)
-    out.guess[event] = predict(forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out)
+    out.predicted[event] = predict(forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out)
     out.leaf[out.counts[0]] = forest.nodes.links[node, NUMBER] if node != NONE else 0
     for k in range(rules.classes):
         out.shares[out.counts[0], k] = out.weights[k]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from algorithms.core import rows
 from algorithms.core.arrays import int64
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import release
 from algorithms.core.rows import COUNT, NEXT, NONE
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import nodes, observers, policies
 from algorithms.trees.nodes import (
     ALTERNATES,

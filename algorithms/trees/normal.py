@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from algorithms.core.criteria import log2
+from algorithms.core.fixed_point import LN2
 from algorithms.core.jit import inlined, jit
-from algorithms.core.units import LN2
 
 _LOG2_E = 1.0 / LN2
 _HALF_LOG2_TAU = 1.3257480647361595  # of 2 pi

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
 from algorithms.core.cadence import Emit
+from algorithms.core.canonical import batch_of, in_order, refusals
 from algorithms.core.criteria import CRITERIA, Entropy, Gini
-from algorithms.core.declared import Declared, Feature
-from algorithms.core.entries import batch_of, in_order, refusals
 from algorithms.core.events import Batch, Events, Op
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind, is_category
 from algorithms.core.names import NO_NAMES, name_or_id
 from algorithms.core.pool import MEMO, Pool
 from algorithms.core.rows import COUNT, NONE
-from algorithms.core.units import MAX_TOTAL
+from algorithms.core.schema import Feature, Schema
 from algorithms.trees import grow, memory, nodes, observers
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of
@@ -222,7 +222,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             names=NO_NAMES,
             criterion=made,
         )
-        super().__init__(forest, names=names, kinds=Declared(default, kinds or {}), criterion=make_criterion)
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
 
     # --- events
 
@@ -235,7 +235,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         out = Out(
             status=np.zeros(n, np.int8),
             node=np.full(n, NONE, np.int64),
-            guess=np.full(n, NONE, np.int32),
+            predicted=np.full(n, NONE, np.int32),
             loss=np.zeros(n),
             shares=np.zeros((len(asked), self._classes)),
             weights=np.zeros(self._classes),
@@ -254,7 +254,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
                 key = int(batch.key[event])
                 snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         out.status[refused > 0] = refused[refused > 0]
-        return Answers(out.status, splits, snapshots, out.guess, out.loss, asked, out.shares, out.leaf)
+        return Answers(out.status, splits, snapshots, out.predicted, out.loss, asked, out.shares, out.leaf)
 
     def _prediction(self, answers: Answers) -> Float64s:
         return answers.weights[0]

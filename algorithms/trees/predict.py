@@ -10,10 +10,10 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int64s, int64
 from algorithms.core.criteria import log2
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.rows import COUNT, NEXT, NONE
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import gaussians, quantised
 from algorithms.trees.nodes import ASLEEP, BAYES, MAJORITY, OBSERVED, SEEN, WEIGHT, Nodes, class_weight
 from algorithms.trees.normal import exp2
@@ -237,22 +237,22 @@ def keep_score(
     batch: Batch,
     event: int,
     leaf: int,
-    predicted: bool,
-    guess: int,
+    evaluated: bool,
+    predicted: int,
     out: Out,
 ) -> None:
     """Note whether majority and naive Bayes would have been right about an example that is about to be learned.
 
-    `predicted` says that the leaf was asked just now, and `guess` what it said.
+    `evaluated` says that the leaf was asked just now, and `predicted` what it said.
     """
     links = nodes.links
     if rules.predict < _ADAPTIVE or links[leaf, WEIGHT] == 0 or links[leaf, ASLEEP]:
         return
     label = int64(batch.label[event])
-    if not (predicted and _trusts_bayes(nodes, rules, leaf)):  # naive Bayes costs too much to ask twice
+    if not (evaluated and _trusts_bayes(nodes, rules, leaf)):  # naive Bayes costs too much to ask twice
         _naive_bayes(nodes, features, rules, batch, event, leaf, out)
-        guess = _heaviest(out.weights)
-    if guess == label:
+        predicted = _heaviest(out.weights)
+    if predicted == label:
         links[leaf, BAYES] += batch.weight[event]
     _majority(nodes, leaf, out.weights)
     if _heaviest(out.weights) == label:

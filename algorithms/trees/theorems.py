@@ -11,16 +11,16 @@ n log2 n, which the criterion knows by heart: with r the branch that the example
 
 from __future__ import annotations
 
-from algorithms.core.criteria import Entropy, Gini, xlogx_units
+from algorithms.core.criteria import Entropy, Gini, xlogx_fixed
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import dispatch, inlined
-from algorithms.core.units import PER_UNIT
 
 
 @inlined
 def _entropy_step(criterion: Entropy, branch: int, branch_class: int, squares: float, weight: int) -> float:  # noqa: ARG001
     table = criterion.table
-    return (xlogx_units(table, branch + weight) - xlogx_units(table, branch)) - (
-        xlogx_units(table, branch_class + weight) - xlogx_units(table, branch_class)
+    return (xlogx_fixed(table, branch + weight) - xlogx_fixed(table, branch)) - (
+        xlogx_fixed(table, branch_class + weight) - xlogx_fixed(table, branch_class)
     )
 
 

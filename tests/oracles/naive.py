@@ -17,7 +17,7 @@ import numpy as np
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, score
 from algorithms.core.events import Events, OnDuplicate, Op, Status
-from algorithms.core.units import MAX_TOTAL
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool

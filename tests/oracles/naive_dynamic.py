@@ -18,9 +18,9 @@ import numpy as np
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
 from algorithms.core.events import Events, OnDuplicate, Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic import nodes
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -230,7 +230,7 @@ class Outcome:
     """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
 
     status: Status
-    guess: int = -1
+    predicted: int = -1
     loss: str = ""
     rebuilt: int = 0
     weights: tuple[str, ...] = ()
@@ -290,7 +290,7 @@ class NaiveForgetful:
             node, weights = self._answer(tree, x)
             return Outcome(
                 Status.APPLIED,
-                guess=heaviest(weights),
+                predicted=heaviest(weights),
                 weights=tuple(weight.hex() for weight in weights),
                 leaf=node.number if node is not None else 0,
             )
@@ -338,10 +338,10 @@ class NaiveForgetful:
             return Outcome(Status.IGNORED if ignored else Status.DUPLICATE_ID)
         if event.id is not None and old is None and self.live_ids() >= settings.max_live_ids:
             return Outcome(Status.TOO_MANY_LIVE_IDS)
-        guess, loss = -1, ""
+        predicted, loss = -1, ""
         if settings.evaluate:
             _, weights = self._answer(tree, x)
-            guess, total = heaviest(weights), 0.0
+            predicted, total = heaviest(weights), 0.0
             for weight in weights:
                 total += weight
             share = weights[event.label] / total if total > 0 else 1.0 / settings.classes
@@ -360,7 +360,7 @@ class NaiveForgetful:
             self._forget(tree, oldest)
             if oldest.id is not None:
                 tree.dropped = [*tree.dropped, oldest.id][-settings.window :]
-        return Outcome(Status.APPLIED, guess, loss)
+        return Outcome(Status.APPLIED, predicted, loss)
 
     def _delete(self, tree: Tree | None, event: Event, x: dict[Feature, float]) -> Outcome:
         if event.id is not None:
@@ -496,7 +496,7 @@ def outcomes(pool: DynamicPool, events: Sequence[Event], rng: random.Random | No
     return [
         Outcome(
             status=Status(status),
-            guess=int(answers.guess[at]),
+            predicted=int(answers.predicted[at]),
             loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
             rebuilt=int(answers.rebuilt[at]),
             weights=tuple(weight.hex() for weight in asked.get(at, ())),

@@ -17,8 +17,8 @@ import numpy as np
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.regression.answers import Split, Tree
 from algorithms.regression.pool import RegressionPool
 from tests.oracles.fed_alike import FedAlike, columns_of
@@ -264,7 +264,7 @@ class Outcome:
     """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
 
     status: Status
-    guess: str = "nan"
+    predicted: str = "nan"
     leaf: int = 0
     split: Any = None
 
@@ -353,7 +353,7 @@ class NaiveForest:
         if event.weight + (self.trees[event.key].learned if event.key in self.trees else 0) >= MAX_TOTAL:
             return Outcome(Status.COUNT_OVERFLOW)
         leaf = self._leaf(event)
-        guess = self._guess(event)
+        predicted = self._guess(event)
         if leaf is None:
             if len(self.trees) >= self.settings.max_keys:
                 return Outcome(Status.TOO_MANY_KEYS)
@@ -362,7 +362,7 @@ class NaiveForest:
         tree.events += 1
         tree.learned += event.weight
         self._count(leaf, event)
-        return Outcome(Status.APPLIED, *guess, self._maybe_split(tree, leaf))
+        return Outcome(Status.APPLIED, *predicted, self._maybe_split(tree, leaf))
 
     def _count(self, leaf: Node, event: Event) -> None:
         if not leaf.examples:
@@ -483,9 +483,9 @@ def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random |
     pool.sweep(batch.feature)
     splits = {split.event: split_words(split) for split in answers.splits}
     return [
-        Outcome(Status(status), guess.hex(), leaf, splits.get(at))
-        for at, (status, guess, leaf) in enumerate(
-            zip(answers.status.tolist(), answers.guess.tolist(), answers.leaf.tolist(), strict=True)
+        Outcome(Status(status), predicted.hex(), leaf, splits.get(at))
+        for at, (status, predicted, leaf) in enumerate(
+            zip(answers.status.tolist(), answers.predicted.tolist(), answers.leaf.tolist(), strict=True)
         )
     ]
 

@@ -18,8 +18,8 @@ import numba
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT, log2
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.answers import Split
 from algorithms.trees.normal import cumulative, exp2, log2_density
 from algorithms.trees.policies import POLICIES
@@ -99,7 +99,7 @@ class Outcome:
     """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
 
     status: Status
-    guess: int = -1
+    predicted: int = -1
     loss: str = ""
     split: Any = None  # node, feature, kind, depth, threshold, score, second, impurity, class weights, branches
     weights: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ class NaiveTrees:
             weights = self.weights(root, x)
             return Outcome(
                 Status.APPLIED,
-                guess=heaviest(weights),
+                predicted=heaviest(weights),
                 weights=tuple(float(weight).hex() for weight in weights),
                 leaf=self._walk(root, x)[0].number if root is not None else 0,
             )
@@ -252,19 +252,19 @@ class NaiveTrees:
             return Outcome(Status.COUNT_OVERFLOW)
         if tree is None and len(self.trees) >= self.settings.max_keys:
             return Outcome(Status.TOO_MANY_KEYS)
-        guess, loss = -1, ""
+        predicted, loss = -1, ""
         if self.settings.evaluate or self.settings.policy == "hat":
             weights = self.weights(root, x)
-            guess, total = heaviest(weights), 0.0
+            predicted, total = heaviest(weights), 0.0
             for weight in weights:
                 total += weight
             share = weights[event.label] / total if total > 0 else 1.0 / self.settings.classes
             loss = (-float(log2(max(share, 2.0**-50)))).hex()
         tree = tree or self.trees.setdefault(event.key, Tree(Node(self.settings.classes)))
-        split, replaced = self._learn(tree, x, event, guess != event.label)
+        split, replaced = self._learn(tree, x, event, predicted != event.label)
         changed = split is not None or replaced
         snapshot = columns(tree) if self._is_snapshot_due(tree, event, changed) else None
-        return Outcome(Status.APPLIED, guess, loss, split=split, snapshot=snapshot)
+        return Outcome(Status.APPLIED, predicted, loss, split=split, snapshot=snapshot)
 
     def _is_snapshot_due(self, tree: Tree, event: Event, changed: bool) -> bool:
         when, n = self.settings.snapshots
@@ -874,7 +874,7 @@ def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None 
     return [
         Outcome(
             status=Status(status),
-            guess=int(answers.guess[at]),
+            predicted=int(answers.predicted[at]),
             loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
             split=splits.get(at),
             weights=tuple(weight.hex() for weight in asked.get(at, ())),

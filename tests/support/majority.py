@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from algorithms.core.events import Op, Status
-from algorithms.core.units import UNIT
+from algorithms.core.fixed_point import UNIT
 from worker.codec import Bounds
 from worker.models import register
 from worker.models.base import Prepared

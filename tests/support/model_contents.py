@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core import ledger
+from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
@@ -83,7 +83,7 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
         if arrays["trees"][index].any():
             live = [
                 (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
-                for features, label, weight in ledger.live(pool._state.ledger, index)
+                for features, label, weight in example_store.live(pool._state.store, index)
             ]
             found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
     return found
@@ -123,7 +123,7 @@ def _splits(model: Model) -> dict[bytes, Instance]:
 
     keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
     names = Interner(rebuilt(NO_NAMES, arrays, "names")) if "names.start" in arrays else None
-    book, counted = rebuilt(ledger.make(1), arrays, "ledger"), rebuilt(slots.make(1, 1), arrays, "slots")
+    book, counted = rebuilt(example_store.make(1), arrays, "ledger"), rebuilt(slots.make(1, 1), arrays, "slots")
     rows, heads = counted.rows, counted.heads
 
     def feature(number: int) -> Feature:
@@ -138,18 +138,18 @@ def _splits(model: Model) -> dict[bytes, Instance]:
     def examples(index: int, first: int) -> list[Example]:
         found = []
         at = int(book.heads[index, first])
-        while at != ledger.NONE:
+        while at != example_store.NONE:
             row = book.rows[at].tolist()
-            start, stop = row[ledger.START], row[ledger.START] + row[ledger.LENGTH]
+            start, stop = row[example_store.START], row[example_store.START] + row[example_store.LENGTH]
             found.append(
                 Example(
-                    (row[ledger.HIGH], row[ledger.LOW]) if row[ledger.OWNER] & 1 else None,
-                    row[ledger.LABEL],
-                    row[ledger.WEIGHT],
+                    (row[example_store.HIGH], row[example_store.LOW]) if row[example_store.OWNER] & 1 else None,
+                    row[example_store.LABEL],
+                    row[example_store.WEIGHT],
                     frozenset(feature(number) for number in book.features[start:stop].tolist()),
                 )
             )
-            at = row[ledger.NEWER]
+            at = row[example_store.NEWER]
         return found
 
     found = {}
@@ -161,7 +161,7 @@ def _splits(model: Model) -> dict[bytes, Instance]:
                 events=head[EVENTS],
                 last=None if head[LAST] == slots.NONE else feature(head[LAST]),
                 periods=(head[SPLIT_PERIOD], head[TREE_PERIOD]),
-                live=examples(index, ledger.OLDEST),
-                dropped=[example.id for example in examples(index, ledger.FIRST_DROPPED)],
+                live=examples(index, example_store.OLDEST),
+                dropped=[example.id for example in examples(index, example_store.FIRST_DROPPED)],
             )
     return found

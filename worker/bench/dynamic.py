@@ -124,7 +124,7 @@ def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:
         answers = pool.apply(batch)
         seconds += time.perf_counter() - start
         new = batch.op == Op.INSERT
-        kept.add(batch.label[new], answers.guess[new], batch.weight[new], answers.loss[new])
+        kept.add(batch.label[new], answers.predicted[new], batch.weight[new], answers.loss[new])
     return Run(pool, seconds, kept.total().measures())
 
 

@@ -228,11 +228,11 @@ def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Ou
     examples, right, taken = 0, 0, 0.0
     for x, label in _fed(table, given.dense):
         start = _clock()
-        guess = learner.predict_one(x)
+        predicted = learner.predict_one(x)
         learner.learn_one(x, label)
         taken += _clock() - start
         examples += 1
-        right += guess == label
+        right += predicted == label
         if taken > seconds:
             break
     return _Outcome(examples, taken, right / examples, learner.n_leaves or 0, 1)

@@ -17,7 +17,7 @@ from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
-from algorithms.regression.evaluation import Judged, Prequential
+from algorithms.regression.evaluation import Evaluated, Prequential
 from algorithms.regression.pool import RegressionPool
 from worker.bench.cases import Progress, Row, machine, significant
 
@@ -119,8 +119,8 @@ def bench_regression(
             progress(f"{stream.name}: {side}")
             run(_pool(stream, side, terms), batches[:1])
             runs = [run(_pool(stream, side, terms), batches) for _ in range(terms.repeats)]
-            pool, judged = runs[0][1:]
-            yield _row(stream, side, statistics.median(seconds for seconds, _, _ in runs), judged) | {
+            pool, evaluated = runs[0][1:]
+            yield _row(stream, side, statistics.median(seconds for seconds, _, _ in runs), evaluated) | {
                 "leaves": pool.sizes().leaves,
                 "elements": pool.element_count,
                 "state_bytes": pool.nbytes,
@@ -128,12 +128,12 @@ def bench_regression(
             }
         for side, tree in (beside(terms) if beside is not None else {}).items():
             progress(f"{stream.name}: {side}")
-            seconds, judged = run_peer(tree, stream)
-            yield _row(stream, side, seconds, judged) | {"leaves": tree.n_leaves, "machine": machine()}
+            seconds, evaluated = run_peer(tree, stream)
+            yield _row(stream, side, seconds, evaluated) | {"leaves": tree.n_leaves, "machine": machine()}
 
 
-def _row(stream: Stream, side: str, seconds: float, judged: Judged) -> Row:
-    measures = judged.measures()
+def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row:
+    measures = evaluated.measures()
     return {
         "bench": "regression",
         "data": stream.name,
@@ -165,7 +165,7 @@ def batches_of(stream: Stream) -> list[Events]:
     return batches
 
 
-def run(pool: RegressionPool, batches: Sequence[Events]) -> tuple[float, RegressionPool, Judged]:
+def run(pool: RegressionPool, batches: Sequence[Events]) -> tuple[float, RegressionPool, Evaluated]:
     """Return the seconds that a pool takes for all batches, the pool, and how well it predicted."""
     kept = Prequential(BATCH)
     seconds = 0.0
@@ -173,16 +173,16 @@ def run(pool: RegressionPool, batches: Sequence[Events]) -> tuple[float, Regress
         start = _clock()
         answers = pool.apply(batch)
         seconds += _clock() - start
-        kept.add(batch.label, answers.guess, batch.weight)
+        kept.add(batch.label, answers.predicted, batch.weight)
     return seconds, pool, kept.total()
 
 
-def run_peer(tree: Any, stream: Stream) -> tuple[float, Judged]:
+def run_peer(tree: Any, stream: Stream) -> tuple[float, Evaluated]:
     """Return the seconds that a regressor as river has them takes, and how well it predicted.
 
-    What it says before the first example, when nothing is known, is not judged.
+    What it says before the first example, when nothing is known, is not evaluated.
     """
-    guess = np.full(len(stream.y), np.nan)
+    predicted = np.full(len(stream.y), np.nan)
     seconds = 0.0
     for at, y in enumerate(stream.y.tolist()):
         ones = slice(stream.pointer[at], stream.pointer[at + 1])
@@ -192,9 +192,9 @@ def run_peer(tree: Any, stream: Stream) -> tuple[float, Judged]:
         tree.learn_one(x, y)
         seconds += _clock() - start
         if at:
-            guess[at] = said
+            predicted[at] = said
     kept = Prequential(BATCH)
-    kept.add(stream.y, guess, np.full(len(stream.y), UNIT, np.int64))
+    kept.add(stream.y, predicted, np.full(len(stream.y), UNIT, np.int64))
     return seconds, kept.total()
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core.declared import Feature
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
+from algorithms.core.schema import Feature
 from algorithms.trees.evaluation import Measures, Prequential
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
@@ -170,7 +170,7 @@ def run(
         answers = pool.apply(batch)
         seconds += clock() - start
         if kept is not None:
-            kept.add(batch.label, answers.guess, batch.weight, answers.loss)
+            kept.add(batch.label, answers.predicted, batch.weight, answers.loss)
     return seconds, kept.total().measures() if kept is not None else None
 
 

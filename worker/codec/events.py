@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt8s, UInt32s, UInt64s
 from algorithms.core.events import DELETE, DROP, INSERT, PREDICT
-from algorithms.core.units import UNIT
+from algorithms.core.fixed_point import UNIT
 
 __all__ = [
     "DELETE",

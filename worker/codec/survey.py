@@ -1,6 +1,6 @@
 """Walk over a record's msgpack bytes before anything is built from them.
 
-Declared lengths, nesting and the number of elements are judged here, in our own words, so that the
+Schema lengths, nesting and the number of elements are judged here, in our own words, so that the
 library afterwards only ever sees one whole value of known size, and no message of its own gets out.
 """
 

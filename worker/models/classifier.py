@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.events import Op, Status
-from algorithms.core.units import UNIT
+from algorithms.core.fixed_point import UNIT
 from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
 from worker.models.base import Pool, PoolModel, Prepared
@@ -36,7 +36,7 @@ class Answered(Protocol):
         ...
 
     @property
-    def guess(self) -> Int32s:
+    def predicted(self) -> Int32s:
         """int32[n], the class predicted, -1: nothing is known, or nothing was asked."""
         ...
 
@@ -65,7 +65,7 @@ class Answers(NamedTuple):
     """Answers of a kind that knows nothing more, see `Answered`."""
 
     status: Int8s
-    guess: Int32s
+    predicted: Int32s
     loss: Float64s
     asked: Int64s
     weights: Float64s
@@ -82,8 +82,8 @@ class Answers(NamedTuple):
         loss = np.zeros(len(before))
         for event in np.flatnonzero((prepared.op == Op.INSERT) & (prepared.label >= 0)).tolist():
             loss[event] = loss_of(before[event] / UNIT, int(prepared.label[event]))
-        guess = np.where(before.any(axis=1), before.argmax(axis=1), -1).astype(np.int32)
-        return cls(status, guess, loss, asked, before[asked] / UNIT, np.zeros(len(asked), np.int64))
+        predicted = np.where(before.any(axis=1), before.argmax(axis=1), -1).astype(np.int32)
+        return cls(status, predicted, loss, asked, before[asked] / UNIT, np.zeros(len(asked), np.int64))
 
 
 class ClassifierModel(PoolModel[P, A]):
@@ -117,7 +117,7 @@ class ClassifierModel(PoolModel[P, A]):
             *self._evaluated(prepared, evaluated, answers),
             *self._predictions(prepared, answers),
         ]
-        right = np.count_nonzero(answers.guess[evaluated] == prepared.label[evaluated])
+        right = np.count_nonzero(answers.predicted[evaluated] == prepared.label[evaluated])
         return Outcome(sorted(results, key=_place), evaluated=len(evaluated), right=int(right))
 
     def _records(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002
@@ -133,7 +133,7 @@ class ClassifierModel(PoolModel[P, A]):
             prepared.label[evaluated],
             events.weight[evaluated],
             events.time[evaluated],
-            answers.guess[evaluated],
+            answers.predicted[evaluated],
             answers.loss[evaluated],
         )
         for event, evaluation in self._evaluations.add(predictions, partial(source_of, records, events)):
@@ -144,7 +144,7 @@ class ClassifierModel(PoolModel[P, A]):
         for event, leaf, weights in zip(
             answers.asked.tolist(), answers.leaf.tolist(), answers.weights.tolist(), strict=True
         ):
-            label = int(answers.guess[event])
+            label = int(answers.predicted[event])
             prediction = Prediction(
                 model=self.name,
                 id=id_of(events, event),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s
 from algorithms.core.cadence import When
-from algorithms.trees.evaluation import Judged, Prequential
+from algorithms.trees.evaluation import Evaluated, Prequential
 from worker.codec import Evaluation, Measures, Source
 from worker.settings.models import ClassName, EvaluateSettings
 from worker.watching.status import Quality
@@ -109,8 +109,8 @@ class Evaluations:
         self._counts.restore(own)
 
 
-def _measures(judged: Judged) -> Measures:
-    weight, accuracy, kappa, f1, macro_f1, log_loss = judged.measures()
+def _measures(evaluated: Evaluated) -> Measures:
+    weight, accuracy, kappa, f1, macro_f1, log_loss = evaluated.measures()
     return Measures(weight, _number(accuracy), _number(kappa), f1.tolist(), _number(macro_f1), _number(log_loss))
 
 

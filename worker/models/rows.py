@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.events import Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.names import Interner
-from algorithms.core.units import MAX_TOTAL
 from worker.models.intake import Bools
 
 

@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AliasChoices, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.promise import missing
+from algorithms.dynamic.feasibility import missing
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.policies import POLICIES
 from worker.settings.by_kind import ByKind

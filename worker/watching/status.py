@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from algorithms.trees.evaluation import Judged
+from algorithms.trees.evaluation import Evaluated
 from worker.watching.snapshots import Snapshots
 
 State: TypeAlias = Literal["starting", "waiting", "compiling", "restoring", "running", "stopping"]
@@ -24,8 +24,8 @@ class Quality(NamedTuple):
     """How good the predictions of a model name were."""
 
     examples: int  # evaluated
-    total: Judged
-    recent: Judged  # over the window of each partition
+    total: Evaluated
+    recent: Evaluated  # over the window of each partition
 
     def plus(self, other: Quality) -> Quality:
         """Return the predictions of both together."""

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from algorithms.core.jit import dispatch
-from algorithms.trees.policies import efdt, hat, imac, monitored, osm, periodic
+from algorithms.trees.policies import efdt, exact, hat, imac, osm, periodic
 
 
 class Policy(NamedTuple):
@@ -57,7 +57,7 @@ POLICIES: dict[str, Policy] = {
     "imac": Policy(imac.Imac, imac),
     "efdt": Policy(efdt.Efdt, efdt, keeps=True),
     "hat": Policy(hat.Hat, hat, adapts=True),
-    "exact": Policy(monitored.Monitored, monitored, only_binary=True, counted=False),
+    "exact": Policy(exact.Exact, exact, only_binary=True, counted=False),
 }
 
 

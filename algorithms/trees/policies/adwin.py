@@ -22,9 +22,9 @@ import numpy as np
 
 from algorithms.core.arrays import Int8s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import log2
+from algorithms.core.fixed_point import LN2
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
-from algorithms.core.units import LN2
 
 M = 5  # buckets of a size at most
 LEVELS = 20  # of sizes; a window holds up to 5 (2^20 - 1) inputs, more than five million

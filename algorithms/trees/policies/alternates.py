@@ -30,11 +30,11 @@ def _learn(policy: Hat, forest: Forest, rules: Rules, batch: Batch, event: int, 
     """Let an alternate predict an example, then learn it."""
     links = forest.nodes.links
     leaf, lacking = descend(forest.nodes, batch, event, top)
-    guess = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
-    wrong = guess != int64(batch.label[event])
+    predicted = predict(forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out)
+    wrong = predicted != int64(batch.label[event])
     if lacking != NONE:
         leaf = begin_leaf(forest, links[top, TREE], leaf, lacking)
-    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, True, guess, out)
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, True, predicted, out)
     count(forest, rules, batch, event, leaf)
     node = top
     while node != leaf:
@@ -102,7 +102,7 @@ def _adapt(policy: Hat, forest: Forest, rules: Rules, batch: Batch, event: int, 
     There must be room for a leaf, and for what it sees of the example, beside each inner node.
     """
     tree = int64(batch.key[event])
-    wrong = out.guess[event] != batch.label[event]
+    wrong = out.predicted[event] != batch.label[event]
     node = nodes.root_of(forest.nodes, tree)
     alone = True
     while True:

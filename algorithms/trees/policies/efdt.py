@@ -15,14 +15,14 @@ import numpy as np
 from algorithms.core import rows
 from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.rows import NONE
 from algorithms.core.stored import stored
-from algorithms.core.units import PER_UNIT
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity
 from algorithms.trees.nodes import FEATURE, SEEN, WEIGHT, is_leaf
-from algorithms.trees.policies import by_scan
+from algorithms.trees.policies import default
 from algorithms.trees.ranking import rank
 from algorithms.trees.state import Choice, Forest, Rules
 
@@ -72,14 +72,14 @@ def failed(policy: Efdt, forest: Forest, rules: Rules, leaf: int, choice: Choice
     """Nothing follows from a comparison that changed nothing."""
 
 
-end = by_scan.end
-ready = by_scan.ready
-learn = by_scan.learn
-is_full = by_scan.is_full
-enlarged = by_scan.enlarged
-keys = by_scan.keys
-feature_at = by_scan.feature_at
-weight_above = by_scan.weight_above
+end = default.end
+ready = default.ready
+learn = default.learn
+is_full = default.is_full
+enlarged = default.enlarged
+keys = default.keys
+feature_at = default.feature_at
+weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Efdt:

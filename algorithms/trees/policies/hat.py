@@ -16,7 +16,7 @@ from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
-from algorithms.trees.policies import adwin, by_scan, periodic
+from algorithms.trees.policies import adwin, default, periodic
 from algorithms.trees.policies.adwin import WIDTH, Windows
 from algorithms.trees.state import Forest
 
@@ -77,15 +77,15 @@ def judge(policy: Hat, node: int, alternate: int) -> int:
 
 due = periodic.due
 failed = periodic.failed
-end = by_scan.end
-ready = by_scan.ready
-learn = by_scan.learn
-seek = by_scan.seek
-is_full = by_scan.is_full
-enlarged = by_scan.enlarged
-keys = by_scan.keys
-feature_at = by_scan.feature_at
-weight_above = by_scan.weight_above
+end = default.end
+ready = default.ready
+learn = default.learn
+seek = default.seek
+is_full = default.is_full
+enlarged = default.enlarged
+keys = default.keys
+feature_at = default.feature_at
+weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Hat:

@@ -19,17 +19,17 @@ import numpy as np
 from algorithms.core import free_list, rows
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import gain
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
-from algorithms.trees.policies import by_scan
+from algorithms.trees.policies import default
 from algorithms.trees.ranking import beats, rank
 from algorithms.trees.routing import branch_of, value_of
 from algorithms.trees.state import Choice, Forest, Rules
@@ -292,11 +292,11 @@ def _insert(policy: Imac, forest: Forest, at: int, most: int, row: int, value: f
     policy.score[at, which] = -value
 
 
-learn = by_scan.learn
-is_full = by_scan.is_full
-keys = by_scan.keys
-feature_at = by_scan.feature_at
-weight_above = by_scan.weight_above
+learn = default.learn
+is_full = default.is_full
+keys = default.keys
+feature_at = default.feature_at
+weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Imac:

@@ -14,16 +14,16 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s, extended
 from algorithms.core.events import Batch
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
-from algorithms.core.units import PER_UNIT
 from algorithms.trees import gain
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.nodes import SEEN, WEIGHT
 from algorithms.trees.observers import KIND, PART
-from algorithms.trees.policies import by_scan
+from algorithms.trees.policies import default
 from algorithms.trees.state import Choice, Forest, Rules
 from algorithms.trees.theorems import step
 
@@ -137,15 +137,15 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 
 
-end = by_scan.end
-ready = by_scan.ready
-learn = by_scan.learn
-seek = by_scan.seek
-is_full = by_scan.is_full
-enlarged = by_scan.enlarged
-keys = by_scan.keys
-feature_at = by_scan.feature_at
-weight_above = by_scan.weight_above
+end = default.end
+ready = default.ready
+learn = default.learn
+seek = default.seek
+is_full = default.is_full
+enlarged = default.enlarged
+keys = default.keys
+feature_at = default.feature_at
+weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Osm:

@@ -11,7 +11,7 @@ from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
-from algorithms.trees.policies import by_scan
+from algorithms.trees.policies import default
 from algorithms.trees.state import Choice, Forest, Rules
 
 
@@ -43,15 +43,15 @@ def failed(policy: Periodic, forest: Forest, rules: Rules, leaf: int, choice: Ch
     """Nothing follows from an attempt that failed."""
 
 
-end = by_scan.end
-ready = by_scan.ready
-learn = by_scan.learn
-seek = by_scan.seek
-is_full = by_scan.is_full
-enlarged = by_scan.enlarged
-keys = by_scan.keys
-feature_at = by_scan.feature_at
-weight_above = by_scan.weight_above
+end = default.end
+ready = default.ready
+learn = default.learn
+seek = default.seek
+is_full = default.is_full
+enlarged = default.enlarged
+keys = default.keys
+feature_at = default.feature_at
+weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Periodic:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.dynamic.pool import DynamicPool
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_dynamic import Event, Feature, Pair, Settings, columns, infeasible, outcomes, rows_of
@@ -304,7 +304,7 @@ def test_a_steady_window_needs_no_more_room() -> None:
     run(steps(800))
     after = sizes()
     # Twice what is live, when they are made; how many features that are depends on the examples.
-    for name in ("ledger.features", "values", "column", "owner", "value"):
+    for name in ("example_store.features", "values", "column", "owner", "value"):
         assert after.pop(name) <= 2 * (30 + 1) * len(mix.kinds)
         del before[name]
     assert after == before
@@ -418,7 +418,7 @@ def test_what_is_refused_changes_nothing() -> None:
     got = outcomes(pool, [event for event, _ in wrong])
     assert [each.status for each in got] == [status for _, status in wrong]
     for name, array in pool.arrays().items():
-        same = array[: len(before[name])] if name == "trees" or name == "ledger.heads" else array
+        same = array[: len(before[name])] if name == "trees" or name == "example_store.heads" else array
         assert np.array_equal(same, before[name]), name
     pool.check()
 
@@ -440,7 +440,7 @@ def test_scaling_weights_changes_no_split() -> None:
     for factor in (1, 3):
         pool = of(mix, epsilon=0.1).pool()
         got = outcomes(pool, [replace(event, weight=factor * event.weight) for event in events])
-        told.append(([(out.status, out.guess, out.rebuilt) for out in got], pool.tree().feature))
+        told.append(([(out.status, out.predicted, out.rebuilt) for out in got], pool.tree().feature))
     assert told[0] == told[1]
 
 
@@ -515,7 +515,7 @@ def test_an_empty_tree_knows_nothing() -> None:
     """Predictions of a tree that has seen nothing are no class, and no error."""
     pair = Pair(Settings())
     out = pair.feed([Event(Op.PREDICT, {1: 1.0})])[0]
-    assert (out.guess, out.leaf, out.weights) == (-1, 0, ("0x0.0p+0", "0x0.0p+0"))
+    assert (out.predicted, out.leaf, out.weights) == (-1, 0, ("0x0.0p+0", "0x0.0p+0"))
 
 
 def trees_of(events: Sequence[Event], chosen: Settings) -> list[Any]:

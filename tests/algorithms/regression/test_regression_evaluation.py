@@ -18,17 +18,17 @@ ROW = st.tuples(NUMBER, st.one_of(NUMBER, st.just(math.nan)), st.sampled_from([U
 
 def agree(got: Measures, rows: list[Row]) -> None:
     """Raise AssertionError unless the measures are those of the rows, from their definitions."""
-    judged = [(y, guess, w / UNIT) for y, guess, w in rows if not math.isnan(guess)]
-    n = sum(w for _, _, w in judged)
+    evaluated = [(y, predicted, w / UNIT) for y, predicted, w in rows if not math.isnan(predicted)]
+    n = sum(w for _, _, w in evaluated)
     assert got.weight == n
-    assert got.silent == sum(w / UNIT for _, guess, w in rows if math.isnan(guess))
+    assert got.abstained == sum(w / UNIT for _, predicted, w in rows if math.isnan(predicted))
     if not n:
         assert all(math.isnan(each) for each in got[2:])
         return
-    squared = sum(w * (y - guess) ** 2 for y, guess, w in judged)
-    mean = sum(w * y for y, _, w in judged) / n
-    squares = sum(w * (y - mean) ** 2 for y, _, w in judged)
-    assert got.mae == pytest.approx(sum(w * abs(y - guess) for y, guess, w in judged) / n, abs=1e-12)
+    squared = sum(w * (y - predicted) ** 2 for y, predicted, w in evaluated)
+    mean = sum(w * y for y, _, w in evaluated) / n
+    squares = sum(w * (y - mean) ** 2 for y, _, w in evaluated)
+    assert got.mae == pytest.approx(sum(w * abs(y - predicted) for y, predicted, w in evaluated) / n, abs=1e-12)
     assert got.rmse == pytest.approx(math.sqrt(squared / n), abs=1e-12)
     if squares > 1e-6:
         assert got.r2 == pytest.approx(1 - squared / squares, rel=1e-6, abs=1e-6)
@@ -36,8 +36,8 @@ def agree(got: Measures, rows: list[Row]) -> None:
 
 def add(kept: Prequential, rows: list[Row]) -> None:
     """Add rows as one batch."""
-    truth, guess, weight = ([row[k] for row in rows] for k in range(3))
-    kept.add(np.array(truth, np.float64), np.array(guess, np.float64), np.array(weight, np.int64))
+    truth, predicted, weight = ([row[k] for row in rows] for k in range(3))
+    kept.add(np.array(truth, np.float64), np.array(predicted, np.float64), np.array(weight, np.int64))
 
 
 @settings(max_examples=budget(200), deadline=None, derandomize=True, database=None)
@@ -64,7 +64,7 @@ def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[R
 
 
 def test_no_stream_is_too_heavy() -> None:
-    """Weights pass 2^63, and 2^64, judged and silent, and the measures stay those of their definitions."""
+    """Weights pass 2^63, and 2^64, evaluated and abstained, and the measures stay those of their definitions."""
     heaviest = (1 << 62) - 1
     rows = [
         (float(k % 7), math.nan if k % 5 == 0 else float(k % 3), (1 << 51, heaviest, UNIT)[k % 3])
@@ -80,11 +80,11 @@ def test_no_stream_is_too_heavy() -> None:
         (kept.total().plus(other.total()), rows),
     ):
         expected = Prequential(100)
-        add(expected, [(y, guess, weight >> 40) for y, guess, weight in of if weight >> 40])
+        add(expected, [(y, predicted, weight >> 40) for y, predicted, weight in of if weight >> 40])
         measures, scaled = got.measures(), expected.total().measures()
         assert measures[2:] == pytest.approx(scaled[2:], rel=1e-6)
-        assert measures.weight == sum(w for _, guess, w in of if not math.isnan(guess)) / UNIT
-        assert measures.silent == sum(w for _, guess, w in of if math.isnan(guess)) / UNIT
+        assert measures.weight == sum(w for _, predicted, w in of if not math.isnan(predicted)) / UNIT
+        assert measures.abstained == sum(w for _, predicted, w in of if math.isnan(predicted)) / UNIT
 
 
 def test_a_checkpoint_of_plain_sums_is_taken_over() -> None:
@@ -116,15 +116,17 @@ def test_labels_far_from_0_are_judged_like_others() -> None:
     """R2 of labels near 1e9 that differ by little is that of the differences, in one part and in two."""
     rng = np.random.default_rng(2)
     rows = [(round(y, 6), round(y + e, 6), UNIT) for y, e in rng.normal(0, [[1.0], [0.3]], (2, 2000)).T.tolist()]
-    far = [(2.0**30 + round(y * 1024) / 1024, 2.0**30 + round(guess * 1024) / 1024, w) for y, guess, w in rows]
-    near = [(y - 2.0**30, guess - 2.0**30, w) for y, guess, w in far]
+    far = [
+        (2.0**30 + round(y * 1024) / 1024, 2.0**30 + round(predicted * 1024) / 1024, w) for y, predicted, w in rows
+    ]
+    near = [(y - 2.0**30, predicted - 2.0**30, w) for y, predicted, w in far]
     kept = [Prequential(10) for _ in range(4)]
     for each, part in zip(kept, (near, far, far[:700], far[700:]), strict=True):
         add(each, part)
     plain = kept[0].total().measures()
     assert plain.r2 == pytest.approx(0.91, abs=0.02)
-    for judged in (kept[1].total(), kept[2].total().plus(kept[3].total())):
-        assert judged.measures().r2 == pytest.approx(plain.r2, rel=1e-12)
+    for evaluated in (kept[1].total(), kept[2].total().plus(kept[3].total())):
+        assert evaluated.measures().r2 == pytest.approx(plain.r2, rel=1e-12)
     empty = Prequential(10).total()
     assert empty.plus(kept[1].total()).measures() == kept[1].total().plus(empty).measures()
 
@@ -139,7 +141,7 @@ def test_an_early_outlier_leaves_no_trace_in_the_window() -> None:
 
 
 def test_an_evaluation_without_a_window_is_refused() -> None:
-    """The size is checked when it is made; nothing judged is not a number."""
+    """The size is checked when it is made; nothing evaluated is not a number."""
     with pytest.raises(ValueError, match="window of at least 1"):
         Prequential(0)
     assert math.isnan(Prequential(3).total().measures().rmse)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.state import LEARNED
@@ -96,7 +96,7 @@ def insert(*features: Feature, label: float = 0.0, **rest: Any) -> Event:
 
 @pytest.mark.parametrize("name", MIXES)
 def test_long_streams_agree_with_the_oracle(observer: str, name: str) -> None:
-    """Every guess, split and tree is the oracle's to the bit, whatever the features, weights and labels."""
+    """Every prediction, split and tree is the oracle's to the bit, whatever the features, weights and labels."""
     pair = Pair(of(observer, MIXES[name]))
     stream = Stream(1, MIXES[name])
     for size in (1, 7, budget(800), budget(700), 1, budget(800)):

@@ -15,7 +15,7 @@ from tests.oracles.naive import Event, Mix, Pair, Settings, Stream, batch_of, bu
 
 CHANGE, THIRD, PERIOD, NEVER = Emit(When.CHANGE), Emit(When.EVERY, 3), Emit(When.EVERY_MS, 40), Emit()
 SHARDS = [1, 3, 8]
-# By value, by id and in windows; without a ledger, deletes are by id.
+# By value, by id and in windows; without an example store, deletes are by id.
 HISTORIES: dict[str, tuple[Mix, dict[str, Any]]] = {
     "verified": (Mix(ids(200), indexes=3, drops=0.01, longest=12), {"verify_deletes": True}),
     "twins": (Mix(ids(4), longest=3, false_deletes=0.2), {"verify_deletes": True}),

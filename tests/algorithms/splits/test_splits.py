@@ -14,7 +14,7 @@ import pytest
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op, Status
-from algorithms.core.units import MAX_TOTAL
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.splits import quadtree, slots
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
@@ -156,11 +156,11 @@ LEDGERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("ledger", LEDGERS)
 @pytest.mark.parametrize("mix", MIXES)
-def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str, ledger: str) -> None:
+def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str, store: str) -> None:
     """Up, mostly down, up, down to nothing and up again: every answer is the oracle's, to the bit."""
     few: dict[str, Any] = {"on_duplicate": OnDuplicate.REPLACE} if mix == "named" else {}
     named = isinstance(MIXES[mix].universe[0], bytes)
-    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **LEDGERS[ledger]))
+    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **LEDGERS[store]))
     stream = Stream(len(mix))
     for deletes in (0.1, 0.65, 0.3):
         for batch in stream.batches(stream.take(budget(350), replace(MIXES[mix], deletes=deletes))):
@@ -171,7 +171,7 @@ def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str,
             for batch in stream.batches(stream.drain()):
                 pair.feed(batch)
             pair.check()
-    if ledger == "verified":
+    if store == "verified":
         assert all(not state.counts for state in pair.twin.indexes.values())
     pair.feed(stream.take(budget(100), MIXES[mix]))
     pair.check()
@@ -374,7 +374,7 @@ def test_a_delete_of_all_leaves_an_index_as_good_as_new(kind: Kind) -> None:
 
 
 def test_a_false_delete_is_refused_where_the_counts_show_it(kind: Kind) -> None:
-    """Without a ledger a delete is refused that would leave a feature with more weight than its label."""
+    """Without an example store a delete is refused that would leave a feature with more weight than its label."""
     pair = Pair(of(kind))
     common = [insert(*range(30), label=k % 2) for k in range(4)]
     got = pair.feed(
@@ -435,9 +435,9 @@ def test_with_a_ledger_only_what_was_inserted_can_be_deleted(kind: Kind) -> None
 
 @pytest.mark.parametrize("on_duplicate", OnDuplicate)
 @pytest.mark.parametrize("ledger", LEDGERS)
-def test_a_live_id_that_comes_again_follows_the_rule(kind: Kind, ledger: str, on_duplicate: OnDuplicate) -> None:
+def test_a_live_id_that_comes_again_follows_the_rule(kind: Kind, store: str, on_duplicate: OnDuplicate) -> None:
     """It is refused, ignored or takes the place of the old one: a corrected label."""
-    pair = Pair(of(kind, on_duplicate=on_duplicate, **LEDGERS[ledger]))
+    pair = Pair(of(kind, on_duplicate=on_duplicate, **LEDGERS[store]))
     got = pair.feed([insert(1, id=7), insert(2, id=8, label=1), insert(1, 3, id=7, label=1), delete(id=7)])
     expected = (Status.DUPLICATE_ID, Status.IGNORED, Status.APPLIED)[on_duplicate]
     assert statuses(got) == [Status.APPLIED, Status.APPLIED, expected, Status.APPLIED]

@@ -49,7 +49,7 @@ class Splits(RuleBasedStateMachine):
         self.pair = Pair(Settings(finder=finder, criterion=criterion, names=names, **rest))
         self.features: tuple[Feature, ...] = words(MANY) if names else ids(MANY)
         self.pending: list[Event] = []
-        # An example with an id must be deleted by it. Where no ledger vouches, a delete by value can
+        # An example with an id must be deleted by it. Where no example store vouches, a delete by value can
         # take such an example away, and what the id then stands for is undefined.
         self.with_ids = self.pair.twin.tracked or not names
         self.time = 1

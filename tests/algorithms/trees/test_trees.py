@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -64,7 +64,7 @@ def insert(*features: Feature, label: int = 0, **rest: Any) -> Event:
 
 
 def test_long_streams_agree_with_the_oracle(kind: TreeKind) -> None:
-    """Every guess, loss, split and tree is the oracle's to the bit, whatever the features, classes and weights."""
+    """Every prediction, loss, split and tree is the oracle's to the bit, whatever features, classes, weights."""
     for seed, name in enumerate(mixes_of(kind)):
         predict = list(Predict)[seed % len(Predict)]
         pair = Pair(of(kind, MIXES[name], predict=predict))

@@ -53,10 +53,10 @@ def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[R
     rows: list[Row] = []
     for batch in batches:
         rows += batch
-        truth, guess, weight, loss = ([row[k] for row in batch] for k in range(4))
+        truth, predicted, weight, loss = ([row[k] for row in batch] for k in range(4))
         kept.add(
             np.array(truth, np.int32),
-            np.array(guess, np.int32),
+            np.array(predicted, np.int32),
             np.array(weight, np.int64),
             np.array(loss, np.float64),
         )
@@ -70,8 +70,8 @@ def test_measures_are_those_of_all_examples_and_of_the_last(batches: list[list[R
 
 def add(kept: Prequential, rows: list[Row]) -> None:
     """Add rows as one batch."""
-    truth, guess, weight, loss = (np.array([row[k] for row in rows]) for k in range(4))
-    kept.add(truth.astype(np.int32), guess.astype(np.int32), weight.astype(np.int64), loss)
+    truth, predicted, weight, loss = (np.array([row[k] for row in rows]) for k in range(4))
+    kept.add(truth.astype(np.int32), predicted.astype(np.int32), weight.astype(np.int64), loss)
 
 
 def test_no_stream_is_too_heavy() -> None:

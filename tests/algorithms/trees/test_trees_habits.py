@@ -181,11 +181,11 @@ def test_a_rare_feature_may_be_split_on(kind: TreeKind) -> None:
 
 
 def test_an_empty_tree_knows_nothing_and_says_so(kind: TreeKind) -> None:
-    """Predicting with a tree that has learned nothing is no error: all class weights are 0, the guess is -1."""
+    """Predicting with a tree that has learned nothing is no error: class weights are 0, no class is predicted."""
     pool = of(kind).pool()
     assert pool.predict([1, 2]).tolist() == [0.0, 0.0]
     assert pool.predict([], key=7).tolist() == [0.0, 0.0]
-    assert outcomes(pool, [Event(Op.PREDICT, {1: 1.0}, key=3)])[0].guess == -1
+    assert outcomes(pool, [Event(Op.PREDICT, {1: 1.0}, key=3)])[0].predicted == -1
     assert (pool.tree().feature, pool.tree(5).feature, pool.alive) == ([], [], 0)
     assert pool.sizes(99).events == 0
     pool.check()

@@ -10,8 +10,8 @@ import pytest
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.core.units import MAX_TOTAL
 from algorithms.trees.nodes import alternates
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
@@ -55,7 +55,7 @@ def halves(count: int, seed: int, *, drifted: bool) -> list[Event]:
 def right(pool: TreePool, events: list[Event]) -> float:
     """Return the share of examples that a pool predicts rightly before it learns them."""
     return float(
-        np.mean([out.guess == event.label for out, event in zip(outcomes(pool, events), events, strict=True)])
+        np.mean([out.predicted == event.label for out, event in zip(outcomes(pool, events), events, strict=True)])
     )
 
 
@@ -72,7 +72,7 @@ DRIFTING = {
 
 @pytest.mark.parametrize("name", DRIFTING)
 def test_drifting_streams_agree_with_the_oracle(kind: TreeKind, name: str) -> None:
-    """Every guess, split, tree and alternate is the oracle's to the bit, over drifts, restores and batches."""
+    """Every prediction, split, tree and alternate is equal to the oracle's, over drifts, restores and batches."""
     mix = replace(MIXES[name], indexes=2 if name == "keys" else 1, others=0.01)
     if name == "mixed":
         mix = replace(mix, classes=2)  # of three its features tell too little for errors to rise

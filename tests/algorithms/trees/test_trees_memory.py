@@ -81,7 +81,7 @@ def test_a_sleeper_predicts_and_counts_classes(kind: TreeKind) -> None:
     events = [event for event in Stream(3, made.mix).take(budget(500)) if event.op == Op.INSERT]
     outcomes(pool, events)
     asked = outcomes(pool, [Event(Op.PREDICT, event.x, key=event.key) for event in events[-50:]])
-    assert all(each.guess >= 0 for each in asked)
+    assert all(each.predicted >= 0 for each in asked)
     assert sum(pool.sizes(key).events for key in range(4)) == len(events)
     pool.check()
 

@@ -37,7 +37,7 @@ def test_observers_are_compared_on_the_same_streams() -> None:
 
 
 def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
-    """A regressor gets each example as a dict, is asked first and told then; its first word is not judged."""
+    """A regressor gets each example as a dict, is asked first and told then; its first word is not evaluated."""
 
     class Last:
         n_leaves = 1
@@ -53,9 +53,9 @@ def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
 
     stream = words(300, 1)
     last = Last()
-    _, judged = run_peer(last, stream)
-    measures = judged.measures()
-    assert (measures.weight, measures.silent) == (299.0, 1.0)
+    _, evaluated = run_peer(last, stream)
+    measures = evaluated.measures()
+    assert (measures.weight, measures.abstained) == (299.0, 1.0)
     assert measures.mae == pytest.approx(np.abs(np.diff(stream.y)).mean())
     assert [y for _, y in last.seen] == stream.y.tolist()
     assert last.seen[7][0] == dict.fromkeys(stream.feature[stream.pointer[7] : stream.pointer[8]].tolist(), 1.0)

@@ -179,7 +179,7 @@ def test_evaluation_is_of_predictions_made_before_learning() -> None:
         x = {word.encode(): 1.0 for word in event["x"]}
         outcome = twin.apply(NaiveEvent(Op.INSERT, x, label, UNIT, int(key[4:])))
         loss = np.array([float.fromhex(outcome.loss)])
-        expected.add(np.array([label]), np.array([outcome.guess]), np.array([UNIT]), loss)
+        expected.add(np.array([label]), np.array([outcome.predicted]), np.array([UNIT]), loss)
         if number in (99, 199):
             found = told[number // 100]
             assert found.examples == number + 1

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from algorithms.core.wide import restored
-from algorithms.trees.evaluation import Judged
+from algorithms.trees.evaluation import Evaluated
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
 from worker.watching.metrics import END_TO_END_BUCKETS, STAGE_BUCKETS, Metrics
@@ -97,8 +97,8 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.aborted()
     metrics.lost()
     metrics.evaluated("spam", 8, 6)
-    total = Judged(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2)
-    quality = Quality(8, total, Judged(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0))
+    total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2)
+    quality = Quality(8, total, Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0))
     metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int64s, UInt32s
-from algorithms.core.entries import in_order
+from algorithms.core.canonical import in_order
 from algorithms.core.kinds import Kind
 
 SERVED = (Kind.BINARY, Kind.NUMERIC)

@@ -1,7 +1,7 @@
-"""The ledger of live examples: what a delete by id, an exact delete by value and a sliding window need.
+"""The store of live examples: what a delete by id, an exact delete by value and a sliding window need.
 
 A row is one live example: its key, label, weight and features. A named example's key is the digest of
-its id; an anonymous one's is the digest of its content, and equal ones hang together as *twins*, newest
+its id; an anonymous one's is the digest of its content, and equal ones hang together as *duplicates*, newest
 first. All live rows of an index form a list from oldest to newest, which is its window. A named example
 that the window has dropped leaves its key behind (without features) for a while, so that a late delete
 of it can be told from a delete of an id that never was.
@@ -23,23 +23,23 @@ from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.stored import stored
 
-# Columns of `Ledger.rows`.
+# Columns of `ExampleStore.rows`.
 HIGH, LOW = 0, 1  # the key, 61 bits each
 OWNER = 2  # index * 2 + 1 for named examples, index * 2 for anonymous ones
 STATE = 3  # FREE, LIVE or DROPPED
 LABEL, WEIGHT = 4, 5
-START, LENGTH = 6, 7  # its features in `Ledger.features`
+START, LENGTH = 6, 7  # its features in `ExampleStore.features`
 OLDER, NEWER = 8, 9  # neighbours in the list of live (or dropped) rows of the index
-TWIN = 10  # the next older row with the same key
+DUPLICATE = 10  # the next older row with the same key
 ELDER = 11  # the next newer one
 
 FREE, LIVE, DROPPED = 0, 1, 2
 
-# Columns of `Ledger.heads`.
+# Columns of `ExampleStore.heads`.
 OLDEST, NEWEST, LIVES = 0, 1, 2  # ends and length of the list of live rows
 FIRST_DROPPED, LAST_DROPPED, DROPS = 3, 4, 5  # likewise of the dropped ones
 
-# Rows of `Ledger.counts` after those of a free list, which is linked through OLDER.
+# Rows of `ExampleStore.counts` after those of a free list, which is linked through OLDER.
 END, HELD = 3, 4  # end of what was written to `features`; how much of it belongs to live rows
 NAMED = 5  # live named examples
 
@@ -47,10 +47,10 @@ _M61 = (1 << 61) - 1
 
 
 @stored("table", "rows", "features", "heads", "counts")
-class Ledger(NamedTuple):
+class ExampleStore(NamedTuple):
     """Live examples of all indexes of a pool."""
 
-    table: Int64s  # int64[power of two], see hashing.py; of twins only the newest is in it
+    table: Int64s  # int64[power of two], see hashing.py; of duplicates only the newest is in it
     rows: Int64s  # int64[capacity, 12]
     features: UInt32s  # uint32[...]
     heads: Int64s  # int64[indexes, 6]
@@ -60,60 +60,60 @@ class Ledger(NamedTuple):
 _EMPTY_HEAD = (NONE, NONE, 0, NONE, NONE, 0)
 
 
-def make(indexes: int) -> Ledger:
+def make(indexes: int) -> ExampleStore:
     """Return an empty ledger."""
-    ledger = Ledger(
+    store = ExampleStore(
         table=hashing.table_for(8),
         rows=np.zeros((8, 12), np.int64),
         features=np.zeros(64, np.uint32),
         heads=np.zeros((indexes, 6), np.int64),
         counts=np.array([0, 0, NONE, 0, 0, 0], np.int64),
     )
-    ledger.heads[:] = _EMPTY_HEAD
-    return ledger
+    store.heads[:] = _EMPTY_HEAD
+    return store
 
 
-def grown(ledger: Ledger, indexes: int) -> Ledger:
-    """Return the ledger with room for more indexes."""
-    before = len(ledger.heads)
-    more = ledger._replace(heads=extended(ledger.heads, max(indexes, before)))
+def grown(store: ExampleStore, indexes: int) -> ExampleStore:
+    """Return the example store with room for more indexes."""
+    before = len(store.heads)
+    more = store._replace(heads=extended(store.heads, max(indexes, before)))
     more.heads[before:] = _EMPTY_HEAD
     return more
 
 
-def with_rows(ledger: Ledger) -> Ledger:
-    """Return the ledger with room for twice as many examples."""
-    capacity = 2 * len(ledger.rows)
-    return ledger._replace(table=hashing.grown(ledger.table, capacity), rows=extended(ledger.rows, capacity))
+def with_rows(store: ExampleStore) -> ExampleStore:
+    """Return the example store with room for twice as many examples."""
+    capacity = 2 * len(store.rows)
+    return store._replace(table=hashing.grown(store.table, capacity), rows=extended(store.rows, capacity))
 
 
-def with_features(ledger: Ledger, more: int) -> Ledger:
-    """Return the ledger with room for `more` features, what dropped examples left behind squeezed out."""
-    features = np.zeros(max(64, 2 * (int(ledger.counts[HELD]) + more)), np.uint32)
-    _squeeze(ledger, features)
-    return ledger._replace(features=features)
+def with_features(store: ExampleStore, more: int) -> ExampleStore:
+    """Return the example store with room for `more` features, what dropped examples left behind squeezed out."""
+    features = np.zeros(max(64, 2 * (int(store.counts[HELD]) + more)), np.uint32)
+    _squeeze(store, features)
+    return store._replace(features=features)
 
 
 @ahead(lambda: (make(1), np.zeros(1, np.uint32)))
 @jit
-def _squeeze(ledger: Ledger, features: UInt32s) -> None:
+def _squeeze(store: ExampleStore, features: UInt32s) -> None:
     end = 0
-    for row in range(ledger.counts[EVER]):
-        if ledger.rows[row, STATE] == LIVE:
-            start = ledger.rows[row, START]
-            length = ledger.rows[row, LENGTH]
+    for row in range(store.counts[EVER]):
+        if store.rows[row, STATE] == LIVE:
+            start = store.rows[row, START]
+            length = store.rows[row, LENGTH]
             for at in range(length):
-                features[end + at] = ledger.features[start + at]
-            ledger.rows[row, START] = end
+                features[end + at] = store.features[start + at]
+            store.rows[row, START] = end
             end += length
-    ledger.counts[END] = end
+    store.counts[END] = end
 
 
 @inlined
-def room(ledger: Ledger, ones: int) -> tuple[bool, bool]:
+def room(store: ExampleStore, ones: int) -> tuple[bool, bool]:
     """Return whether there is room for one more row, and for so many more features."""
-    rows = ledger.rows.shape[0] - ledger.counts[USED] > 0
-    return rows, ledger.features.size - ledger.counts[END] >= ones
+    rows = store.rows.shape[0] - store.counts[USED] > 0
+    return rows, store.features.size - store.counts[END] >= ones
 
 
 @jit
@@ -137,9 +137,9 @@ def _hash(owner: int, low: int) -> int:
 
 
 @jit
-def lookup(ledger: Ledger, owner: int, high: int, low: int) -> int:
+def lookup(store: ExampleStore, owner: int, high: int, low: int) -> int:
     """Return the newest row with a key, or NONE."""
-    table = ledger.table
+    table = store.table
     hashed = _hash(owner, low)
     mask = table.size - 1
     at = hashed & mask
@@ -149,50 +149,46 @@ def lookup(ledger: Ledger, owner: int, high: int, low: int) -> int:
             return NONE
         if hashing.entry_hash(entry) == hashed:
             row = hashing.entry_row(entry)
-            if (
-                ledger.rows[row, LOW] == low
-                and ledger.rows[row, HIGH] == high
-                and ledger.rows[row, OWNER] == owner
-            ):
+            if store.rows[row, LOW] == low and store.rows[row, HIGH] == high and store.rows[row, OWNER] == owner:
                 return row
         at = (at + 1) & mask
 
 
 @jit
-def _append(ledger: Ledger, row: int, first: int) -> None:
+def _append(store: ExampleStore, row: int, first: int) -> None:
     """Add a row at the newest end of the list whose head columns begin at `first`."""
-    index = ledger.rows[row, OWNER] >> 1
-    last = ledger.heads[index, first + 1]
-    ledger.rows[row, OLDER] = last
-    ledger.rows[row, NEWER] = NONE
+    index = store.rows[row, OWNER] >> 1
+    last = store.heads[index, first + 1]
+    store.rows[row, OLDER] = last
+    store.rows[row, NEWER] = NONE
     if last != NONE:
-        ledger.rows[last, NEWER] = row
+        store.rows[last, NEWER] = row
     else:
-        ledger.heads[index, first] = row
-    ledger.heads[index, first + 1] = row
-    ledger.heads[index, first + 2] += 1
+        store.heads[index, first] = row
+    store.heads[index, first + 1] = row
+    store.heads[index, first + 2] += 1
 
 
 @jit
-def _detach(ledger: Ledger, row: int, first: int) -> None:
+def _detach(store: ExampleStore, row: int, first: int) -> None:
     """Take a row out of the list whose head columns begin at `first`."""
-    index = ledger.rows[row, OWNER] >> 1
-    older = ledger.rows[row, OLDER]
-    newer = ledger.rows[row, NEWER]
+    index = store.rows[row, OWNER] >> 1
+    older = store.rows[row, OLDER]
+    newer = store.rows[row, NEWER]
     if older != NONE:
-        ledger.rows[older, NEWER] = newer
+        store.rows[older, NEWER] = newer
     else:
-        ledger.heads[index, first] = newer
+        store.heads[index, first] = newer
     if newer != NONE:
-        ledger.rows[newer, OLDER] = older
+        store.rows[newer, OLDER] = older
     else:
-        ledger.heads[index, first + 1] = older
-    ledger.heads[index, first + 2] -= 1
+        store.heads[index, first + 1] = older
+    store.heads[index, first + 2] -= 1
 
 
 @jit
 def add(
-    ledger: Ledger,
+    store: ExampleStore,
     owner: int,
     high: int,
     low: int,
@@ -203,9 +199,9 @@ def add(
     stop: int,
 ) -> None:
     """Enter a live example as the newest of its index. There must be room; a named key must be new."""
-    counts = ledger.counts
-    rows = ledger.rows
-    elder = lookup(ledger, owner, high, low)
+    counts = store.counts
+    rows = store.rows
+    elder = lookup(store, owner, high, low)
     row = free_list.take(counts, rows[:, OLDER])
     counts[NAMED] += owner & 1
     rows[row, HIGH] = high
@@ -218,106 +214,110 @@ def add(
     rows[row, LENGTH] = stop - start
     end = counts[END]
     for at in range(stop - start):
-        ledger.features[end + at] = features[start + at]
+        store.features[end + at] = features[start + at]
     counts[END] += stop - start
     counts[HELD] += stop - start
-    rows[row, TWIN] = elder
+    rows[row, DUPLICATE] = elder
     rows[row, ELDER] = NONE
     if elder == NONE:
-        hashing.put(ledger.table, _hash(owner, low), row)
+        hashing.put(store.table, _hash(owner, low), row)
     else:
         rows[elder, ELDER] = row
-        hashing.swap(ledger.table, _hash(owner, low), elder, row)
-    _append(ledger, row, OLDEST)
+        hashing.swap(store.table, _hash(owner, low), elder, row)
+    _append(store, row, OLDEST)
 
 
 @jit
-def _release_content(ledger: Ledger, row: int) -> None:
-    ledger.counts[HELD] -= ledger.rows[row, LENGTH]
-    ledger.counts[NAMED] -= ledger.rows[row, OWNER] & 1
-    ledger.rows[row, LENGTH] = 0
+def _release_content(store: ExampleStore, row: int) -> None:
+    store.counts[HELD] -= store.rows[row, LENGTH]
+    store.counts[NAMED] -= store.rows[row, OWNER] & 1
+    store.rows[row, LENGTH] = 0
 
 
 @jit
-def remove(ledger: Ledger, row: int) -> None:
+def remove(store: ExampleStore, row: int) -> None:
     """Strike out a row, live or dropped."""
-    rows = ledger.rows
+    rows = store.rows
     if rows[row, STATE] == LIVE:
-        _release_content(ledger, row)
-        _detach(ledger, row, OLDEST)
+        _release_content(store, row)
+        _detach(store, row, OLDEST)
     else:
-        _detach(ledger, row, FIRST_DROPPED)
-    twin = rows[row, TWIN]
+        _detach(store, row, FIRST_DROPPED)
+    duplicate = rows[row, DUPLICATE]
     elder = rows[row, ELDER]
-    if twin != NONE:
-        rows[twin, ELDER] = elder
+    if duplicate != NONE:
+        rows[duplicate, ELDER] = elder
     if elder != NONE:
-        rows[elder, TWIN] = twin
+        rows[elder, DUPLICATE] = duplicate
     else:
         hashed = _hash(rows[row, OWNER], rows[row, LOW])
-        if twin != NONE:
-            hashing.swap(ledger.table, hashed, row, twin)
+        if duplicate != NONE:
+            hashing.swap(store.table, hashed, row, duplicate)
         else:
-            hashing.take(ledger.table, hashed, row)
+            hashing.take(store.table, hashed, row)
     rows[row, STATE] = FREE
-    free_list.give(ledger.counts, rows[:, OLDER], row)
+    free_list.give(store.counts, rows[:, OLDER], row)
 
 
 @jit
-def shelve(ledger: Ledger, row: int, limit: int) -> None:
+def expire(store: ExampleStore, row: int, limit: int) -> None:
     """Let a live example leave its window: a named one is remembered while no more than `limit` are."""
-    if ledger.rows[row, OWNER] & 1 == 0:
-        remove(ledger, row)
+    if store.rows[row, OWNER] & 1 == 0:
+        remove(store, row)
         return
-    index = ledger.rows[row, OWNER] >> 1
-    _release_content(ledger, row)
-    _detach(ledger, row, OLDEST)
-    ledger.rows[row, STATE] = DROPPED
-    _append(ledger, row, FIRST_DROPPED)
-    if ledger.heads[index, DROPS] > limit:
-        remove(ledger, ledger.heads[index, FIRST_DROPPED])
+    index = store.rows[row, OWNER] >> 1
+    _release_content(store, row)
+    _detach(store, row, OLDEST)
+    store.rows[row, STATE] = DROPPED
+    _append(store, row, FIRST_DROPPED)
+    if store.heads[index, DROPS] > limit:
+        remove(store, store.heads[index, FIRST_DROPPED])
 
 
-def live(ledger: Ledger, index: int) -> list[tuple[npt.NDArray[np.uint32], int, int]]:
+def live(store: ExampleStore, index: int) -> list[tuple[npt.NDArray[np.uint32], int, int]]:
     """Return (features, label, weight) of the live examples of an index, oldest first."""
     examples = []
-    row = int(ledger.heads[index, OLDEST])
+    row = int(store.heads[index, OLDEST])
     while row != NONE:
-        start, length = int(ledger.rows[row, START]), int(ledger.rows[row, LENGTH])
+        start, length = int(store.rows[row, START]), int(store.rows[row, LENGTH])
         examples.append(
-            (ledger.features[start : start + length], int(ledger.rows[row, LABEL]), int(ledger.rows[row, WEIGHT]))
+            (
+                store.features[start : start + length],
+                int(store.rows[row, LABEL]),
+                int(store.rows[row, WEIGHT]),
+            )
         )
-        row = int(ledger.rows[row, NEWER])
+        row = int(store.rows[row, NEWER])
     return examples
 
 
-def check(ledger: Ledger) -> None:
-    """Raise AssertionError unless every invariant of the ledger holds. O(everything)."""
-    rows, counts = ledger.rows, ledger.counts
+def check(store: ExampleStore) -> None:
+    """Raise AssertionError unless every invariant of the example store holds. O(everything)."""
+    rows, counts = store.rows, store.counts
     seen: list[int] = []
     keys = set()
-    for index in range(len(ledger.heads)):
+    for index in range(len(store.heads)):
         for first, state in ((OLDEST, LIVE), (FIRST_DROPPED, DROPPED)):
-            before, row, length = NONE, int(ledger.heads[index, first]), 0
+            before, row, length = NONE, int(store.heads[index, first]), 0
             while row != NONE:
                 assert rows[row, STATE] == state
                 assert rows[row, OWNER] >> 1 == index
                 assert rows[row, OLDER] == before
                 key = tuple(rows[row, [OWNER, HIGH, LOW]].tolist())
-                newest = lookup(ledger, *key)
-                twins = []
+                newest = lookup(store, *key)
+                duplicates = []
                 while newest != NONE:
-                    twins.append(newest)
-                    newest = int(rows[newest, TWIN])
-                assert row in twins, "a row is not found under its key"
-                assert key[0] & 1 == 0 or len(twins) == 1, "two rows bear the same id"
+                    duplicates.append(newest)
+                    newest = int(rows[newest, DUPLICATE])
+                assert row in duplicates, "a row is not found under its key"
+                assert key[0] & 1 == 0 or len(duplicates) == 1, "two rows bear the same id"
                 keys.add(key)
                 seen.append(row)
                 length += 1
                 before, row = row, int(rows[row, NEWER])
-            assert ledger.heads[index, first + 1] == before
-            assert ledger.heads[index, first + 2] == length
-    assert np.count_nonzero(ledger.table) == len(keys)
+            assert store.heads[index, first + 1] == before
+            assert store.heads[index, first + 2] == length
+    assert np.count_nonzero(store.table) == len(keys)
     free_list.check(counts, rows[:, OLDER], seen)
     alive = [row for row in seen if rows[row, STATE] == LIVE]
     assert counts[HELD] == sum(int(rows[row, LENGTH]) for row in alive)

@@ -28,7 +28,7 @@ from algorithms.trees.state import LATER, SHORT, Choice, Forest, Rules
 
 
 @stored("slots", "finder", "pair")
-class Monitored(NamedTuple):
+class Exact(NamedTuple):
     """One index a leaf."""
 
     slots: Slots
@@ -37,14 +37,14 @@ class Monitored(NamedTuple):
 
 
 @inlined
-def begin(policy: Monitored, leaf: int) -> None:
+def begin(policy: Exact, leaf: int) -> None:
     """Start a leaf that has seen nothing."""
     policy.pair[leaf, 0] = NONE
     policy.pair[leaf, 1] = NONE
 
 
 @jit
-def _end(policy: Monitored, forest: Forest, leaf: int) -> None:
+def _end(policy: Exact, forest: Forest, leaf: int) -> None:
     slot = policy.slots.heads[leaf, CHAIN]
     while slot != NONE:
         release(forest.names, feature_of(policy.slots, slot))
@@ -56,19 +56,19 @@ def _end(policy: Monitored, forest: Forest, leaf: int) -> None:
 
 
 @inlined
-def end(policy: Monitored, forest: Forest, leaf: int) -> None:
+def end(policy: Exact, forest: Forest, leaf: int) -> None:
     """Give back the index of a leaf."""
     _end(policy, forest, leaf)
 
 
 @inlined
-def ready(policy: Monitored, ones: int) -> bool:
+def ready(policy: Exact, ones: int) -> bool:
     """Return whether so many features can be counted."""
     return slots.room(policy.slots) >= ones and exact.ready(policy.finder, ones)
 
 
 @jit
-def learn(policy: Monitored, forest: Forest, batch: Batch, event: int, leaf: int) -> None:
+def learn(policy: Exact, forest: Forest, batch: Batch, event: int, leaf: int) -> None:
     """Count an example in the index of its leaf. O(features of the example)."""
     heads = policy.slots.heads
     label = int64(batch.label[event])
@@ -90,20 +90,20 @@ def learn(policy: Monitored, forest: Forest, batch: Batch, event: int, leaf: int
 
 
 @inlined
-def due(policy: Monitored, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> bool:
+def due(policy: Exact, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> bool:
     """Every example is an occasion."""
     return True
 
 
 @inlined
-def _score(policy: Monitored, forest: Forest, leaf: int, slot: int) -> float:
+def _score(policy: Exact, forest: Forest, leaf: int, slot: int) -> float:
     heads = policy.slots.heads
     rows = policy.slots.rows
     return score(forest.criterion, rows[slot, C0], rows[slot, C1], heads[leaf, N0], heads[leaf, N1])
 
 
 @jit
-def seek(policy: Monitored, forest: Forest, rules: Rules, leaf: int) -> Choice:
+def seek(policy: Exact, forest: Forest, rules: Rules, leaf: int) -> Choice:
     """Return the best split where it may be the best for good, else LATER. Amortised O(1)."""
     heads = policy.slots.heads
     later = Choice(int64(LATER), 0.0, 0.0, 0.0)
@@ -136,48 +136,48 @@ def seek(policy: Monitored, forest: Forest, rules: Rules, leaf: int) -> Choice:
 
 
 @jit
-def failed(policy: Monitored, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
+def failed(policy: Exact, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
     """Nothing follows from a look that failed."""
 
 
 @inlined
-def feature_at(policy: Monitored, forest: Forest, row: int) -> int:
+def feature_at(policy: Exact, forest: Forest, row: int) -> int:
     """Return the feature of a choice."""
     return feature_of(policy.slots, row)
 
 
 @inlined
-def weight_above(policy: Monitored, forest: Forest, leaf: int, row: int, threshold: float, k: int) -> int:
+def weight_above(policy: Exact, forest: Forest, leaf: int, row: int, threshold: float, k: int) -> int:
     """Return the weight of a class where the feature is present."""
     return policy.slots.rows[row, C0 + k]
 
 
-def make(nodes: int, features: int, classes: int) -> Monitored:
+def make(nodes: int, features: int, classes: int) -> Exact:
     """Make the policy."""
-    return Monitored(slots.make(nodes, features), exact.make(nodes, features), np.full((nodes, 2), NONE, np.int64))
+    return Exact(slots.make(nodes, features), exact.make(nodes, features), np.full((nodes, 2), NONE, np.int64))
 
 
-def grown(policy: Monitored, nodes: int) -> Monitored:
+def grown(policy: Exact, nodes: int) -> Exact:
     """Return the policy with room for more nodes."""
     capacity = len(policy.slots.rows)
     before = len(policy.pair)
     pair = extended(policy.pair, nodes)
     pair[before:] = NONE
-    return Monitored(slots.grown(policy.slots, nodes, capacity), exact.grown(policy.finder, nodes, capacity), pair)
+    return Exact(slots.grown(policy.slots, nodes, capacity), exact.grown(policy.finder, nodes, capacity), pair)
 
 
-def is_full(policy: Monitored, ones: int, rows: int) -> bool:
+def is_full(policy: Exact, ones: int, rows: int) -> bool:
     """Return whether so many features more need a slot where only so many slots are allowed."""
     return slots.room(policy.slots) < ones and len(policy.slots.rows) >= rows
 
 
-def keys(policy: Monitored) -> Int64s:
+def keys(policy: Exact) -> Int64s:
     """Return leaf << 32 | feature of each slot in use."""
     found = policy.slots.rows[: policy.slots.counts[slots.EVER], slots.KEY]
     return found[found >= 0]
 
 
-def enlarged(policy: Monitored, ones: int, rows: int) -> Monitored:
+def enlarged(policy: Exact, ones: int, rows: int) -> Exact:
     """Return the policy with room for twice as many slots or, where those suffice, quadtree nodes."""
     if slots.room(policy.slots) >= ones:
         return policy._replace(finder=exact.enlarged(policy.finder))
@@ -187,7 +187,7 @@ def enlarged(policy: Monitored, ones: int, rows: int) -> Monitored:
     )
 
 
-def check(policy: Monitored, forest: Forest, leaves: list[int]) -> None:
+def check(policy: Exact, forest: Forest, leaves: list[int]) -> None:
     """Raise AssertionError unless all invariants of the indexes hold. O(everything)."""
     slots.check(policy.slots)
     exact.check(policy.finder, policy.slots)

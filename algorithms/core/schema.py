@@ -14,7 +14,7 @@ from algorithms.core.names import Interner
 Feature = int | bytes
 
 
-class Declared:
+class Schema:
     """The kinds of features.
 
     Parameters

@@ -304,7 +304,7 @@ def test_a_steady_window_needs_no_more_room() -> None:
     run(steps(800))
     after = sizes()
     # Twice what is live, when they are made; how many features that are depends on the examples.
-    for name in ("example_store.features", "values", "column", "owner", "value"):
+    for name in ("ledger.features", "values", "column", "owner", "value"):
         assert after.pop(name) <= 2 * (30 + 1) * len(mix.kinds)
         del before[name]
     assert after == before
@@ -418,7 +418,7 @@ def test_what_is_refused_changes_nothing() -> None:
     got = outcomes(pool, [event for event, _ in wrong])
     assert [each.status for each in got] == [status for _, status in wrong]
     for name, array in pool.arrays().items():
-        same = array[: len(before[name])] if name == "trees" or name == "example_store.heads" else array
+        same = array[: len(before[name])] if name == "trees" or name == "ledger.heads" else array
         assert np.array_equal(same, before[name]), name
     pool.check()
 

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.support.kustomize import Kustomize, KustomizeUnavailable, find_kustomize
 from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
@@ -18,9 +19,15 @@ _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
 
 
 def pytest_configure() -> None:
-    """Let what tests start be interrupted: background jobs of a script ignore SIGINT, and so do their children."""
+    """Let what tests start be interrupted, and properties take their time.
+
+    Background jobs of a script ignore SIGINT, and so do their children. Hypothesis allows an example 200 ms, which
+    is too few on a busy machine.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

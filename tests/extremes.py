@@ -36,7 +36,7 @@ from algorithms.splits.finders import FINDERS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
-from tests.oracles.fed_alike import columns_of
+from tests.oracles.differential import columns_of
 from tests.oracles.naive_regression import Event
 from tests.support.hostile import HOSTILE
 from tests.support.model_contents import model_contents

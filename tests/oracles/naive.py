@@ -395,7 +395,7 @@ def _named(number: Any, pool: SplitPool) -> Feature | None:
 
 
 class Pair:
-    """A pool and its oracle, fed alike and compared after every batch."""
+    """A differential harness: a pool beside its oracle, compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

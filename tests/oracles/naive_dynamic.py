@@ -24,7 +24,7 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic import nodes
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.snapshot import Tree as Snapshot
-from tests.oracles.fed_alike import FedAlike, columns_of, times_of
+from tests.oracles.differential import Differential, columns_of, times_of
 from tests.oracles.naive_trees import heaviest, xlogx
 
 NO_SNAPSHOTS = Emit()
@@ -532,8 +532,8 @@ def counters_of(pool: DynamicPool, key: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in forest.nodes.links[order][:, columns_].tolist()]
 
 
-class Pair(FedAlike):
-    """A pool and its oracle, fed alike and compared after every batch."""
+class Pair(Differential):
+    """A differential harness: a pool beside its oracle, compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveForgetful(settings), outcomes)

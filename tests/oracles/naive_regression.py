@@ -21,7 +21,7 @@ from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
 from algorithms.regression.answers import Split, Tree
 from algorithms.regression.pool import RegressionPool
-from tests.oracles.fed_alike import FedAlike, columns_of
+from tests.oracles.differential import Differential, columns_of
 
 Feature: TypeAlias = int | bytes
 
@@ -490,8 +490,8 @@ def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random |
     ]
 
 
-class Pair(FedAlike):
-    """A pool and its oracle, fed alike and compared after every batch."""
+class Pair(Differential):
+    """A differential harness: a pool beside its oracle, compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveForest(settings), outcomes)

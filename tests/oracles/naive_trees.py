@@ -26,7 +26,7 @@ from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree as Snapshot
-from tests.oracles.fed_alike import FedAlike, columns_of, times_of
+from tests.oracles.differential import Differential, columns_of, times_of
 from tests.oracles.naive_adwin import Window
 
 Feature: TypeAlias = int | bytes
@@ -885,8 +885,8 @@ def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None 
     ]
 
 
-class Pair(FedAlike):
-    """A pool and its oracle, fed alike and compared after every batch."""
+class Pair(Differential):
+    """A differential harness: a pool beside its oracle, compared after every batch."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NaiveTrees(settings), outcomes)

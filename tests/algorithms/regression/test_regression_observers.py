@@ -34,7 +34,7 @@ Kind = tuple[str, dict[str, Any]]
 
 
 class Pair:
-    """An observer and its oracle, fed alike and compared after every batch."""
+    """A differential harness: an observer beside its oracle, compared after every batch."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind

@@ -30,7 +30,7 @@ Step: TypeAlias = tuple[bool, Example]  # is it an insert?
 
 
 class Trio:
-    """The reference, the production finder and a plain scan, fed alike; `step` compares them."""
+    """A differential harness: reference, production finder and a plain scan; `step` compares them."""
 
     def __init__(self, finder: str, alpha: float) -> None:
         self.alpha = alpha

@@ -16,7 +16,7 @@ from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import EXACT, MIXES, ODD, mixes_of, of
 from tests.algorithms.trees.test_trees_habits import grown, shape
-from tests.oracles.fed_alike import columns_of
+from tests.oracles.differential import columns_of
 from tests.oracles.naive import budget
 from tests.oracles.naive_trees import (
     KINDS,

@@ -1,4 +1,4 @@
-"""A pool of trees and its oracle, fed alike; what the suites of all such pools begin with."""
+"""The differential harness: a pool of trees and its oracle, given the same, compared after each batch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def times_of(events: Sequence[Any]) -> Int64s:
     return np.array([event.time for event in events], np.int64)
 
 
-class FedAlike:
+class Differential:
     """A pool and its oracle, compared after every batch; a suite says how."""
 
     def __init__(self, settings: Any, twin: Any, outcomes: Callable[..., list[Any]]) -> None:

@@ -56,14 +56,14 @@ class Reporter:
         self._refresh_at = 0.0
         self._entered: State | None = None
 
-    def entered(self, state: State) -> None:
-        """Tell which state the worker is in now."""
+    def entered(self, state: State, **about: str) -> None:
+        """Tell which state the worker is in now; the log says `about` it too."""
         if state == self._entered:
             return
         self._entered = state
         self._board.status = replace(self._board.status, tick=self._clock(), state=state)
         self._refresh_at = 0.0
-        logger.info(state)
+        logger.info(state, **about)
 
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,22 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from algorithms.core import jit
+from tests.support.elsewhere import KERNELS, used
 from tests.support.places import ROOT
 from worker.commands import main
-
-KERNELS = ROOT / "algorithms" / "kernels"
-NAMES = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
-
-USE = """
-import sys
-from pathlib import Path
-from algorithms.core.cache import SHIPPED, kept_only
-assert SHIPPED.is_relative_to(sys.argv[1]), SHIPPED
-from worker.commands.compile import _use
-with kept_only():
-    for name in sys.argv[2:]:
-        _use(name)
-"""
 
 
 @pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
@@ -37,7 +23,7 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
         target = checkout / name
         target.parent.mkdir(exist_ok=True)
         subprocess.run(["cp", "-r", str(ROOT / name), str(target)], check=True)
-    ended = CliRunner().invoke(main, ["compile", "--into", str(checkout / "algorithms" / "kernels"), *NAMES])
+    ended = CliRunner().invoke(main, ["compile", "--into", str(checkout / "algorithms" / "kernels"), *KERNELS])
     assert ended.exit_code == 0, ended.output
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(checkout)], check=True)
@@ -48,11 +34,5 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
     assert wheel.stat().st_size < 25_000_000
     home = tmp_path / "home"
     subprocess.run([*pip, "install", "--no-deps", "--target", str(home), str(wheel)], check=True)
-    environ = {
-        **{name: value for name, value in os.environ.items() if name != "ANABRANCH_KERNELS"},
-        "XDG_CACHE_HOME": "/proc/nothing",
-        "PYTHONPATH": str(home),
-    }
-    command = [sys.executable, "-c", USE, str(home), *NAMES]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    environ = {"ANABRANCH_KERNELS": "", "XDG_CACHE_HOME": "/proc/nothing", "PYTHONPATH": str(home)}
+    assert used(home, environ=environ, folder=tmp_path) == len(list(home.rglob("*.nbc")))

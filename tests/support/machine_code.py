@@ -29,7 +29,7 @@ _RUNTIME = re.compile(
 
 def kept_in(file: Path) -> bytes:
     """Return the machine code in a file of a kept kernel."""
-    _, code, _ = pickle.loads(pickle.loads(file.read_bytes())[0])
+    (_, code, _), *_ = pickle.loads(file.read_bytes())
     assert isinstance(code, bytes)
     return code
 

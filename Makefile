@@ -45,8 +45,8 @@ test: check kernels  ## Check and run all tests
 	$(BIN)/pytest -m broker --durations 10
 
 .PHONY: fast
-fast: check kernels  ## Check and run the tests that are quick: no brokers, nothing that takes seconds
-	$(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10
+fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples
+	TESTS=few $(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10
 
 .PHONY: processors
 processors: $(VENV)/ready  ## Golden recordings with kernels for other processors (some minutes)

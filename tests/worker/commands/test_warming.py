@@ -63,6 +63,7 @@ def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path) -> None:
         run_models(tmp_path / "log.db", settings, stream(), check=False)
 
 
+@pytest.mark.slow
 @compiled
 def test_a_worker_has_its_kernels_compiled_once_and_apart(tmp_path: Path) -> None:
     """The log says so, a second start compiles nothing, and the worker does not keep what compiling takes.

@@ -15,6 +15,7 @@ from tests.support.places import ROOT
 from worker.commands import main
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
 def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
     """It is of this platform and Python, and compiles nothing, in an empty home where nothing can be written."""

@@ -1,17 +1,18 @@
 # Two commands set everything up on a machine with Python 3.11+ and make: `make demo` and `make test`.
 
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:  ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The environment follows pyproject.toml; kernels are compiled once here, not while somebody waits for a result.
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
@@ -21,18 +22,18 @@ KERNELS := codec exact-entropy exact-gini exact-sqrt updent-entropy updgini-gini
 	tree-exact-entropy dynamic-entropy dynamic-gini regression-ebst regression-qo
 
 .PHONY: kernels
-kernels: .venv/ready
+kernels: $(VENV)/ready
 	@echo "compiling kernels (some minutes, once for a version of the sources)"
 	@$(BIN)/anabranch compile $(KERNELS)
 
 .PHONY: demo
-demo: .venv/ready  ## Run the main job on real input
+demo: $(VENV)/ready  ## Run the main job on real input
 	@echo "compiling three kernels (half a minute, once for a version of the sources)"
 	@$(BIN)/anabranch compile codec exact-entropy tree-exact-entropy
 	@$(BIN)/anabranch demo
 
 .PHONY: check
-check: .venv/ready  ## Lint, formatting, types
+check: $(VENV)/ready  ## Lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -40,18 +41,42 @@ check: .venv/ready  ## Lint, formatting, types
 .PHONY: test
 # Tests with brokers go by themselves: on a busy machine a node misses the heartbeats that it is judged by.
 test: check kernels  ## Check and run all tests
-	$(BIN)/pytest -n auto --dist worksteal -m 'not broker'
-	$(BIN)/pytest -m broker
+	$(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors' --durations 10
+	$(BIN)/pytest -m broker --durations 10
+
+.PHONY: fast
+fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples
+	TESTS=few $(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10
+
+.PHONY: processors
+processors: $(VENV)/ready  ## Golden recordings with kernels for other processors (some minutes)
+	$(BIN)/pytest -m processors --durations 3
+
+# The demo, the quick tests and a wheel, each in an environment of its own.
+PYTHONS ?= 3.12 3.13 3.14
+
+.PHONY: pythons
+pythons:  ## Check with each newer Python that is found, and say which are not
+	@for version in $(PYTHONS); do \
+		found=; \
+		for python in python$$version $$HOME/.pyenv/versions/$$version*/bin/python $$HOME/.local/share/uv/python/*-$$version*/bin/python; do \
+			if [ -z "$$found" ] && "$$python" -c '' 2>/dev/null; then found=$$python; fi; \
+		done; \
+		if [ -z "$$found" ]; then echo "Python $$version: not found"; continue; fi; \
+		echo "Python $$version: $$found"; \
+		$(MAKE) PYTHON="$$found" VENV=".venv-$$version" demo fast wheel || exit 1; \
+	done
 
 .PHONY: wheel
-wheel: .venv/ready  ## Build a wheel for this platform and Python, with all kernels inside
+wheel: $(VENV)/ready  ## Build a wheel for this platform and Python, with all kernels inside
 	@rm -rf algorithms/kernels
 	$(BIN)/anabranch compile --into algorithms/kernels
+	$(BIN)/pytest tests/algorithms/core/test_machine_code.py
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@rm -rf algorithms/kernels
 	@ls -l dist
 
 .PHONY: format
-format: .venv/ready  ## Format the sources
+format: $(VENV)/ready  ## Format the sources
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

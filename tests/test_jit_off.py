@@ -18,6 +18,7 @@ SUITES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the compiler is off already")
 @pytest.mark.parametrize("suite", SUITES)
 def test_kernels_do_the_same_as_plain_python(suite: str) -> None:

@@ -27,7 +27,7 @@ from worker.restore import Expected, Start, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, lacking_topics, moved_keys, prepare_topics
 from worker.transaction import Transaction
-from worker.warming import are_kept, compile_apart
+from worker.warming import are_kept, compile_apart, compiled_for
 from worker.watching.listener import WorkerListener
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
@@ -118,7 +118,7 @@ class Worker:
         prepare_topics(self._log, self._settings)
         self._inputs = input_partitions(self._log, self._settings)
         if not are_kept(self._settings):
-            self._listener.entered("compiling")
+            self._listener.entered("compiling", processor=compiled_for())
             compile_apart(self._settings, stop)
         if stop():
             return

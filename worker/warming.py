@@ -35,6 +35,14 @@ def are_kept(settings: Settings) -> bool:
     return True
 
 
+def compiled_for() -> str:
+    """Return what processor kernels are compiled for, and whether that is since this one is below the baseline."""
+    from algorithms.core import target
+
+    name, below = target.processor().name, target.above()
+    return f"{name}, which is below {below}" if below else name
+
+
 def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
     """Compile the kernels of all models in another process, then load them; return early where `stop` says so.
 

@@ -40,9 +40,15 @@ def processor() -> Processor:
     if wanted not in ("baseline", "native"):
         return Processor(wanted)
     baseline = _BASELINES.get(platform.machine())
-    if wanted == "native" or baseline is None or not _has_baseline():
+    if wanted == "native" or baseline is None or above():
         return Processor(llvm.get_host_cpu_name(), codegen.get_host_cpu_features())
     return Processor(baseline)
+
+
+def above() -> str | None:
+    """Return the baseline where it is wanted and this processor is below it: kernels are compiled for this one."""
+    is_wanted = (os.environ.get(VARIABLE) or "baseline") == "baseline"
+    return _BASELINES.get(platform.machine()) if is_wanted and not _has_baseline() else None
 
 
 def _has_baseline() -> bool:
@@ -59,9 +65,13 @@ class _Library(codegen.JITCodeLibrary):
 
     What a kernel calls is linked into it as LLVM's code and optimised there. By itself it would be optimised in
     vain and made machine code that nobody runs: half of the time that compiling takes.
+
+    What is kept is machine code alone. Numba keeps LLVM's beside it, two thirds of a file, for a caller that is
+    compiled later; such a caller has it made again here (`Dispatcher.compile`).
     """
 
     _is_native = False
+    is_loaded = False  # it has no code that could be linked into a caller
 
     def _optimize_final_module(self) -> None:
         if not _compiling.is_inner:
@@ -90,6 +100,26 @@ class _Library(codegen.JITCodeLibrary):
     def _get_compiled_object(self) -> Any:
         self._make_native()
         return super()._get_compiled_object()
+
+    def serialize_using_object_code(self) -> tuple[str, bytes, list[str]]:
+        """Return name, machine code and the symbols that it defines; numba keeps this."""
+        code = self._get_compiled_object()
+        module = self._final_module
+        symbols = (*module.functions, *module.global_variables)
+        return self.name, code, [each.name for each in symbols if not each.is_declaration]
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, bytes, list[str]]) -> Any:
+        name, code, defined = state
+        library = codegen.create_library(name)
+        library.is_loaded = True
+        library.enable_object_caching()
+        library._set_compiled_object(code)
+        library._finalize_final_module()
+        library._make_native()
+        # The engine asks for addresses of these only: of others it would end the process.
+        codegen._engine._defined_symbols.update(defined)
+        return library
 
 
 class _Codegen(codegen.JITCPUCodegen):
@@ -141,7 +171,8 @@ class Dispatcher(CPUDispatcher):
     """A kernel: compiled for each kind of state that it meets.
 
     A function that is compiled because a kernel calls it has no wrapper to be called from Python by, and is not
-    kept; where Python calls it after all, it is compiled again, with one.
+    kept; where Python calls it after all, it is compiled again, with one. So is a kernel that was loaded, where
+    one that is compiled calls it.
     """
 
     targetdescr = _Descriptor(NAME)
@@ -154,14 +185,20 @@ class Dispatcher(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """Compile or load the kernel for these types; numba calls this."""
         arguments = tuple(sigutils.normalize_signature(sig)[0])
-        if _compiling.depth == 0 and arguments in self._inner:
+        is_called_by_python = _compiling.depth == 0
+        if is_called_by_python and arguments in self._inner:
             self._inner.remove(arguments)
             del self.overloads[arguments]
+        elif not is_called_by_python and self._is_loaded(arguments):
+            del self.overloads[arguments]  # Python still calls what was loaded
         _compiling.depth += 1
         try:
             return super().compile(sig)
         finally:
             _compiling.depth -= 1
+
+    def _is_loaded(self, arguments: tuple[Any, ...]) -> bool:
+        return arguments in self.overloads and self.overloads[arguments].library.is_loaded
 
     def add_overload(self, cres: Any) -> None:
         """Take up what was compiled; numba calls this."""

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.criteria import log2
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
@@ -111,7 +112,7 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
     searches = way == _SEARCH or (
-        way != _MAP and (stop - start) * math.log2(entries) < _SEARCH_BELOW * entries
+        way != _MAP and (stop - start) * log2(float(entries)) < _SEARCH_BELOW * entries
     )  # equation 8
     negatives = int64(0)
     positives = segment.present[column]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -12,8 +11,9 @@ import numpy.typing as npt
 from algorithms.core import rows
 from algorithms.core.arrays import Int8s, Int64s, extended
 from algorithms.core.canonical import batch_of, in_order, refusals
+from algorithms.core.criteria import log2
 from algorithms.core.events import Batch, Events, Op, Status
-from algorithms.core.fixed_point import MAX_TOTAL
+from algorithms.core.fixed_point import LN2, MAX_TOTAL
 from algorithms.core.given import number
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
@@ -96,7 +96,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(period, math.log(min(1.0 / delta, 2.0**1023)) / 2.0, tau, max_keys, max_depth)
+        self.rules = Rules(period, float(log2(min(1.0 / delta, 2.0**1023))) * LN2 / 2.0, tau, max_keys, max_depth)
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
 

@@ -145,6 +145,7 @@ def _until_scraped(prometheus: Prometheus, records: int) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_every_panel_has_data(prometheus_programs: Programs, tmp_path: Path) -> None:
     """A Prometheus that scrapes a worker has numbers for every expression of the dashboards; all rules work."""
     with EmbeddedLog(tmp_path / "demo.db") as log:

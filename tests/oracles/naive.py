@@ -6,6 +6,7 @@ it: the scalar `criteria.score`, because ties are decided on floats. `Pair` feed
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,8 +34,9 @@ ON_CHANGE, NEVER = Emit(When.CHANGE), Emit()
 
 
 def budget(examples: int) -> int:
-    """Return how many examples to try: a tenth where the compiler is off and kernels are slow."""
-    return max(1, examples // 10) if numba.config.DISABLE_JIT else examples
+    """Return how many examples to try: a tenth for `make fast`, and where the compiler is off and kernels slow."""
+    few = numba.config.DISABLE_JIT or os.environ.get("TESTS") == "few"
+    return max(1, examples // 10) if few else examples
 
 
 @dataclass(frozen=True)

@@ -95,11 +95,11 @@ def _cost(kernel: str, only_look: bool) -> Cost:
     is_kept = True
     try:
         with cache.kept_only():
-            _use(kernel)
+            use(kernel)
     except cache.NotKeptError:
         is_kept = False
         if not only_look:
-            _use(kernel)
+            use(kernel)
     return Cost(kernel, time.process_time() - started, is_kept, cache.used)
 
 
@@ -116,7 +116,7 @@ def _kernels() -> list[str]:
     return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", *sorted(regression.values())]
 
 
-def _use(kernel: str) -> None:
+def use(kernel: str) -> None:
     """Use a kernel once."""
     if kernel == _CODEC:
         from worker.codec import Bounds, decode_batch

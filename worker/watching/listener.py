@@ -62,15 +62,15 @@ class WorkerListener:
         self._refresh_at = 0.0
         self._entered: State | None = None
 
-    def entered(self, state: State) -> None:
-        """Tell which state the worker is in now."""
+    def entered(self, state: State, **about: str) -> None:
+        """Tell which state the worker is in now; the log says `about` it too."""
         if state == self._entered:
             return
         self._entered = state
         self._board.status = replace(self._board.status, tick=self._clock(), state=state, lacking=())
         self._refresh_at = 0.0
         self._warn(all_of_it=state == "stopping")
-        logger.info(state)
+        logger.info(state, **about)
 
     def waits(self, lacking: Lacking) -> None:
         """Tell which topics are waited for, and how long at most; the log says it once."""

@@ -15,6 +15,7 @@ import pytest
 from algorithms.core import cache, jit, target
 from algorithms.core.arrays import Int64s, int64
 from algorithms.core.cache import sources_of
+from tests.support.places import ROOT
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -62,6 +63,47 @@ def test_a_kernel_is_kept_and_what_it_calls_is_not(folder: Path) -> None:
     assert jit.jit(increased.py_func)(state, 3) == 7  # type: ignore[attr-defined]
     assert len(_files(folder)) == 2
     assert increased(state, 3) == 10, "a function that was compiled because a kernel calls it"
+
+
+# Calls both kernels in a process of its own, and tells what they returned and how often the file of each was read.
+CALLS = """
+import numpy as np
+from tests.algorithms.core.test_jit import Counter, increased, increased_twice
+state = Counter(np.zeros(1, np.int64))
+print(*({calls}), *(sum(each.compiled.stats.cache_hits.values()) for each in (increased, increased_twice)))
+"""
+
+
+@compiled
+@pytest.mark.parametrize("first", [increased, increased_twice], ids=["called", "caller"])
+def test_kept_kernels_are_linked_into_those_that_call_them(folder: Path, first: Any) -> None:
+    """A file has machine code alone: of a kernel that one compiled later calls, LLVM's code is made again."""
+    called, caller = ("increased(state, 1)", "increased_twice(state, 2)")
+    calls = [called, caller, called, caller] if first is increased else [caller, called, caller, called]
+    returned = "1 8 6 18" if first is increased else "6 5 16 10"
+
+    def ran() -> str:
+        command = [sys.executable, "-c", CALLS.format(calls=", ".join(calls))]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+        return done.stdout.strip()
+
+    assert ran() == f"{returned} 0 0"
+    assert ran() == f"{returned} 1 1", "both are loaded"
+    for file in folder.rglob("*increased_twice*"):
+        file.unlink()
+    # Where the caller comes first, what it calls is compiled into it and then loaded for Python.
+    assert ran() == f"{returned} 1 0"
+    assert ran() == f"{returned} 1 1"
+
+
+@compiled
+def test_kept_files_have_no_code_but_the_machine_s(folder: Path) -> None:
+    """What LLVM makes it of would be two thirds of a file; it starts with BC, 0xC0DE."""
+    state = Counter(np.zeros(1, np.int64))
+    jit.jit(increased_twice.py_func)(state, 2)  # type: ignore[attr-defined]
+    (file,) = folder.rglob("*.nbc")
+    assert b"\x7fELF" in file.read_bytes()
+    assert b"BC\xc0\xde" not in file.read_bytes()
 
 
 def _line(kernel: Any) -> int:

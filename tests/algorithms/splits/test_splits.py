@@ -189,7 +189,7 @@ def test_rare_features_wait_and_wake(kind: Kind) -> None:
             *rng.sample(range(3, 200), 3),
             label=label,
         )
-        for label in (k % 2 for k in range(600))
+        for label in (k % 2 for k in range(max(200, budget(600))))
     ]
     pair.feed(events)
     pair.check()
@@ -217,7 +217,7 @@ def test_many_features_at_almost_the_same_counts_are_told_apart(kind: Kind, name
     rng = random.Random(8)
     universe: tuple[Feature, ...] = words(400) if names else ids(400)
     events: list[Event] = []
-    for _ in range(4):
+    for _ in range(max(2, budget(4))):
         features = rng.sample(universe, len(universe))
         for at in range(0, len(features), 16):
             # Both labels in turn: wherever they are the features tie, but for rounding, and leaves are near.
@@ -689,6 +689,7 @@ print(hashlib.sha256(repr((got, state)).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_hash_seeds_change_nothing(kind: Kind) -> None:
     """Two processes with different string hashes give the same answers and the same state, byte for byte."""
     code = _DIGEST.format(finder=kind[0], criterion=kind[1], events=budget(400))

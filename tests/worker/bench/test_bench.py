@@ -326,6 +326,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[st
     return page, lines
 
 
+@pytest.mark.slow
 def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]]) -> None:
     """There are lines of every experiment, each with every figure, and each has a section on the page."""
     _, lines = report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,27 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from algorithms.core import jit
+from tests.support.elsewhere import KERNELS, used
 from tests.support.places import ROOT
 from tests.support.read_only import DATA, Container, why_not
 from worker.codec.event import encode_event
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
-
-KERNELS = ROOT / "algorithms" / "kernels"
-NAMES = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
-
-USE = """
-import sys
-from pathlib import Path
-from algorithms.core.cache import SHIPPED, kept_only
-assert SHIPPED.is_relative_to(sys.argv[1]), SHIPPED
-from worker.commands.compile import _use
-with kept_only():
-    for name in sys.argv[2:]:
-        _use(name)
-"""
-
 
 compiled = pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -47,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = checkout / name
         target.parent.mkdir(exist_ok=True)
         subprocess.run(["cp", "-r", str(ROOT / name), str(target)], check=True)
-    ended = CliRunner().invoke(main, ["compile", "--into", str(checkout / "algorithms" / "kernels"), *NAMES])
+    ended = CliRunner().invoke(main, ["compile", "--into", str(checkout / "algorithms" / "kernels"), *KERNELS])
     assert ended.exit_code == 0, ended.output
     subprocess.run([*_PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(checkout)], check=True)
     (made,) = folder.glob("*.whl")
@@ -62,6 +47,7 @@ def _install(wheel: Path, folder: Path) -> Path:
 
 
 @compiled
+@pytest.mark.slow
 def test_a_wheel_brings_its_kernels(wheel: Path, tmp_path: Path) -> None:
     """It is of this platform and Python, and compiles nothing, in an empty home where nothing can be written."""
     python = f"cp3{sys.version_info.minor}"
@@ -69,14 +55,8 @@ def test_a_wheel_brings_its_kernels(wheel: Path, tmp_path: Path) -> None:
     assert not wheel.name.endswith("any.whl")
     assert wheel.stat().st_size < 25_000_000
     home = _install(wheel, tmp_path)
-    environ = {
-        **{name: value for name, value in os.environ.items() if name != "ANABRANCH_KERNELS"},
-        "XDG_CACHE_HOME": "/proc/nothing",
-        "PYTHONPATH": str(home),
-    }
-    command = [sys.executable, "-c", USE, str(home), *NAMES]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environ, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    environ = {"ANABRANCH_KERNELS": "", "XDG_CACHE_HOME": "/proc/nothing", "PYTHONPATH": str(home)}
+    assert used(home, environ=environ, folder=tmp_path) == len(list(home.rglob("*.nbc")))
 
 
 # --- where nothing can be written
@@ -141,6 +121,7 @@ def _all_commands(container: Container) -> list[int]:
 
 
 @compiled
+@pytest.mark.slow
 def test_a_read_only_root(container: Container) -> None:
     """The installed wheel works as user 65534 where its data alone can be written, and compiles nothing."""
     tried = container.run("-c", TRY)
@@ -149,6 +130,7 @@ def test_a_read_only_root(container: Container) -> None:
 
 
 @compiled
+@pytest.mark.slow
 def test_a_read_only_root_without_kernels(container: Container, tmp_path: Path) -> None:
     """Where none are kept and none can be, commands that need them compile in memory and warn once each."""
     shutil.rmtree(tmp_path / "home" / "algorithms" / "kernels")

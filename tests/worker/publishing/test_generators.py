@@ -23,7 +23,7 @@ from worker.sources.generators import (
     drift,
     generate,
 )
-from worker.sources.generators.draws import MODEL, NORMALS, Draws
+from worker.sources.generators.draws import MODEL, NORMALS, Draws, ln
 from worker.sources.generators.led import DIGITS
 
 TWINS: dict[str, tuple[str, Callable[[], Iterator[twins.Row]]]] = {
@@ -172,6 +172,13 @@ def test_golden(text: str) -> None:
 
 
 # --- each of them
+
+
+@given(st.floats(2.0**-53, 1.5) | st.floats(1e-300, 1e300))
+def test_logarithms_are_near_those_of_the_library(x: float) -> None:
+    """Ours and the library's differ by three units in the last place at most."""
+    theirs = math.log(x)
+    assert abs(ln(np.array([x]))[0] - theirs) <= 3.0 * math.ulp(theirs)
 
 
 def test_numbers_are_uniform_and_normal() -> None:

@@ -46,6 +46,7 @@ models:
     return settings, recording, output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [["--batch", "1"], ["--batch", "7"], ["--restore-every", "3", "--batch", "500"], []], ids=" ".join
 )

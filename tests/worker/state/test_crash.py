@@ -79,6 +79,18 @@ def _make_ready(worker: Worker) -> None:
         worker.run_once()
 
 
+@pytest.fixture(autouse=True)
+def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commits not wait for the disk: what dies here is a process, which no disk forgets a write of."""
+    made = LogFile.__init__
+
+    def unsynced(self: LogFile, *arguments: Any) -> None:
+        made(self, *arguments)
+        self.query("PRAGMA synchronous = OFF")
+
+    monkeypatch.setattr(LogFile, "__init__", unsynced)
+
+
 def _live(
     settings: Path,
     recording: Path,
@@ -209,6 +221,7 @@ def _die_often(
     return deaths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["everything", "sms"])
 @pytest.mark.parametrize("step", STEPS)
 def test_death_at_a_step(
@@ -222,6 +235,7 @@ def test_death_at_a_step(
     assert outputs_of(work.settings, log) == work.outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
 @pytest.mark.parametrize("share", [1, 8_000_000], ids=["record by record", "at once"])
 def test_death_around_checkpoints(
@@ -253,6 +267,7 @@ def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
     return counting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
 def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""

@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from algorithms.core.arrays import Float64s
+from algorithms.core.fixed_point import LN2
 
 EXAMPLES, NORMALS, MODEL, CHOICE = range(4)  # independent sequences of one seed
 
 _STEP = 2.0**-53
+_SQRT_HALF = math.sqrt(0.5)
 _WIDTH = (
     1.7155277699214135  # 4 exp(-1/2) / sqrt(2), of the strip that ratios come from; written out for its last bit
 )
@@ -46,8 +48,7 @@ class Draws:
     def normal(self, n: int) -> Float64s:
         """Return n standard normal numbers.
 
-        By ratios of uniform numbers (Kinderman and Monahan, ACM Transactions on Mathematical Software 3, 1977):
-        the logarithm, whose last bit is not the same on every CPU, decides, but is no part of the result.
+        By ratios of uniform numbers (Kinderman and Monahan, ACM Transactions on Mathematical Software 3, 1977).
         """
         parts = []
         while n:
@@ -55,6 +56,24 @@ class Draws:
             first, second = self.uniform(n, 2).T
             second = 1.0 - second
             ratio = _WIDTH * (first - 0.5) / second
-            parts.append(ratio[ratio * ratio / 4.0 <= -np.log(second)])
+            parts.append(ratio[ratio * ratio / 4.0 <= -ln(second)])
             n -= len(parts[-1])
         return np.concatenate(parts) if parts else np.empty(0)
+
+
+def ln(x: Float64s) -> Float64s:
+    """Return the natural logarithms of finite numbers above 0: numpy's have not the same last bit on every CPU.
+
+    They are made of additions, multiplications and one division, as `algorithms.core.criteria.log2`, and good to
+    three units in the last place.
+    """
+    mantissa, exponent = np.frexp(x)
+    is_low = mantissa < _SQRT_HALF
+    mantissa, exponent = np.where(is_low, 2.0 * mantissa, mantissa), exponent - is_low
+    f = (mantissa - 1.0) / (mantissa + 1.0)
+    square = f * f
+    series = np.zeros(len(x))  # atanh(f) / f
+    for k in reversed(range(11)):
+        series = series * square + 1.0 / (2 * k + 1)
+    logarithm: Float64s = exponent * LN2 + 2.0 * f * series
+    return logarithm

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from worker.sources.generators.draws import CHOICE, Draws
+from worker.sources.generators.draws import CHOICE, Draws, ln
 from worker.sources.generators.port import Examples, Generator, Schema, at_least
+
+_LEAST = 2.0**-54  # in the place of 0, whose logarithm is none
 
 
 def drift(one: Generator, other: Generator, at: int, width: float = 0, *, seed: int = 1) -> Generator:
@@ -58,8 +60,11 @@ class _Drift:
         late = self._taken + np.arange(1.0, n + 1) - self._at
         self._taken += n
         drawn = self._draws.uniform(n)
-        # The sigmoid, by a function that does not overflow.
-        changed = drawn < (1.0 + np.tanh(2.0 * late / self._width)) / 2.0 if self._width > 0 else late > 0
+        if self._width > 0:
+            # Whether the number is below the sigmoid of 4 late / width, whose inverse is ln(p / (1 - p)).
+            changed = ln(np.maximum(drawn, _LEAST)) - ln(1.0 - drawn) < 4.0 * late / self._width
+        else:
+            changed = late > 0
         value = np.empty((n, len(self.schema.attributes)))
         label = np.empty(n, np.int64)
         for stream, where in ((self._one, ~changed), (self._other, changed)):

@@ -76,6 +76,11 @@ def init(
         text = draft(found, topic, {"kafka": {"bootstrap": bootstrap}} if bootstrap else {"embedded": log_path})
     except (SourceError, DraftError) as error:
         fail(str(error))
+    if found.first_bad is not None:
+        bad = found.first_bad
+        console.print(
+            f"lines that are no events: {found.bad:,}, the first is line {bad.line}: {bad.why}", style="red"
+        )
     output.write_text(text, "utf-8")
     read_settings(output)
     click.echo(f"{output}: written. Go on with")
@@ -100,11 +105,6 @@ def _show(console: Console, layout: Layout | None, found: Contents) -> None:
     else:
         console.print(columns_table(layout))
     console.print(labels_table(found))
-    if found.first_bad is not None:
-        bad = found.first_bad
-        console.print(
-            f"lines that are no events: {found.bad:,}, the first is line {bad.line}: {bad.why}", style="red"
-        )
 
 
 def _topic_of(file: str) -> str:

@@ -118,7 +118,10 @@ class Target:
         """Return what can be done with the events of the topic."""
         if self.settings is None:
             shown = shlex.quote(str(self.log_path))
-            run, output = f"SETTINGS, with a model whose input is {topic}", f"{topic}.out"
+            run, output = (
+                f"SETTINGS, with a model whose input is {topic} (anabranch init writes them)",
+                f"{topic}.out",
+            )
         else:
             run = shown = shlex.quote(str(self.settings_file))
             route = self.settings.routes.get(topic)

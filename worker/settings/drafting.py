@@ -9,6 +9,7 @@ import yaml
 from worker.sources.overview import Contents
 
 _MOST_CLASSES = 1_000
+_BAD = 0.1  # of the lines may be none; beyond, the file is read in a wrong way
 _NAMED = 50  # features in a list; beyond, the commoner kind is the default
 
 
@@ -24,8 +25,15 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     Raises
     ------
     DraftError
-        Where there are no events, fewer than two classes or too many, or labels that can be none.
+        Where many lines are no events or there are none, where classes are fewer than two or too many, or
+        labels can be none.
     """
+    if contents.first_bad is not None and contents.bad > _BAD * (contents.events + contents.bad):
+        bad = contents.first_bad
+        raise DraftError(
+            f"expected lines that are nearly all events, got {contents.bad:,} others beside {contents.events:,}; "
+            f"the first is line {bad.line}: {bad.why}"
+        )
     names = {isinstance(feature, str) for feature in contents.features}
     if len(names) > 1:
         raise DraftError(
@@ -42,7 +50,8 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     if model["kind"] == "tree":
         model |= _tree(contents, len(model["classes"]))
     model["evaluate"] = {}
-    model["emit"] = {"snapshots": {"every": max(100, contents.events // 10)}}
+    # Some ten drawings of each key's tree.
+    model["emit"] = {"snapshots": {"every": max(10, contents.events // (10 * len(contents.keys)))}}
     body = yaml.safe_dump(
         {"log": log, "models": {"tree": model}},
         sort_keys=False,

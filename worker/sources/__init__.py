@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from worker.sources import jsonl, npz, parquet, svmlight, table, text
+from worker.sources import jsonl, jsonrows, npz, parquet, svmlight, table, text
 from worker.sources.columns import Columns
 from worker.sources.example import BadLine, Entry, Example, Reader
 from worker.sources.lines import Lines, SourceError
@@ -46,6 +46,7 @@ FORMATS = {
     "parquet": Format((".parquet", ".pq"), parquet.read, parquet.rows),
     "svmlight": Format((".svmlight", ".libsvm", ".svm"), svmlight.read, has_ids=True),
     "jsonl": Format((".jsonl", ".ndjson"), jsonl.read, has_ids=True),
+    "jsonrows": Format((), jsonrows.read, jsonrows.rows),
     "npz": Format((".npz",), npz.read, has_ids=True),
     "text": Format((".txt", ".text"), text.read),
 }

@@ -19,9 +19,8 @@ def read(lines: Lines, _: Columns) -> Iterator[Entry]:
     return each_line(lines, _parse)
 
 
-def _parse(line: str) -> tuple[str | None, dict[str, Any]] | None:
-    if not line.strip():
-        return None
+def parse_object(line: str) -> dict[str, Any]:
+    """Return the object of a line; raise `UnreadableError` where it holds another value, or is no JSON."""
     try:
         event = json.loads(line, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -30,9 +29,19 @@ def _parse(line: str) -> tuple[str | None, dict[str, Any]] | None:
         raise UnreadableError("expected an event in JSON, got numbers or nesting beyond any event") from error
     if not isinstance(event, dict):
         raise UnreadableError(f"expected a JSON object, got {brief(line)}")
+    return event
+
+
+def _parse(line: str) -> tuple[str | None, dict[str, Any]] | None:
+    if not line.strip():
+        return None
+    event = parse_object(line)
     for name in event:
         if name not in FIELDS:
-            raise UnreadableError(f"expected the fields {', '.join(FIELDS)}, got {brief(name)}")
+            hint = (
+                "" if "x" in event or "op" in event else "; where names are columns of yours say --format jsonrows"
+            )
+            raise UnreadableError(f"expected the fields {', '.join(FIELDS)}, got {brief(name)}{hint}")
     fields = {name: value for name, value in event.items() if value is not None}
     for name in ("id", "key"):
         if fields.get(name) == "":  # as little a name as none

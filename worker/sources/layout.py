@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from worker.sources.columns import SINGLE, Columns, Kind, option
@@ -101,8 +102,10 @@ def names_of(lines: Lines, columns: Columns, first: list[str], *, header: bool) 
     for column in columns.named:
         if column not in numbered:
             without = "" if header else " (columns go by their numbers, as no header was found or wanted)"
+            meant = get_close_matches(column.lower(), [name.lower() for name in numbered], 1)
+            like = [name for name in numbered if name.lower() in meant][:1] or ["one of these"]
             raise SourceError(
-                f"{lines.name}:1: expected a column {column!r}, got {_few(numbered)}{without}; name one of these"
+                f"{lines.name}:1: expected a column {column!r}, got {_few(numbered)}{without}; name {like[0]}"
             )
     if len(set(numbered)) < len(numbered):
         raise SourceError(
@@ -211,6 +214,12 @@ def _kind_of(lines: Lines, columns: Columns, seen: Seen, *, unnamed: bool) -> Ki
     if kind == "ignored":
         lines.note(
             f"column {name!r} holds times: it is left out; {option('--time', name)} makes it the event time",
+            line=1,
+        )
+    elif kind == "nominal" and seen.has_foreign_dates:
+        lines.note(
+            f"column {name!r} holds dates, but not as ISO 8601 writes them: it is nominal; "
+            f"{option('--ignore', name)} leaves it out",
             line=1,
         )
     elif kind == "nominal" and seen.known >= _ENOUGH and seen.is_mostly_different:

@@ -17,7 +17,7 @@ from worker.sources.rows import Row
 from worker.sources.table import look, look_at
 
 _CHUNK = 10_000  # rows
-_MOST_FEATURES = 1_000_000  # that are told apart
+_MOST = 1_000_000  # keys, and features, that are told apart
 
 
 def whole_table(
@@ -70,6 +70,8 @@ class Contents:
         The first of these.
     labels, ops
         How often each came.
+    keys
+        All of them, as many as are told apart.
     features
         All of them, as many as are told apart.
     numbers
@@ -83,12 +85,15 @@ class Contents:
     first_bad: BadLine | None = None
     labels: Counter[Label] = field(default_factory=Counter)
     ops: Counter[str] = field(default_factory=Counter)
+    keys: set[str | None] = field(default_factory=set)
     features: set[int | str] = field(default_factory=set)
     numbers: dict[int | str, tuple[float, float]] = field(default_factory=dict)
     values: int = 0
 
-    def _add(self, fields: dict[str, Any]) -> None:
+    def _add(self, key: str | None, fields: dict[str, Any]) -> None:
         self.events += 1
+        if len(self.keys) < _MOST:
+            self.keys.add(key)
         self.ops[fields.get("op", "insert")] += 1
         if isinstance(label := fields.get("y"), int | float | str):
             self.labels[label] += 1
@@ -96,7 +101,7 @@ class Contents:
         packed = isinstance(x, dict) and is_packed(x)
         names = x["i"] if packed else x
         self.values += len(names)
-        if len(self.features) < _MOST_FEATURES:
+        if len(self.features) < _MOST:
             self.features.update(names)
         if not isinstance(x, dict):
             return
@@ -114,7 +119,7 @@ def contents(entries: Iterable[Entry], advance: Callable[[int], None]) -> Conten
             found.bad += 1
             found.first_bad = found.first_bad or entry
             continue
-        found._add(entry.fields)
+        found._add(entry.key, entry.fields)
         if not found.events % _CHUNK:
             advance(found.events)
     return found

@@ -22,6 +22,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]{1,3})?")
 _CODE = re.compile(r"[+-]?0[0-9]+")  # 007 is a name: as a number it would lose its noughts
 _WHOLE = re.compile(r"[+-]?[0-9]{16,}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]+(?:Z|[+-][0-9:]+)?)?")
+_FOREIGN_DATE = re.compile(r"[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}(?:[ T][0-9:.]+(?: ?[aApP][mM])?)?")
 _EXACT = 1 << 53  # beyond, a float64 does not hold every whole number
 _MOSTLY = 0.8  # of the values are numbers: the others are more likely slips than categories
 _WORDS = 4  # in the mean, and most values different: text
@@ -123,6 +124,11 @@ class Seen:
         return 0 < self.dates == self.known
 
     @property
+    def has_foreign_dates(self) -> bool:
+        """Whether the values are dates, though none that ISO 8601 knows."""
+        return bool(self.values) and all(_FOREIGN_DATE.fullmatch(value) for value in self.values)
+
+    @property
     def is_mostly_different(self) -> bool:
         """Whether more than half of the values came once only."""
         return self.has_more or len(self.values) * 2 > self.known
@@ -143,6 +149,8 @@ class Seen:
             return "binary"
         if self.is_time:
             return "ignored"
+        if self.has_foreign_dates:
+            return "nominal"
         if self.words >= _WORDS * self.known and self.is_mostly_different:
             return "text"
         return "nominal"

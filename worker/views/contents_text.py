@@ -49,7 +49,7 @@ def features_words(found: Contents) -> str:
     if not found.numbers:
         return f"{told}, all binary"
     low, high = min(each[0] for each in found.numbers.values()), max(each[1] for each in found.numbers.values())
-    return f"{told}; {len(found.numbers):,} are numbers, {low:g} to {high:g}"
+    return f"{told}; numbers: {len(found.numbers):,} of them, {low:g} to {high:g}"
 
 
 def labels_table(found: Contents) -> Sheet:

@@ -116,7 +116,7 @@ def test_what_it_shows() -> None:
 
 def test_bad_lines() -> None:
     """They are counted, the first is told, and the command passes them by."""
-    Path("t.csv").write_text("y,a\nk,1\nm\nm,2\nk," + "x" * 300 + "\n")
+    Path("t.csv").write_text("y,a\nk,1\nm\nm,2\nk," + "x" * 300 + "\n" + "m,2\n" * 20)
     result = _run("init", "t.csv", "--nominal", "a")
     said = " ".join(result.stdout.split())
     assert "lines that are no events: 2, the first is line 3: expected 2 cells, got 1" in said
@@ -129,6 +129,10 @@ def test_bad_lines() -> None:
         ("y,a\nk,1\nk,2\n", "expected 2 to 1,000 classes, got 1; name another column with --label"),
         ("y,a\n0.5,1\n1.5,2\n", "expected labels that are classes, whole numbers or names, got numbers with"),
         ("y,a\n1,1\nb,2\n", "expected labels that are all whole numbers or all names, got both"),
+        (
+            "y,a\nk,1\nm\n",
+            "expected lines that are nearly all events, got 1 others beside 1; the first is line 3: ",
+        ),
         ("y,a\n", "expected events to look at, got none"),
     ],
 )

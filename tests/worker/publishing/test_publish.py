@@ -604,7 +604,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     result = _run(path, "--log", log, "--topic", "t", "--batch", "1000", "--partitions", "4")
     assert result.stdout == (
         f"1,234 events in 2 records to t (4 partitions) of {log}\n"
-        "next: anabranch run SETTINGS, with a model whose input is t; then\n"
+        "next: anabranch run SETTINGS, with a model whose input is t (anabranch init writes them); then\n"
         f"      anabranch show {log} --topic t.out\n"
     )
     assert result.stderr == ""

@@ -350,7 +350,45 @@ def test_words(text: str, found: list[str]) -> None:
     assert words(text) == found
 
 
+def test_dates_of_other_countries() -> None:
+    """Dates that are not ISO 8601 are told: as categories they are of little use."""
+    for cell in ("21.03.2024", "3/21/2024 10:15 PM"):
+        notes = _Read(f"y,a\n1,{cell}\n").notes
+        assert "column 'a' holds dates, but not as ISO 8601 writes them: it is nominal; --ignore a leaves" in notes
+
+
+def test_a_column_that_is_meant() -> None:
+    """A name in other letters is told with the one that is there."""
+    with pytest.raises(SourceError, match="expected a column 'churned', got 'Churned', 'a'; name Churned"):
+        _Read("Churned,a\n1,2\n", Columns("churned"))
+
+
 # --- other formats
+
+
+def test_json_rows() -> None:
+    """Objects with names of one's own are rows of a table, objects inside them columns with a dot."""
+    text = (
+        '{"user": "a", "seen": {"page": "home", "ms": 2.5}, "ok": true, "label": "x"}\n'
+        '\n{"seen": {"ms": 7}, "ok": null, "label": 3, "user": "b"}\n'
+    )
+    read = _Read(text, Columns(key="user"), format="jsonrows")
+    assert read.fields == [
+        {"x": {"seen.page=home": 1.0, "seen.ms": 2.5, "ok": 1.0}, "y": "x"},
+        {"x": {"seen.ms": 7.0}, "y": 3},
+    ]
+    plain = _Read(text, format="jsonl")
+    assert plain.bad[0][1].endswith("got 'user'; where names are columns of yours say --format jsonrows")
+    odd = _Read('{"y": 1, "a": 2}\n{"y": 1, "a": [3]}\n{"y": 1\n5\n', format="jsonrows")
+    assert [why.partition(",")[0] for _, why in odd.bad] == ["expected text"] + ["expected a JSON object"] * 2
+    assert _Read('{"y": 1, "a": [3]}\n', Columns(ignored=("a",)), format="jsonrows").bad == []
+
+
+def test_json_rows_with_another_name_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that the first lines do not have is told."""
+    monkeypatch.setattr("worker.sources.jsonrows.SAMPLE_ROWS", 1)
+    read = _Read('{"y": 1, "a": 2}\n{"y": 1, "b": 3}\n', format="jsonrows")
+    assert read.bad == [(2, "expected the columns of the first 1 lines, got 'b' too; leave it out")]
 
 
 def test_parquet_is_read_as_its_csv() -> None:

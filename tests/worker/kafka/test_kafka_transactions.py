@@ -206,3 +206,27 @@ def test_a_stale_member_may_still_be_the_owner(incremental: bool, expected: type
     with pytest.raises(expected):
         writer(producer, member=Alone(incremental=incremental)).commit([RECORD], {SOURCE: 1}, "")
     assert producer.calls.count("abort_transaction") == 1
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["with its report", "without a report"])
+def test_a_client_in_a_state_of_error_is_not_the_reason(told: bool) -> None:
+    """Records after a refused one fail for the client's state: the refused one is told, or all is tried again."""
+    senders: list[Sender] = []
+
+    def sender() -> Sender:
+        senders.append(Sender(lambda target: None, lambda topics: None))
+        return senders[-1]
+
+    def report() -> None:
+        if told:
+            record = Scripted(topic=lambda: "splits", partition=lambda: 0, key=lambda: b"key", value=lambda: b"")
+            senders[-1].on_delivery(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), record)
+
+    turns = iter([lambda: None, raising(KafkaError._STATE)])
+    producer = Scripted(produce=lambda: next(turns)(), abort_transaction=report)
+    log = Transactions(lambda on_delivery: producer, sender, Outage(print), Alone(), "g-i")
+    large = RECORD._replace(topic="dead", value=b"much more")
+    with pytest.raises(LogError) as error:
+        log.commit([RECORD, large], {SOURCE: 1}, "")
+    assert isinstance(error.value, CommitAborted) is not told
+    assert told == ("expected the permission Write for the topic 'splits'" in str(error.value))

@@ -76,7 +76,9 @@ class Sender:
                 except BufferError:
                     producer.poll(_FULL_SECONDS)
                 except KafkaException as failure:
-                    self._failures.append(Failure(failure.args[0], target, len(key or b"") + len(value or b"")))
+                    error = failure.args[0]
+                    if error.code() != KafkaError._STATE:  # that follows from a record before, which has a report
+                        self._failures.append(Failure(error, target, len(key or b"") + len(value or b"")))
                     raise
                 else:
                     break

@@ -185,6 +185,7 @@ class Transactions:
             except LogError as gone:
                 refusal = str(gone)
         self._abort(sound=sound)
+        refusal = refusal or self._sender.refusal()  # the reports of what was on its way come with the abort
         self._sender.forget()
         if found is Verdict.STALE and self._member.outlives_changes:
             time.sleep(STALE_SECONDS)
@@ -195,7 +196,7 @@ class Transactions:
             return LogError(refusal)
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return Forbidden(f"the transaction was refused: {explain(error)}")
-        if found is Verdict.REFUSED:
+        if found is Verdict.REFUSED and error.code() != KafkaError._STATE:
             return LogError(f"the transaction was refused: {explain(error, *self._needed)}")
         return CommitAborted(f"the transaction was aborted: {explain(error)}")
 

@@ -25,7 +25,7 @@ from algorithms.dynamic import nodes
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.snapshot import Tree as Snapshot
 from tests.oracles.differential import Differential, columns_of, times_of
-from tests.oracles.naive_trees import heaviest, xlogx
+from tests.oracles.tree_parts import heaviest, xlogx
 
 NO_SNAPSHOTS = Emit()
 

@@ -7,32 +7,45 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numba
 
-from algorithms.core.cadence import Emit, When
+from algorithms.core.cadence import When
 from algorithms.core.criteria import UNIT, log2
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.trees.answers import Split
-from algorithms.trees.normal import cumulative, exp2, log2_density
+from algorithms.trees.normal import cumulative, exp2
 from algorithms.trees.policies import POLICIES
-from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
-from algorithms.trees.snapshot import Tree as Snapshot
-from tests.oracles.differential import Differential, columns_of, times_of
-from tests.oracles.naive_adwin import Window
+from tests.oracles.tree_parts import (
+    Candidate,
+    Event,
+    Feature,
+    Node,
+    Outcome,
+    Seen,
+    Settings,
+    Slot,
+    Tree,
+    branch_of,
+    code_of,
+    columns,
+    fixed,
+    heaviest,
+    is_number,
+    likelihood,
+    majority,
+    regroup,
+    total,
+    xlogx,
+)
 
-Feature: TypeAlias = int | bytes
 Score: TypeAlias = tuple[float, float]  # score, threshold
 
-NO_SNAPSHOTS = Emit()
 
 # Every policy with both criteria where the compiler is off. A combination takes a minute to compile, and the
 # criterion is one file that no policy knows: compiled, `periodic` has both and the others one each.
@@ -49,167 +62,6 @@ KINDS = [
     for policy in POLICIES
     for criterion in (_BOTH if numba.config.DISABLE_JIT else _COMPILED.get(policy, _BOTH))
 ]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The parameters of `TreePool`, with the same meaning; the bound is loose, so that short streams split."""
-
-    policy: str = "periodic"
-    criterion: str = "entropy"
-    classes: int = 2
-    predict: Predict = Predict.MAJORITY
-    period: int = 20
-    check_every: int = 15
-    delta: float = 0.3
-    tau: float = 0.2
-    default: Kind = Kind.BINARY
-    kinds: dict[Feature, Kind] = field(default_factory=dict)
-    radius: float | None = None
-    radius_fraction: float = 0.5
-    max_slots: int = 256
-    inherit: bool = False
-    drop_poor: bool = False
-    names: bool = False
-    evaluate: bool = True
-    max_keys: int = 1 << 30
-    max_depth: int = 1 << 30
-    measure_delay: bool = False
-    snapshots: Emit = NO_SNAPSHOTS
-
-    def pool(self) -> TreePool:
-        """Return a new pool with these settings."""
-        return TreePool(**vars(self))
-
-
-@dataclass(frozen=True)
-class Event:
-    """One event; the weight is in units of 2^-20."""
-
-    op: Op
-    x: dict[Feature, float] = field(default_factory=dict)
-    label: int = 0
-    weight: int = UNIT
-    key: int = 0
-    time: int = 1  # ms
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
-
-    status: Status
-    predicted: int = -1
-    loss: str = ""
-    split: Any = None  # node, feature, kind, depth, threshold, score, second, impurity, class weights, branches
-    weights: tuple[str, ...] = ()
-    leaf: int = 0  # the number of the node that answered a prediction
-    snapshot: Any = None  # the columns of the tree, where they were due
-
-
-@dataclass
-class Slot:
-    """Values of a quantised feature that lie near each other."""
-
-    mean: float
-    counts: list[int]
-
-
-@dataclass
-class Seen:
-    """What a leaf saw of a feature."""
-
-    kind: Kind
-    counts: list[int]
-    values: dict[int, list[int]] = field(default_factory=dict)
-    moments: list[list[float]] = field(default_factory=list)  # mean, sum of squared deviations, least, most
-    slots: dict[float, Slot] = field(default_factory=dict)  # by value while there is no radius, then by code
-    radius: float | None = None
-    poor: bool = False  # dropped: never looked at again
-    origin: int = 0  # codes are counted from here, and must stay below 2^32
-
-
-@dataclass
-class Candidate:
-    """A feature that IMAC keeps up to date."""
-
-    feature: Any
-    score: float
-    threshold: float
-    branches: list[list[int]]
-
-
-@dataclass
-class Node:
-    """A leaf, until it has children."""
-
-    classes: int
-    number: int = 0
-    depth: int = 0
-    prior: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
-    seen: int = 0
-    squares: float = 0.0
-    right: list[int] = field(
-        default_factory=lambda: [0, 0]
-    )  # weight that majority and naive Bayes were right about
-    features: dict[Any, Seen] = field(default_factory=dict)
-    feature: Feature | None = None
-    kind: Kind | None = None
-    threshold: float = 0.0
-    children: dict[int, Node] = field(default_factory=dict)
-    since: int = 0  # of periodic and IMAC: examples at the last look
-    next: int = 0  # of OSM: examples at the next
-    gains: dict[Any, float] = field(default_factory=dict)
-    illegal: set[Any] = field(default_factory=set)
-    candidates: list[Candidate] = field(default_factory=list)
-    window: Window = field(default_factory=Window)  # of HAT
-    alternate: Node | None = None
-
-    def __post_init__(self) -> None:
-        self.prior = self.prior or [0] * self.classes
-        self.counts = [0] * self.classes
-
-    @property
-    def weight(self) -> int:
-        """Return the weight that the leaf has seen."""
-        return sum(self.counts)
-
-
-@dataclass
-class Tree:
-    """One tree."""
-
-    root: Node
-    events: int = 0
-    learned: int = 0  # weight
-    attempts: int = 0
-    splits: int = 0
-    nodes: int = 1  # ever made
-    period: int | None = None  # of event time
-
-    def next_number(self) -> int:
-        """Return the number of another node."""
-        self.nodes += 1
-        return self.nodes - 1
-
-
-def xlogx(units: int) -> float:
-    """Return n log2 n."""
-    n = units / UNIT
-    return n * float(log2(n)) if units else 0.0
-
-
-def is_number(kind: Kind | None) -> bool:
-    """Return whether a split on such a feature has a threshold."""
-    return kind in (Kind.NUMERIC, Kind.QUANTISED)
-
-
-def branch_of(kind: Kind | None, threshold: float, value: float) -> int:
-    """Return the branch that a value takes."""
-    if is_number(kind):
-        return int(value > threshold)
-    return int(value) if kind == Kind.NOMINAL else int(value != 0)
 
 
 class NaiveTrees:
@@ -747,221 +599,3 @@ class NaiveTrees:
         for share in shares:
             total += share
         return [leaf.weight / UNIT * (share / total) for share in shares]
-
-
-def total(points: list[list[int]], classes: int) -> list[int]:
-    """Return the class weights of points together."""
-    return [sum(counts[k] for counts in points) for k in range(classes)]
-
-
-def code_of(seen: Seen, value: float) -> int | None:
-    """Return floor(value / radius), below 0 for values below 0; None where it is no number to count with."""
-    assert seen.radius is not None
-    if abs(value) >= seen.radius * 2.0**62:
-        return None
-    code = math.floor(value / seen.radius)
-    return min(code, -1) if value < 0 else code
-
-
-def regroup(seen: Seen) -> None:
-    """Put what was counted into the slots of a feature's radius."""
-    before, seen.slots = sorted(seen.slots.values(), key=lambda slot: slot.mean), {}
-    for slot in before:
-        code = code_of(seen, slot.mean)
-        assert code is not None
-        if code not in seen.slots:
-            seen.slots[code] = slot
-            continue
-        kept = seen.slots[code]
-        n, more = sum(kept.counts), sum(slot.counts)
-        mean = (kept.mean * n + slot.mean * more) / (n + more)
-        kept.mean = min(max(mean, kept.mean), slot.mean)
-        kept.counts = [count + other for count, other in zip(kept.counts, slot.counts, strict=True)]
-
-
-def fixed(log: float) -> int:
-    """Return a logarithm in units of 2^-28."""
-    return round(min(max(log, -4096.0), 4096.0) * (1 << 28))
-
-
-def likelihood(seen: Seen, k: int, value: float) -> float:
-    """Return log2 of the density of a value in a class."""
-    spread = max(moments[3] for moments in seen.moments) - min(moments[2] for moments in seen.moments)
-    if spread <= 0:
-        return 0.0
-    if not seen.counts[k]:
-        return -float(log2(spread))
-    deviation = math.sqrt(seen.moments[k][1] / (seen.counts[k] / UNIT))
-    return float(log2_density(value, seen.moments[k][0], max(deviation, spread / 1024, 2.0**-1022)))
-
-
-def majority(node: Node) -> list[float]:
-    """Return the class weights of a node."""
-    return [(prior + count) / UNIT for prior, count in zip(node.prior, node.counts, strict=True)]
-
-
-def heaviest(weights: Sequence[float]) -> int:
-    """Return the class with most weight, -1 where there is none."""
-    return -1 if not any(weights) else max(range(len(weights)), key=lambda k: (weights[k], -k))
-
-
-def nodes_of(trees: Iterable[Tree]) -> list[Node]:
-    """Return all nodes of trees, and of alternates."""
-    found, todo = [], [tree.root for tree in trees]
-    while todo:
-        node = todo.pop()
-        found.append(node)
-        todo.extend(node.children.values())
-        todo.extend([node.alternate] if node.alternate is not None else [])
-    return found
-
-
-def columns(tree: Tree | None) -> list[tuple[Any, ...]]:
-    """Return the nodes of a tree in preorder."""
-    found: list[tuple[Any, ...]] = []
-    todo = [] if tree is None else [(-1, 0, tree.root)]
-    while todo:
-        parent, branch, node = todo.pop()
-        weight = tuple(prior + count for prior, count in zip(node.prior, node.counts, strict=True))
-        here = len(found)
-        found.append(
-            (node.number, parent, branch, node.depth, node.feature, node.kind, float(node.threshold).hex(), weight)
-        )
-        todo.extend((here, branch, node.children[branch]) for branch in sorted(node.children, reverse=True))
-    return found
-
-
-def pool_columns(pool: TreePool, key: int) -> list[tuple[Any, ...]]:
-    """Return the nodes of a pool's tree in the oracle's words."""
-    return tree_columns(pool.tree(key))
-
-
-def tree_columns(tree: Snapshot) -> list[tuple[Any, ...]]:
-    """Return the nodes of a snapshot in the oracle's words."""
-    return [
-        (number, parent, branch, depth, feature, kind, float(threshold).hex(), tuple(weight))
-        for number, parent, branch, depth, feature, kind, threshold, weight in zip(
-            tree.number.tolist(),
-            tree.parent.tolist(),
-            tree.branch.tolist(),
-            tree.depth.tolist(),
-            tree.feature,
-            tree.kind,
-            tree.threshold.tolist(),
-            tree.weight.tolist(),
-            strict=True,
-        )
-    ]
-
-
-def split_words(split: Split) -> Any:
-    """Return a split in the oracle's words."""
-    floats = tuple(each.hex() for each in (split.threshold, split.score, split.second, split.impurity))
-    branches = dict(zip(split.branches.tolist(), map(tuple, split.counts.tolist()), strict=True))
-    return (split.node, split.feature, split.kind, split.depth, *floats, tuple(split.totals.tolist()), branches)
-
-
-def outcomes(pool: TreePool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:
-    """Apply events to a pool as one batch and return what each led to, in the oracle's words."""
-    batch = columns_of(events, pool, rng, time=times_of(events))
-    answers = pool.apply(batch)
-    pool.sweep(batch.feature)
-    splits = {split.event: split_words(split) for split in answers.splits}
-    snapshots = {event: tree_columns(tree) for event, _, tree in answers.snapshots}
-    asked = dict(zip(answers.asked.tolist(), answers.weights.tolist(), strict=True))
-    leaves = dict(zip(answers.asked.tolist(), answers.leaf.tolist(), strict=True))
-    told = pool.rules.evaluated
-    return [
-        Outcome(
-            status=Status(status),
-            predicted=int(answers.predicted[at]),
-            loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
-            split=splits.get(at),
-            weights=tuple(weight.hex() for weight in asked.get(at, ())),
-            leaf=leaves.get(at, 0),
-            snapshot=snapshots.get(at),
-        )
-        for at, status in enumerate(answers.status.tolist())
-    ]
-
-
-class Pair(Differential):
-    """A differential harness: a pool beside its oracle, compared after every batch."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, NaiveTrees(settings), outcomes)
-
-    def compare(self, key: int) -> None:
-        """Compare a tree with the oracle's."""
-        tree = self.twin.trees.get(key)
-        assert pool_columns(self.pool, key) == columns(tree)
-        sizes = self.pool.sizes(key)
-        nodes = columns(tree)
-        assert sizes.leaves == sum(node[4] is None for node in nodes)
-        assert (sizes.events, sizes.splits) == ((tree.events, tree.splits) if tree else (0, 0))
-        if self.settings.policy != "exact":  # which attempts only where it is not plain that they would fail
-            assert sizes.attempts == (tree.attempts if tree else 0)
-
-    def check(self) -> None:
-        """Raise AssertionError unless the pool's invariants hold and its size is the oracle's."""
-        self.pool.check()
-        assert self.pool.alive == len(self.twin.trees)
-        nodes = nodes_of(self.twin.trees.values())
-        assert self.pool.node_count == len(nodes)
-        open_, promoted = sum(node.alternate is not None for node in nodes), self.twin.promoted
-        assert self.pool.alternates == Alternates(open_, promoted, self.twin.started - promoted - open_)
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What a random stream is made of."""
-
-    kinds: dict[Feature, Kind]  # of all features
-    classes: int = 2
-    weights: tuple[int, ...] = (UNIT,)
-    indexes: int = 1
-    others: float = 0.05  # share of predictions, and of a tenth as many deletes and drops
-    dense: float = 0.5  # how many features an example has
-
-
-class Stream:
-    """Random events whose features say something of the label, some of them the same, so that scores tie."""
-
-    def __init__(self, seed: int, mix: Mix) -> None:
-        self._rng = random.Random(seed)
-        self._mix = mix
-
-    def take(self, count: int) -> list[Event]:
-        """Return the next events."""
-        return [self._next() for _ in range(count)]
-
-    def _next(self) -> Event:
-        rng, mix = self._rng, self._mix
-        label = rng.randrange(mix.classes)
-        first = rng.random() < 0.5  # the concept differs between its halves, so that trees grow deep
-        x: dict[Feature, float] = {}
-        for rank, (feature, kind) in enumerate(mix.kinds.items()):
-            telling = 0.85 if rank % 3 == 0 and rank < 12 else 0.1
-            says = (
-                (label + rank // 3 * first) % mix.classes if rng.random() < telling else rng.randrange(mix.classes)
-            )
-            if kind == Kind.BINARY:
-                if rng.random() < mix.dense and says % 2 == 0:
-                    x[feature] = 1.0
-            elif kind == Kind.NOMINAL:
-                x[feature] = float(says + rng.randrange(2))
-            elif rng.random() < 0.9:
-                x[feature] = round(rng.gauss(says, 0.7), 2 if rank % 2 else 15) * 10.0 ** (rank % 5 - 2)
-        if rank_of(mix) > 4 and 4 in x:
-            x[3] = x[4]  # the same to the bit: ties go to the lower
-        op, kind_of_event = Op.INSERT, rng.random()
-        if kind_of_event < mix.others:
-            op = Op.PREDICT if kind_of_event < 0.9 * mix.others else Op.DELETE
-            if kind_of_event > 0.98 * mix.others:
-                op = Op.DROP
-        return Event(op, x, label, rng.choice(mix.weights), rng.randrange(mix.indexes))
-
-
-def rank_of(mix: Mix) -> int:
-    """Return how many features a mix has."""
-    return len(mix.kinds)

@@ -15,7 +15,7 @@ from algorithms.splits.kernel import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PER
 from algorithms.trees.nodes import NUMBER, TREE
 from algorithms.trees.pool import Sizes
 from algorithms.trees.state import LEARNED
-from tests.oracles.naive_trees import tree_columns
+from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
 from worker.models.split import SplitModel

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from algorithms.dynamic.pool import DynamicPool
-from tests.oracles.naive_trees import tree_columns
+from tests.oracles.tree_streams import tree_columns
 from tests.support.model_contents import model_contents
 from tests.support.one_model import labelled, one_model, records_of, results_of, run, same_however_run
 from worker.codec import DeadLetter, Evaluation, Prediction, Reason, Tree

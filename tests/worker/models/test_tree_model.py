@@ -14,9 +14,9 @@ from algorithms.core.events import Op
 from algorithms.trees.evaluation import Prequential
 from algorithms.trees.predict import Predict
 from algorithms.trees.state import LEARNED
-from tests.oracles.naive_trees import Event as NaiveEvent
 from tests.oracles.naive_trees import NaiveTrees
-from tests.oracles.naive_trees import Settings as NaiveSettings
+from tests.oracles.tree_parts import Event as NaiveEvent
+from tests.oracles.tree_parts import Settings as NaiveSettings
 from tests.support.model_contents import model_contents
 from tests.support.one_model import labelled, one_model, records_of, results_of, run, same_however_run
 from worker.codec import (

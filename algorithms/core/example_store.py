@@ -61,7 +61,7 @@ _EMPTY_HEAD = (NONE, NONE, 0, NONE, NONE, 0)
 
 
 def make(indexes: int) -> ExampleStore:
-    """Return an empty ledger."""
+    """Return an empty store."""
     store = ExampleStore(
         table=hashing.table_for(8),
         rows=np.zeros((8, 12), np.int64),

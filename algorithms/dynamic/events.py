@@ -150,7 +150,7 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
 
 @jit
 def _remove(forest: Forest, rules: Rules, segment: Segment, row: int, event: int, out: Out) -> None:
-    """Let a live example leave its tree and let go of its features; it stays in the ledger."""
+    """Let a live example leave its tree and let go of its features; it stays in the store."""
     update(forest, rules, segment, forest.store.rows[row, example_store.OWNER] >> 1, row, -1, event, out)
     _let_go(forest, row)
 

@@ -34,7 +34,7 @@ class Forest(NamedTuple):
     alive: Int64s  # int64[1], how many trees are alive
     nodes: Nodes
     store: ExampleStore  # live examples, an index for each tree
-    values: Float64s  # float64[...] beside the ledger's features; of no size where all are binary
+    values: Float64s  # float64[...] beside the store's features; of no size where all are binary
     chain: Int32s  # int32[rows of the example store, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
     names: Names  # stored by the pool, where features have names

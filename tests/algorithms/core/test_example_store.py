@@ -97,7 +97,7 @@ def test_as_many_dropped_ids_are_remembered_as_asked() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_ledger_is_the_list_of_what_was_entered_and_not_struck_out(seed: int) -> None:
+def test_the_store_is_the_list_of_what_was_entered_and_not_struck_out(seed: int) -> None:
     """Through growth, squeezing, shelving and drops the live examples stay the oracle's, in order."""
     rng = random.Random(seed)
     state, expected = example_store.make(3), defaultdict[int, list[tuple[int, list[int]]]](list)

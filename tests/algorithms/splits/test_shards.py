@@ -104,7 +104,7 @@ def test_a_delete_that_one_shard_alone_could_refuse_is_refused_by_all() -> None:
     pair.check()
 
 
-def test_a_delete_by_value_without_a_ledger_is_refused_before_anything_is_applied() -> None:
+def test_a_delete_by_value_without_a_store_is_refused_before_anything_is_applied() -> None:
     """Counts alone cannot tell all shards the same, so the batch raises and changes nothing."""
     pool = Sharded(shards=3).pool()
     events = [Event(Op.INSERT, (1,)), Event(Op.DELETE, (1,))]

@@ -147,20 +147,20 @@ MIXES = {
     "keys": Mix(ids(60), indexes=4, drops=0.01, ids=0.3, weights=(UNIT, HALF)),
     "words": Mix(words(300), longest=12, indexes=2),
 }
-LEDGERS: dict[str, dict[str, Any]] = {
+STORES: dict[str, dict[str, Any]] = {
     "counts-only": {},
     "verified": {"verify_deletes": True},
     "window": {"window": 150},
 }
 
 
-@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("mix", MIXES)
 def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str, store: str) -> None:
     """Up, mostly down, up, down to nothing and up again: every answer is the oracle's, to the bit."""
     few: dict[str, Any] = {"on_duplicate": OnDuplicate.REPLACE} if mix == "named" else {}
     named = isinstance(MIXES[mix].universe[0], bytes)
-    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **LEDGERS[store]))
+    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **STORES[store]))
     stream = Stream(len(mix))
     for deletes in (0.1, 0.65, 0.3):
         for batch in stream.batches(stream.take(budget(350), replace(MIXES[mix], deletes=deletes))):
@@ -409,7 +409,7 @@ def test_false_deletes_are_told_from_true_ones_among_many_features(kind: Kind) -
     pair.check()
 
 
-def test_with_a_ledger_only_what_was_inserted_can_be_deleted(kind: Kind) -> None:
+def test_with_a_store_only_what_was_inserted_can_be_deleted(kind: Kind) -> None:
     """An example that the counts would allow, but that never came, is absent; weight and label matter."""
     pair = Pair(of(kind, verify_deletes=True))
     pair.feed([insert(1, 2), insert(3, 4), insert(1, 2), insert(5, id=1)])
@@ -434,10 +434,10 @@ def test_with_a_ledger_only_what_was_inserted_can_be_deleted(kind: Kind) -> None
 
 
 @pytest.mark.parametrize("on_duplicate", OnDuplicate)
-@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize("store", STORES)
 def test_a_live_id_that_comes_again_follows_the_rule(kind: Kind, store: str, on_duplicate: OnDuplicate) -> None:
     """It is refused, ignored or takes the place of the old one: a corrected label."""
-    pair = Pair(of(kind, on_duplicate=on_duplicate, **LEDGERS[store]))
+    pair = Pair(of(kind, on_duplicate=on_duplicate, **STORES[store]))
     got = pair.feed([insert(1, id=7), insert(2, id=8, label=1), insert(1, 3, id=7, label=1), delete(id=7)])
     expected = (Status.DUPLICATE_ID, Status.IGNORED, Status.APPLIED)[on_duplicate]
     assert statuses(got) == [Status.APPLIED, Status.APPLIED, expected, Status.APPLIED]
@@ -561,66 +561,6 @@ def test_a_batch_of_nothing_gives_nothing(kind: Kind) -> None:
     answer = pool.apply(batch_of([], pool))
     assert not any(np.size(column) for column in answer[:-1])
     assert answer.changes == 0
-
-
-# --- ranks
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_the_best_features_are_ranked_as_by_the_oracle(kind: Kind, named: bool) -> None:
-    """The k best and those near the best, for any k and alpha, also while most features wait."""
-    pair = Pair(of(kind, names=named, verify_deletes=True))
-    stream = Stream(31)
-    mix = Mix((words if named else ids)(300), longest=25, weights=(UNIT, UNIT, HALF))
-    for deletes in (0.1, 0.6, 0.2):
-        for events in stream.batches(stream.take(budget(300), replace(mix, deletes=deletes))):
-            pair.feed(events)
-            before = {name: array.copy() for name, array in pair.pool.arrays().items()}
-            for k in (1, 2, 30, 1000):
-                assert [
-                    (row.feature, row.score.hex(), row.present) for row in pair.pool.top(0, k)
-                ] == pair.twin.top(0, k)
-            for alpha in (0.0, 1e-3, 0.05, 1.0):
-                assert pair.pool.within(0, alpha) == pair.twin.within(0, alpha)
-            for name, array in pair.pool.arrays().items():
-                if name not in ("finder.stack", "finder.bounds"):
-                    assert np.array_equal(array, before[name]), "a look at the ranks changed the state"
-    pair.check()
-
-
-def test_ties_rank_by_feature(kind: Kind) -> None:
-    """Where a hundred features tie to the bit, the k lowest are the k best, and all are within nothing."""
-    pool = of(kind).pool()
-    for ten in reversed(range(0, 100, 10)):
-        pool.insert(range(ten + 9, ten - 1, -1), 0)
-    pool.insert([], 1)
-    assert [row.feature for row in pool.top(0, 7)] == list(range(7))
-    assert pool.within() == list(range(100))
-
-
-def test_an_index_without_a_split_ranks_nothing(kind: Kind) -> None:
-    """Nothing is best in a node that is empty or pure, or where all examples have all features."""
-    pool = of(kind).pool()
-    assert (pool.top(3), pool.within(3)) == ([], [])
-    pool.insert([1], 0)
-    assert (pool.top(), pool.within(0, 1.0)) == ([], [])
-    pool.insert([1], 1)
-    assert (pool.top(), pool.within(0, 1.0)) == ([], [])
-    pool.insert([], 1)
-    assert [row.feature for row in pool.top()] == pool.within(0, 1.0) == [1]
-
-
-def test_ranks_name_bad_arguments(kind: Kind) -> None:
-    """No rank below the first, no share below nothing, no negative key."""
-    pool = of(kind).pool()
-    for call, message in (
-        (lambda: pool.top(0, 0), "expected k"),
-        (lambda: pool.top(-1), "the number of a key"),
-        (lambda: pool.within(0, -0.1), "alpha of at least 0"),
-        (lambda: pool.within(0, float("nan")), "alpha of at least 0"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 # --- what library users call

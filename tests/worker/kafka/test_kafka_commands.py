@@ -23,9 +23,9 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
 from tests.support import recordings
+from tests.support.logs import TIME_LIMIT
 from tests.support.places import ROOT
 from tests.worker.commands.test_run_command import Running
-from tests.worker.log.test_log_contract import TIME_LIMIT
 from worker.broker import Cluster
 from worker.commands import main
 from worker.log import browse

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.logs import Interrupted, contents, drain, numbered, out, values
 from tests.support.places import ROOT
-from tests.worker.log.test_log_contract import Interrupted, contents, drain, numbered, out, values
 from worker.log import storage
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import NO_TIMESTAMP, Log, LogError, Records, TopicPartition
@@ -233,7 +233,7 @@ def test_writers_take_turns(log: EmbeddedLog, path: Path, monkeypatch: pytest.Mo
 
 CRASH = """
 import os, sys
-from tests.worker.log.test_log_contract import Interrupted, out
+from tests.support.logs import (Interrupted, out)
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition
 

@@ -4,42 +4,44 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import count, product
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, Protocol, TypeAlias, overload
+from typing import NamedTuple
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 
+from tests.support.log_machine import LogMachine
+from tests.support.logs import (
+    TIME_LIMIT,
+    Interrupted,
+    Opener,
+    contents,
+    drain,
+    ignore,
+    kafka_log,
+    numbered,
+    out,
+    own,
+    read_all,
+    read_to_the_end,
+    values,
+)
 from worker.log.embedded import EmbeddedLog
 from worker.log.kafka import KafkaLog
 from worker.log.port import (
     Headers,
     Log,
     LogError,
-    OutRecord,
     OwnershipLost,
     Reader,
-    Records,
     TopicPartition,
 )
-
-TIME_LIMIT = 60.0  # s, for machines that are busy with something else; what is there comes much sooner
-Content: TypeAlias = tuple[bytes | None, bytes | None, Headers, int]  # key, value, headers, timestamp
-
-
-class Opener(Protocol):
-    """Opens the log under test once more, as another process would."""
-
-    def __call__(self, group: str = "readers", *, hasty: bool = False) -> Log:
-        """Return the log as a member of `group` sees it; a hasty one may be replaced once it sleeps."""
-        ...
 
 
 class Backend(NamedTuple):
@@ -79,32 +81,6 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Opener]:
     yield open_log
     for log in opened:
         log.close()
-
-
-def kafka_log(
-    bootstrap: str,
-    group: str,
-    instance: str,
-    *,
-    hasty: bool = False,
-    transactional: bool = True,
-    notify: Callable[[str], None] = lambda sentence: None,
-    **properties: str | int,
-) -> KafkaLog:
-    """Return a log that hears soon of changes in its group, and is put out of it soon where it is hasty."""
-    timeouts = {"heartbeat.interval.ms": 300}
-    if hasty:
-        timeouts |= {"session.timeout.ms": 1_500, "max.poll.interval.ms": 2_000}
-    if properties.get("group_protocol") == "consumer":
-        timeouts = {}
-    given = {name.replace("_", "."): value for name, value in properties.items()}
-    return KafkaLog(
-        {"bootstrap.servers": bootstrap, **timeouts, **given},
-        group=group,
-        instance=instance,
-        transactional=transactional,
-        notify=notify,
-    )
 
 
 BACKENDS = {
@@ -151,109 +127,6 @@ def source(log: Log, topic: str) -> TopicPartition:
     """Return the only partition of a new topic."""
     log.create_topic(topic, 1)
     return TopicPartition(topic, 0)
-
-
-class Interrupted(Sequence[OutRecord]):
-    """Outputs that call `interrupt` when the log has taken half of them."""
-
-    def __init__(self, records: Sequence[OutRecord], interrupt: Callable[[], object]) -> None:
-        self.records = records
-        self.interrupt = interrupt
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @overload
-    def __getitem__(self, index: int) -> OutRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[OutRecord]: ...
-    def __getitem__(self, index: int | slice) -> OutRecord | Sequence[OutRecord]:
-        if index == len(self.records) // 2:
-            self.interrupt()
-        return self.records[index]
-
-
-def out(
-    source: TopicPartition,
-    value: bytes | None = b"value",
-    *,
-    key: bytes | None = b"key",
-    headers: Headers = (),
-    timestamp: int = 1_700_000_000_000,
-) -> OutRecord:
-    """Return a record for a partition."""
-    return OutRecord(*source, key, value, headers, timestamp)
-
-
-def numbered(source: TopicPartition, how_many: int) -> list[OutRecord]:
-    """Return records whose values are 0, 1, 2, ..."""
-    return [out(source, b"%d" % number) for number in range(how_many)]
-
-
-class Polled(Protocol):
-    """Whatever is polled for records: a log, of which something was started, or a reader."""
-
-    def poll(self, limit: int, timeout: float) -> list[Records]:
-        """Return up to `limit` records; wait up to `timeout` s for one."""
-        ...
-
-
-def drain(polled: Polled, how_many: int, limit: int = 1_000) -> list[Records]:
-    """Poll until so many records have come, and make sure that no more come."""
-    batches: list[Records] = []
-    deadline = time.monotonic() + TIME_LIMIT
-    while sum(len(batch.keys) for batch in batches) < how_many and time.monotonic() < deadline:
-        batches += polled.poll(limit, 0.2)
-    assert not any(batch.keys for batch in polled.poll(limit, 0.0))
-    assert sum(len(batch.keys) for batch in batches) == how_many
-    return batches
-
-
-def contents(batches: Sequence[Records]) -> list[Content]:
-    """Return what the records hold, in order."""
-    return [
-        content
-        for batch in batches
-        for content in zip(batch.keys, batch.values, batch.headers, batch.timestamps.tolist(), strict=True)
-    ]
-
-
-def values(batches: Sequence[Records]) -> list[bytes | None]:
-    """Return the values of the records, in order."""
-    return [value for batch in batches for value in batch.values]
-
-
-def read_all(log: Log, source: TopicPartition, how_many: int) -> list[Content]:
-    """Return all that a partition holds, which must be so many records."""
-    with closing(log.reader()) as reader:
-        reader.assign({source: log.watermarks(source).low})
-        return contents(drain(reader, how_many))
-
-
-def ignore() -> None:
-    """Do nothing about partitions that are given away."""
-
-
-def own(log: Log, *topics: str, leaving: Callable[[], None] = ignore) -> None:
-    """Join the group and wait until the log is given all partitions of the topics."""
-    wanted = {TopicPartition(topic, number) for topic in topics for number in range(log.partitions(topic) or 0)}
-    log.join(topics, leaving)
-    deadline = time.monotonic() + TIME_LIMIT
-    while set(log.owned or ()) != wanted and time.monotonic() < deadline:
-        assert log.poll(10, 0.05) == []
-    assert set(log.owned or ()) == wanted
-
-
-def read_to_the_end(log: Log, polled: Polled, source: TopicPartition) -> list[Records]:
-    """Poll until the position in the only partition that is read is its high watermark."""
-    batches: list[Records] = []
-    deadline = time.monotonic() + TIME_LIMIT
-    while time.monotonic() < deadline:
-        batches += polled.poll(1_000, 0.2)
-        # Asked for each time: that a transaction has ended may be written after the commit has returned.
-        if batches and batches[-1].next_offset == log.watermarks(source).high:
-            return batches
-    pytest.fail("the high watermark was not reached")
 
 
 def test_topic_has_its_partitions(log: Log, topic: str) -> None:
@@ -756,123 +629,6 @@ def test_closing_twice_is_harmless(log: Log) -> None:
     """A closed log may be closed again."""
     log.close()
     log.close()
-
-
-# The model of a log: for each partition a list of contents. A place in it is an index; which offset
-# belongs to an index is learnt by reading, since a log may use up offsets of its own.
-
-HEADERS = st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=2).map(tuple)
-BYTES = st.none() | st.binary(max_size=4)
-CONTENT = st.tuples(BYTES, BYTES, HEADERS, st.integers(1, 2**42))
-WRITES = st.lists(st.tuples(st.integers(0, 2), CONTENT), max_size=6)
-PARTITIONS = st.sets(st.integers(0, 2))
-
-
-class LogMachine(RuleBasedStateMachine):
-    """Does the same to a log and to its model."""
-
-    def __init__(self, open_log: Opener, topic: str) -> None:
-        super().__init__()
-        self.open_log = open_log
-        self.log = open_log()
-        self.reader = self.log.reader()
-        self.log.create_topic(topic, 3)
-        self.sources = [TopicPartition(topic, number) for number in range(3)]
-        self.written: dict[TopicPartition, list[Content]] = {source: [] for source in self.sources}
-        self.offsets: dict[TopicPartition, dict[int, int]] = {source: {0: 0} for source in self.sources}
-        self.committed: dict[TopicPartition, int] = {}
-        self.places: dict[TopicPartition, int] = {}  # of the assigned partitions
-
-    def transaction(
-        self, writes: list[tuple[int, Content]], consumed: set[int]
-    ) -> tuple[list[OutRecord], dict[TopicPartition, int]]:
-        """Return the outputs, and the offsets of the assigned partitions among those consumed."""
-        outputs = [
-            out(self.sources[number], value, key=key, headers=headers, timestamp=timestamp)
-            for number, (key, value, headers, timestamp) in writes
-        ]
-        chosen = [source for source in self.places if source.partition in consumed]
-        return outputs, {source: self.offsets[source][self.places[source]] for source in chosen}
-
-    def take(self, batches: Sequence[Records]) -> None:
-        """Compare what came with the model, and move on."""
-        for batch in batches:
-            place = self.places[batch.source]
-            came = contents([batch])
-            assert came == self.written[batch.source][place : place + len(came)]
-            self.places[batch.source] = place + len(came)
-            for index, offset in enumerate(batch.offsets.tolist()):
-                assert self.offsets[batch.source].get(place + index, 0) <= offset
-                self.offsets[batch.source].setdefault(place + index, offset)
-            self.offsets[batch.source].setdefault(place + len(came), batch.next_offset)
-
-    def unread(self) -> int:
-        """Return how many records wait in the assigned partitions."""
-        return sum(len(self.written[source]) - place for source, place in self.places.items())
-
-    @rule(writes=WRITES, consumed=PARTITIONS)
-    def commit(self, writes: list[tuple[int, Content]], consumed: set[int]) -> None:
-        """Add records and offsets in one transaction."""
-        outputs, offsets = self.transaction(writes, consumed)
-        self.log.commit(outputs, offsets)
-        self.committed |= offsets
-        for number, content in writes:
-            self.written[self.sources[number]].append(content)
-
-    @rule(writes=WRITES, consumed=PARTITIONS)
-    def fail(self, writes: list[tuple[int, Content]], consumed: set[int]) -> None:
-        """Fail in a transaction, which adds nothing."""
-        outputs, offsets = self.transaction(writes, consumed)
-        nowhere = TopicPartition("missing", 0)
-        with pytest.raises(LogError):
-            self.log.commit([*outputs, out(nowhere)], offsets)
-        with pytest.raises(LogError):
-            self.log.commit(outputs, {**offsets, nowhere: 0})
-
-    @rule(limit=st.integers(1, 5))
-    def poll(self, limit: int) -> None:
-        """Go on where the last poll stopped."""
-        batches = self.reader.poll(limit, 0.0)
-        assert sum(len(batch.keys) for batch in batches) <= limit
-        self.take(batches)
-
-    @precondition(lambda self: self.unread() > 0)
-    @rule(limit=st.integers(1, 5))
-    def drain(self, limit: int) -> None:
-        """All that was written arrives."""
-        self.take(drain(self.reader, self.unread(), limit))
-
-    @rule(data=st.data(), numbers=PARTITIONS)
-    def assign(self, data: st.DataObject, numbers: set[int]) -> None:
-        """Start from anywhere a reader has been."""
-        chosen = [self.sources[number] for number in sorted(numbers)]
-        self.places = {source: data.draw(st.sampled_from(sorted(self.offsets[source]))) for source in chosen}
-        self.reader.assign({source: self.offsets[source][place] for source, place in self.places.items()})
-
-    @rule()
-    def reopen(self) -> None:
-        """Open the log again: it has everything but the readers."""
-        self.reader.close()
-        self.log.close()
-        self.log = self.open_log()
-        self.reader = self.log.reader()
-        self.places = {}
-
-    @rule()
-    def look(self) -> None:
-        """Find the committed offsets of the last transactions that went through."""
-        for source in self.sources:
-            assert self.log.committed(source) == self.committed.get(source)
-
-    def teardown(self) -> None:
-        """At the end another reader finds all of it."""
-        self.look()
-        self.reader.close()
-        self.log.close()
-        other = self.open_log("others")
-        for source in self.sources:
-            assert read_all(other, source, len(self.written[source])) == self.written[source]
-        other.close()
 
 
 def test_log_behaves_like_lists(open_log: Opener, backend: Backend, topic: str) -> None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from tests.worker.log.test_log_contract import TIME_LIMIT
+from tests.support.logs import TIME_LIMIT
 from worker.broker import Cluster
 from worker.log.kafka import KafkaLog
 from worker.publishing.partitioners import PARTITIONERS, crc32, murmur2

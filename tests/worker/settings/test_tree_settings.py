@@ -1,0 +1,289 @@
+"""Settings of trees, which grow or forget: defaults, names of the field, problems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from algorithms.core.kinds import Kind
+from tests.worker.settings.test_settings import SMALLEST, _load, _problems
+from worker.settings import fingerprint
+from worker.settings.models import DynamicTreeSettings, TreeSettings
+from worker.settings.values import Cadence
+
+# The shortest tree, lines 4 to 8.
+TREE = SMALLEST.replace("kind: split", "kind: tree")
+TREE_NAMES = (
+    "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, inherit, input, "
+    "kind, max_depth, memory_limit, on_delete, period, policy, predict, tau"
+)
+UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
+OTHERS = "(periodic, osm, imac, efdt or hat)"
+
+
+def test_tree_defaults(tmp_path: Path) -> None:
+    """A tree of binary features, grown as IMAC does, is what the smallest section describes."""
+    model = _load(tmp_path, TREE).models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert (model.policy, model.criterion, model.predict, model.on_delete) == (
+        "imac",
+        "entropy",
+        "majority",
+        "reject",
+    )
+    assert (model.period, model.check_every, model.delta, model.tau) == (200, 200, 1e-7, 0.05)
+    assert (model.evaluate, model.memory_limit, model.attributes.kinds) == (None, None, {})
+    assert (model.emit.splits, model.emit.snapshots) == ("change", Cadence("never"))
+    told = _load(tmp_path, TREE + "    attributes: {default: nominal, numeric: [price], binary: [new]}\n").models[
+        "spam"
+    ]
+    assert isinstance(told, TreeSettings)
+    assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
+
+
+ALIASES = [("period", "grace_period", 50), ("delta", "split_confidence", 0.01), ("tau", "tie_threshold", 0.2)]
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+def test_names_of_the_field(tmp_path: Path, name: str, alias: str, value: float) -> None:
+    """A setting may be called as the field does: value, bounds and fingerprint are the same; also in variables."""
+    ours, theirs = (_load(tmp_path, f"{TREE}    {each}: {value}\n") for each in (name, alias))
+    assert getattr(theirs.models["spam"], name) == value
+    assert theirs.models == ours.models
+    assert fingerprint(theirs) == fingerprint(ours) != fingerprint(_load(tmp_path, TREE))
+    by_variable = _load(tmp_path, TREE, **{f"ANABRANCH_MODELS__SPAM__{alias.upper()}": str(value)})
+    assert by_variable.models == ours.models
+    own, others = (
+        [problem.replace(each, "it") for problem in _problems(tmp_path, f"{TREE}    {each}: -1\n")]
+        for each in (name, alias)
+    )
+    assert len(own) == len(others) == 1
+    assert own[0].replace(f"9:{5 + len(name) + 2}", "9:x") == others[0].replace(f"9:{5 + len(alias) + 2}", "9:x")
+
+
+@pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_both_names_of_a_setting(tmp_path: Path, name: str, alias: str, value: float, swapped: bool) -> None:
+    """A setting that is given twice, by both of its names, is a problem of its own."""
+    lines = [f"    {name}: {value}\n", f"    {alias}: {value}\n"]
+    text = TREE + "".join(reversed(lines) if swapped else lines)
+    assert _problems(tmp_path, text) == [
+        f"worker.yaml:{9 if swapped else 10}:5: models.spam.{alias}: expected either '{name}' or '{alias}', "
+        "two names of one setting, got both"
+    ]
+
+
+def test_the_nearest_name_may_be_one_of_the_field(tmp_path: Path) -> None:
+    """A mistake in a name of the field is told with that name; a kind without it says who has it."""
+    assert _problems(tmp_path, f"{TREE}    grace_perod: 5\n") == [
+        f"worker.yaml:9:5: models.spam.grace_perod: expected one of {TREE_NAMES}, got 'grace_perod' "
+        "(did you mean 'grace_period'?)"
+    ]
+    forgetting = TREE.replace("kind: tree", "kind: dynamic-tree")
+    assert _problems(tmp_path, f"{forgetting}    tie_threshold: 0.1\n") == [
+        "worker.yaml:9:5: models.spam.tie_threshold: expected no 'tie_threshold' (a model of kind 'tree' has it), "
+        "got 'tie_threshold'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "radius", "fraction"),
+    [
+        ("{quantised: [price]}", None, 0.5),
+        ("{default: quantised, radius_fraction: 0.25}", None, 0.25),
+        ("{quantised: [price], radius: 2}", 2.0, None),
+        ("{quantised: [price], radius: null}", None, 0.5),
+        ("{numeric: [price], quantised: []}", None, None),
+    ],
+)
+def test_slots_of_quantised_features_have_a_width(
+    tmp_path: Path, attributes: str, radius: float | None, fraction: float | None
+) -> None:
+    """It is given, or a share of the deviation of the values; where no feature has slots there is neither."""
+    model = _load(tmp_path, f"{TREE}    attributes: {attributes}\n").models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert (model.attributes.radius, model.attributes.radius_fraction) == (radius, fraction)
+    assert not model.attributes.only_binary
+    if model.attributes.quantised:
+        assert model.attributes.kinds == {b"price": Kind.QUANTISED}
+
+
+def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
+    """What a tree is told beyond the first version's settings changes the fingerprint; else older ones hold."""
+    plain = "attributes: {numeric: [a]}"
+    same = {
+        plain,
+        "attributes: {numeric: [a], quantised: [], radius: null}",
+        f"{plain}\n    drop_poor: false\n    inherit: false",
+    }
+    others = {
+        "attributes: {numeric: [a], quantised: [b]}",
+        "attributes: {numeric: [a], quantised: [b], radius: 0.5}",
+        "attributes: {numeric: [a], quantised: [b], radius_fraction: 0.25}",
+        f"{plain}\n    drop_poor: true",
+        f"{plain}\n    inherit: true",
+    }
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in same}) == 1
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 6
+    spelt_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b], radius_fraction: 0.5}}\n")
+    left_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b]}}\n")
+    assert fingerprint(spelt_out) == fingerprint(left_out)
+    assert fingerprint(_load(tmp_path, f"{TREE}    {plain}\n")) == UNQUANTISED
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ("polcy: imac", f"9:5: .polcy: expected one of {TREE_NAMES}, got 'polcy' (did you mean 'policy'?)"),
+        (
+            "window: 5",
+            "9:5: .window: expected no 'window' (a tree cannot forget; kinds 'dynamic-tree' and 'split' can), "
+            "got 'window'",
+        ),
+        (
+            "evaluate: {windw: 5}",
+            "9:16: .evaluate.windw: expected one of emit, window, got 'windw' (did you mean 'window'?)",
+        ),
+        (
+            "evaluate: {emit: change}",
+            "9:22: .evaluate.emit: expected 'never', {every: N} or {every_ms: T} with a number from 1, "
+            "got 'change'",
+        ),
+        (
+            "attributes: {nominal: [1]}",
+            "9:17: .attributes: expected features as names, as 'features' says, got a mapping",
+        ),
+        (
+            "attributes: {nominal: [a], numeric: [a]}",
+            "9:17: .attributes: expected each feature once, got a mapping",
+        ),
+        (
+            "attributes: {nominal: [-1]}",
+            "9:28: .attributes.nominal.0: expected a feature: an id from 0 to 4294967295, or a name, got -1",
+        ),
+        (
+            "attributes: {quantised: [a], numeric: [a]}",
+            "9:17: .attributes: expected each feature once, got a mapping",
+        ),
+        (
+            "attributes: {numeric: [a], radius: 0.5}",
+            "9:40: .attributes.radius: expected no radius, which only quantised features have a use for, got 0.5",
+        ),
+        (
+            "attributes: {radius_fraction: 0.5}",
+            "9:35: .attributes.radius_fraction: expected no radius_fraction, which only quantised features have a "
+            "use for, got 0.5",
+        ),
+        (
+            "attributes: {quantised: [a], radius: 2, radius_fraction: 0.5}",
+            "9:62: .attributes.radius_fraction: expected no radius_fraction beside a radius, which is that of all "
+            "quantised features, got 0.5",
+        ),
+        (
+            "attributes: {quantised: [a], radius: 0}",
+            "9:42: .attributes.radius: expected more than 0.0, got 0",
+        ),
+        (
+            "attributes: {quantised: [a], radius_fraction: 101}",
+            "9:51: .attributes.radius_fraction: expected 100.0 or less, got 101",
+        ),
+        (
+            "attributes: {quantised: [a]}\n    policy: exact",
+            f"10:13: .policy: expected a policy for nominal and numeric features {OTHERS}, got 'exact'",
+        ),
+        (
+            "attributes: {numeric: [a]}\n    policy: exact",
+            f"10:13: .policy: expected a policy for nominal and numeric features {OTHERS}, got 'exact'",
+        ),
+        (
+            "policy: efdt\n    memory_limit: 9000000",
+            "10:19: .memory_limit: expected none with the policy 'efdt', where an example is counted in more than "
+            "one node, got 9000000",
+        ),
+        (
+            "policy: hat\n    memory_limit: 9000000",
+            "10:19: .memory_limit: expected none with the policy 'hat', where an example is counted in more than "
+            "one node, got 9000000",
+        ),
+        (
+            "policy: efdt\n    drop_poor: true",
+            "10:16: .drop_poor: expected false with the policy 'efdt', which needs all features, got true",
+        ),
+        ("delta: 1.0", "9:12: .delta: expected less than 1.0, got 1.0"),
+        ("emit: {splits: {every: 3}}", "9:20: .emit.splits: expected 'change' or 'never', got a mapping"),
+    ],
+)
+def test_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
+    """What a tree cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    assert _problems(tmp_path, f"{TREE}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+def test_tree_classes(tmp_path: Path) -> None:
+    """A tree has 2 to 1,000 classes; the exact policy serves two."""
+    three = TREE.replace("[ham, spam]", "[a, b, c]")
+    model = _load(tmp_path, three).models["spam"]
+    assert isinstance(model, TreeSettings)
+    assert model.classes == ("a", "b", "c")
+    assert _problems(tmp_path, f"{three}    policy: exact\n") == [
+        f"worker.yaml:9:13: models.spam.policy: expected a policy for more than two classes {OTHERS}, got 'exact'"
+    ]
+    for wrong in ("[a]", "[a, a]", "[a, 1]"):
+        (problem,) = _problems(tmp_path, TREE.replace("[ham, spam]", wrong))
+        assert "expected 2 to 1000 different classes, all integers or all strings" in problem
+
+
+# The shortest tree that forgets, lines 4 to 8.
+DYNAMIC = SMALLEST.replace("kind: split", "kind: dynamic-tree")
+
+
+def test_dynamic_trees(tmp_path: Path) -> None:
+    """Settings of a tree that forgets have defaults that work, and are what the file says."""
+    model = _load(tmp_path, DYNAMIC).models["spam"]
+    assert isinstance(model, DynamicTreeSettings)
+    assert (model.criterion, model.epsilon, model.max_depth, model.window) == ("gini", 0.1, 10, None)
+    told = _load(tmp_path, f"{DYNAMIC}    window: 20\n    alpha: 0.5\n    beta: 0.5\n    epsilon: 0.01\n").models[
+        "spam"
+    ]
+    assert isinstance(told, DynamicTreeSettings)
+    assert (told.window, told.alpha, told.beta, told.epsilon) == (20, 0.5, 0.5, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ("epsilon: -1", "9:14: .epsilon: expected 0.0 or more, got -1"),
+        (
+            "beta: 0.5",
+            "9:11: .beta: expected 0, which promises nothing, or beside it an alpha above 0, got 0.5",
+        ),
+        (
+            "alpha: 0.5\n    beta: 0.5",
+            "10:11: .beta: expected 0, which promises nothing, or beside it an epsilon below 0.04, the least of "
+            "1 / (min_examples + 1), alpha / 5 and beta / 12.5, got 0.5",
+        ),
+        (
+            "criterion: entropy\n    beta: 0.5",
+            "10:11: .beta: expected 0, which promises nothing, or beside it the criterion gini, whose gains are "
+            "the ones that the proof bounds, got 0.5",
+        ),
+        (
+            "attributes: {nominal: [a]}",
+            "9:17: .attributes: expected binary and numeric features only, as kind 'dynamic-tree' has (kind "
+            "'tree' has others), got a mapping",
+        ),
+    ],
+)
+def test_dynamic_tree_problems(tmp_path: Path, added: str, problem: str) -> None:
+    """What a tree that forgets cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    assert _problems(tmp_path, f"{DYNAMIC}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+def test_what_other_kinds_have(tmp_path: Path) -> None:
+    """A setting of another kind is refused with a word of where it belongs."""
+    (problem,) = _problems(tmp_path, f"{DYNAMIC}    on_delete: ignore\n")
+    assert "it takes deletes; a model of kind 'tree' does not" in problem
+    (problem,) = _problems(tmp_path, f"{DYNAMIC}    policy: imac\n")
+    assert "a model of kind 'tree' has it" in problem

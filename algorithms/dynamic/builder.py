@@ -17,7 +17,7 @@ from algorithms.core.rows import Rows
 from algorithms.core.schema import Schema
 from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
-from algorithms.dynamic.canonical import check_kinds, prepared
+from algorithms.dynamic.canonical import Canonical, canonicalised, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
 from algorithms.dynamic.splitter import Way
@@ -99,26 +99,8 @@ def build_tree(
     """
     check_terms(criterion, classes, alpha, min_examples, max_depth)
     check_kinds([default, *(kinds or {}).values()])
-    n = len(sample.label)
-    if len(sample.pointer) != n + 1 or len(sample.weight) != n:
-        raise ValueError(
-            f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
-            f"{len(sample.pointer)}"
-        )
-    declared = Schema(default, kinds or {})
-    declared.intern(None)
-    entries = prepared(sample.pointer, sample.feature, sample.value, declared.of)
-    if entries.wrong.any():
-        raise ValueError(f"expected finite values, example {int(np.argmax(entries.wrong))} has another")
-    if entries.repeated.any():
-        raise ValueError(f"example {int(np.argmax(entries.repeated))} lists a feature twice")
-    if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
-        raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
-    if n and int(sample.weight.min()) < 1:
-        raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
-    total = sum(sample.weight.tolist())
-    if total >= MAX_TOTAL:
-        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
+    n, total = len(sample.label), sum(sample.weight.tolist())
+    entries = _checked(sample, classes, Schema(default, kinds or {}))
     known, at = np.unique(entries.feature, return_index=True)
     words = vocabulary.make(max(len(known), 1))
     _learn(words, NO_NAMES, known.astype(np.int64), entries.kind[at].astype(np.int64))
@@ -134,6 +116,30 @@ def build_tree(
     made = CRITERIA[criterion][2](total // UNIT)
     root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
+
+
+def _checked(sample: Sample, classes: int, schema: Schema) -> Canonical:
+    """Return the features of a sample in order; raise ValueError where the sample is none."""
+    n = len(sample.label)
+    if len(sample.pointer) != n + 1 or len(sample.weight) != n:
+        raise ValueError(
+            f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
+            f"{len(sample.pointer)}"
+        )
+    schema.intern(None)
+    entries = canonicalised(sample.pointer, sample.feature, sample.value, schema.of)
+    if entries.wrong.any():
+        raise ValueError(f"expected finite values, example {int(np.argmax(entries.wrong))} has another")
+    if entries.repeated.any():
+        raise ValueError(f"example {int(np.argmax(entries.repeated))} lists a feature twice")
+    if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
+        raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
+    if n and int(sample.weight.min()) < 1:
+        raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
+    total = sum(sample.weight.tolist())
+    if total >= MAX_TOTAL:
+        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
+    return entries
 
 
 @jit

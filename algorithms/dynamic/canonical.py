@@ -15,7 +15,7 @@ from algorithms.core.kinds import Kind
 SERVED = (Kind.BINARY, Kind.NUMERIC)
 
 
-class Entries(NamedTuple):
+class Canonical(NamedTuple):
     """CSR columns of n examples."""
 
     pointer: Int64s  # int64[n + 1]
@@ -26,7 +26,9 @@ class Entries(NamedTuple):
     repeated: npt.NDArray[np.bool_]  # bool[n], which name a feature twice
 
 
-def prepared(pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Callable[[Int64s], Int8s]) -> Entries:
+def canonicalised(
+    pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Callable[[Int64s], Int8s]
+) -> Canonical:
     """Return entries in order, what is 0 left out. O(entries), with a sort where they are not in order."""
     n = len(pointer) - 1
     row, number, value, repeated = in_order(pointer, feature, value)
@@ -37,7 +39,7 @@ def prepared(pointer: Int64s, feature: UInt32s, value: Float64s, kinds_of: Calla
     kind = kinds_of(number)
     ends = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=n), out=ends[1:])
-    return Entries(
+    return Canonical(
         pointer=ends,
         feature=number.astype(np.uint32),
         value=np.where(kind == Kind.BINARY, 1.0, value),

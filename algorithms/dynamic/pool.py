@@ -22,7 +22,7 @@ from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
-from algorithms.dynamic.canonical import check_kinds, prepared
+from algorithms.dynamic.canonical import canonicalised, check_kinds
 from algorithms.dynamic.feasibility import missing
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.splitter import Way
@@ -171,7 +171,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         O(depth log features + features) each; rebuilds amortise as in paper 002.
         """
         self._begin(events, checked)
-        batch, refused = self._prepared(events)
+        batch, refused = self._canonicalised(events)
         n = len(batch.key)
         asked = np.flatnonzero(batch.op == Op.PREDICT)
         out = Out(
@@ -195,9 +195,9 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     def _prediction(self, answers: Answers) -> Float64s:
         return answers.weights[0]
 
-    def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
+    def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events as the kernel wants them, and what is refused for its features."""
-        entries = prepared(events.pointer, events.feature, events.value, self.kinds_of)
+        entries = canonicalised(events.pointer, events.feature, events.value, self.kinds_of)
         by_id = (events.op == Op.DELETE) & (events.named != 0)
         looked_at = ~(by_id | (events.op == Op.DROP) | (events.op < 0))
         refused = refusals(events, entries.wrong, entries.repeated, looked_at)

@@ -108,7 +108,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         O(features of the examples), attempts apart.
         """
         self._begin(events, checked)
-        batch, refused = self._prepared(events)
+        batch, refused = self._canonicalised(events)
         n = len(batch.key)
         out = Out(
             status=np.zeros(n, np.int8),
@@ -132,7 +132,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         feature = name_or_id(self.names, int(self._state.nodes.links[node, FEATURE]))
         return split_of(self._state, node, event, feature, *out.scores.tolist())
 
-    def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
+    def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value or label."""
         row, feature, value, repeated = in_order(events.pointer, events.feature, events.value + 0.0)  # -0.0 is 0.0
         inserts = events.op == Op.INSERT

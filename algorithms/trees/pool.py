@@ -148,40 +148,11 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         measure_delay: bool = False,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
-        if policy not in POLICIES:
-            raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
-        if criterion not in ("entropy", "gini"):
-            raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
-        if classes < 2:
-            raise ValueError(f"expected at least 2 classes, got {classes}")
-        if min(period, check_every) < 1:
-            raise ValueError(f"expected period and check_every of at least 1, got {period} and {check_every}")
-        if not 0.0 < delta < 1.0:
-            raise ValueError(f"expected a delta between 0 and 1, got {delta}")
-        if not 0.0 <= tau < np.inf:
-            raise ValueError(f"expected a finite tau of at least 0, got {tau}")
-        if radius is not None and not 0.0 < radius <= LARGEST_VALUE:
-            raise ValueError(f"expected a radius above 0 and up to {LARGEST_VALUE:g}, or None, got {radius}")
-        if not 0.0 < radius_fraction <= 100.0:
-            raise ValueError(f"expected a radius_fraction above 0 and up to 100, got {radius_fraction}")
-        if max_slots < 2:
-            raise ValueError(f"expected max_slots of at least 2, got {max_slots}")
+        _check_settings(policy, criterion, classes, min(period, check_every), delta, tau)
+        _check_quantiser(radius, radius_fraction, max_slots)
         slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
-        if POLICIES[policy].only_binary and not (plain and classes == 2):
-            raise ValueError(
-                f"the policy {policy!r} serves two classes and binary features only; take another for {classes} "
-                "classes or for nominal and numeric features"
-            )
-        if measure_delay and not POLICIES[policy].counted:
-            raise ValueError(f"the policy {policy!r} splits without delay; leave out measure_delay")
-        if memory_limit is not None and not POLICIES[policy].limits:
-            raise ValueError(
-                f"the policy {policy!r} counts an example in more than one node and takes no memory_limit; "
-                "take another"
-            )
-        if drop_poor and not POLICIES[policy].drops:
-            raise ValueError(f"the policy {policy!r} needs all features and takes no drop_poor; take another")
+        _check_policy(policy, classes, plain, memory_limit, measure_delay=measure_delay, drop_poor=drop_poor)
         self._module = POLICIES[policy].module
         self._classes = classes
         make_criterion = CRITERIA[criterion][2]
@@ -229,7 +200,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     def apply(self, events: Events, *, checked: bool = False) -> Answers:
         """Apply events in order. O(features of the examples), attempts and searches apart; see `Pool.apply`."""
         self._begin(events, checked)
-        batch, refused = self._prepared(events)
+        batch, refused = self._canonicalised(events)
         n = len(batch.key)
         asked = np.flatnonzero(batch.op == Op.PREDICT)
         out = Out(
@@ -265,7 +236,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         score, second, impurity = out.scores.tolist()
         return split_of(self._state.nodes, node, event, feature, (score, second, impurity))
 
-    def _prepared(self, events: Events) -> tuple[Batch, Int8s]:
+    def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value."""
         row, feature, value, repeated = in_order(events.pointer, events.feature, events.value)
         kind = self.kinds_of(feature)
@@ -432,3 +403,51 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         """Return the feature of each row of the observers, and of the policy's own."""
         cells = self._state.features.rows.cells[: self._state.features.rows.used[rows.EVER], rows.KEY]
         return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._state.policy) & 0xFFFFFFFF
+
+
+def _check_settings(
+    policy: str, criterion: str, classes: int, least_period: int, delta: float, tau: float
+) -> None:
+    """Raise ValueError where a setting of all policies is none."""
+    if policy not in POLICIES:
+        raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
+    if criterion not in ("entropy", "gini"):
+        raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
+    if classes < 2:
+        raise ValueError(f"expected at least 2 classes, got {classes}")
+    if least_period < 1:
+        raise ValueError(f"expected period and check_every of at least 1, got {least_period}")
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"expected a delta between 0 and 1, got {delta}")
+    if not 0.0 <= tau < np.inf:
+        raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+
+
+def _check_quantiser(radius: float | None, radius_fraction: float, max_slots: int) -> None:
+    """Raise ValueError where a setting of quantised features is none."""
+    if radius is not None and not 0.0 < radius <= LARGEST_VALUE:
+        raise ValueError(f"expected a radius above 0 and up to {LARGEST_VALUE:g}, or None, got {radius}")
+    if not 0.0 < radius_fraction <= 100.0:
+        raise ValueError(f"expected a radius_fraction above 0 and up to 100, got {radius_fraction}")
+    if max_slots < 2:
+        raise ValueError(f"expected max_slots of at least 2, got {max_slots}")
+
+
+def _check_policy(
+    policy: str, classes: int, plain: bool, memory_limit: int | None, *, measure_delay: bool, drop_poor: bool
+) -> None:
+    """Raise ValueError where a policy does not serve what is asked of it."""
+    if POLICIES[policy].only_binary and not (plain and classes == 2):
+        raise ValueError(
+            f"the policy {policy!r} serves two classes and binary features only; take another for {classes} "
+            "classes or for nominal and numeric features"
+        )
+    if measure_delay and not POLICIES[policy].counted:
+        raise ValueError(f"the policy {policy!r} splits without delay; leave out measure_delay")
+    if memory_limit is not None and not POLICIES[policy].limits:
+        raise ValueError(
+            f"the policy {policy!r} counts an example in more than one node and takes no memory_limit; "
+            "take another"
+        )
+    if drop_poor and not POLICIES[policy].drops:
+        raise ValueError(f"the policy {policy!r} needs all features and takes no drop_poor; take another")

@@ -162,12 +162,7 @@ def publish(
         _check_recording(target)
         publish_recording(recording, target, speed=speed, limit=limit, timestamp=timestamp)
         return
-    if speed is not None:
-        raise click.UsageError("expected --speed with --recording alone; leave it out")
-    if columns.key is not None and key_value is not None:
-        raise click.UsageError("expected --key or --key-value, got both; leave one out")
-    if packed and batch is not None:
-        raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
+    _check_pairs(columns, key_value, batch, speed, packed=packed)
     if file is not None and described is None:
         format_name = named_format(file, format_name)
         columns = replace(columns, unlabelled=default_op != "insert")
@@ -181,10 +176,7 @@ def publish(
     else:
         got = "none; name one" if file is None else "two; leave one out"
         raise click.UsageError(f"expected FILE, --generate STREAM or --recording FILE, got {got}")
-    if not target.is_named and not dry_run:
-        raise click.UsageError(
-            "expected --log FILE, an embedded log to write to, or --to SETTINGS; name one, or --dry-run"
-        )
+    _check_target(target, dry_run=dry_run)
     topic = target.the_topic()
     form = Form(topic, 1, topic if key_value is None else key_value, packed, batch, target.partitioner)
     clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
@@ -218,6 +210,26 @@ def publish(
         written = f"\n{_count(done.events, 'event')} before that went to {topic}" if done.events else ""
         raise click.ClickException(printable_lines(f"{error}{written}")) from error
     _print_end(opened, done, form, target)
+
+
+def _check_pairs(
+    columns: Columns, key_value: str | None, batch: int | None, speed: float | None, *, packed: bool
+) -> None:
+    """Refuse options that exclude each other, or mean nothing without a recording."""
+    if speed is not None:
+        raise click.UsageError("expected --speed with --recording alone; leave it out")
+    if columns.key is not None and key_value is not None:
+        raise click.UsageError("expected --key or --key-value, got both; leave one out")
+    if packed and batch is not None:
+        raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
+
+
+def _check_target(target: Target, *, dry_run: bool) -> None:
+    """Refuse to publish to nowhere."""
+    if not target.is_named and not dry_run:
+        raise click.UsageError(
+            "expected --log FILE, an embedded log to write to, or --to SETTINGS; name one, or --dry-run"
+        )
 
 
 def _check_recording(target: Target) -> None:

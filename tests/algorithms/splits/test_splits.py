@@ -147,20 +147,20 @@ MIXES = {
     "keys": Mix(ids(60), indexes=4, drops=0.01, ids=0.3, weights=(UNIT, HALF)),
     "words": Mix(words(300), longest=12, indexes=2),
 }
-LEDGERS: dict[str, dict[str, Any]] = {
+STORES: dict[str, dict[str, Any]] = {
     "counts-only": {},
     "verified": {"verify_deletes": True},
     "window": {"window": 150},
 }
 
 
-@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("mix", MIXES)
 def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str, store: str) -> None:
     """Up, mostly down, up, down to nothing and up again: every answer is the oracle's, to the bit."""
     few: dict[str, Any] = {"on_duplicate": OnDuplicate.REPLACE} if mix == "named" else {}
     named = isinstance(MIXES[mix].universe[0], bytes)
-    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **LEDGERS[store]))
+    pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **STORES[store]))
     stream = Stream(len(mix))
     for deletes in (0.1, 0.65, 0.3):
         for batch in stream.batches(stream.take(budget(350), replace(MIXES[mix], deletes=deletes))):
@@ -434,10 +434,10 @@ def test_with_a_ledger_only_what_was_inserted_can_be_deleted(kind: Kind) -> None
 
 
 @pytest.mark.parametrize("on_duplicate", OnDuplicate)
-@pytest.mark.parametrize("ledger", LEDGERS)
+@pytest.mark.parametrize("store", STORES)
 def test_a_live_id_that_comes_again_follows_the_rule(kind: Kind, store: str, on_duplicate: OnDuplicate) -> None:
     """It is refused, ignored or takes the place of the old one: a corrected label."""
-    pair = Pair(of(kind, on_duplicate=on_duplicate, **LEDGERS[store]))
+    pair = Pair(of(kind, on_duplicate=on_duplicate, **STORES[store]))
     got = pair.feed([insert(1, id=7), insert(2, id=8, label=1), insert(1, 3, id=7, label=1), delete(id=7)])
     expected = (Status.DUPLICATE_ID, Status.IGNORED, Status.APPLIED)[on_duplicate]
     assert statuses(got) == [Status.APPLIED, Status.APPLIED, expected, Status.APPLIED]

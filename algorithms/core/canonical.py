@@ -56,7 +56,11 @@ def refusals(events: Events, wrong: Int64s | Bools, repeated: Bools, looked_at: 
     return status
 
 
-def batch_of(events: Events, refused: Int8s, value: Float64s, kind: Int8s, **others: Any) -> Batch:
-    """Return events as kernels take them, those skipped that are refused; `others` are columns that change."""
-    op = np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
-    return Batch(*events._replace(op=op, value=value, **others), bits=value.view(np.int64), kind=kind)
+def batch_of(events: Events, refused: Int8s | None = None, **columns: Any) -> Batch:
+    """Return events as kernels take them, those skipped that are refused.
+
+    `columns` are what changes, and what the kernel reads beside the columns that all do.
+    """
+    op = events.op if refused is None else np.where(refused > 0, np.int8(-1), events.op).astype(np.int8)
+    batch = Batch(events.key, op, events.label, events.weight, events.time, events.pointer, events.feature)
+    return batch._replace(**columns)

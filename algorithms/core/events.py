@@ -106,19 +106,22 @@ class Events(NamedTuple):
         return columns._replace(**others) if others else columns
 
 
+UNREAD: Any = None  # a column that a kernel does not read: it takes less to compile without it
+
+
 class Batch(NamedTuple):
-    """Events as the kernels of trees take them: the columns of `Events`, and more of each feature."""
+    """Events as kernels take them: the columns of `Events` that one reads, and more of each feature."""
 
     key: Int32s
     op: Int8s  # negative, too, where an event is refused for its features
     label: Labels
     weight: Int64s
     time: Int64s
-    named: Int8s
-    id_high: Int64s
-    id_low: Int64s
     pointer: Int64s
-    feature: UInt32s  # ascending in an example, no repeats
-    value: Float64s  # finite
-    bits: Int64s  # int64[entries], of the values
-    kind: Int8s  # int8[entries], a `Kind`
+    feature: UInt32s  # no repeats in an example; of trees ascending
+    value: Float64s = UNREAD  # finite
+    kind: Int8s = UNREAD  # int8[entries], a `Kind`
+    bits: Int64s = UNREAD  # int64[entries], of the values
+    named: Int8s = UNREAD
+    id_high: Int64s = UNREAD
+    id_low: Int64s = UNREAD

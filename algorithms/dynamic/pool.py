@@ -201,8 +201,19 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         by_id = (events.op == Op.DELETE) & (events.named != 0)
         looked_at = ~(by_id | (events.op == Op.DROP) | (events.op < 0))
         refused = refusals(events, entries.wrong, entries.repeated, looked_at)
-        columns = {"pointer": entries.pointer, "feature": entries.feature}
-        return batch_of(events, refused, entries.value, entries.kind, **columns), refused
+        batch = batch_of(
+            events,
+            refused,
+            pointer=entries.pointer,
+            feature=entries.feature,
+            value=entries.value,
+            kind=entries.kind,
+            bits=entries.value.view(np.int64),
+            named=events.named,
+            id_high=events.id_high,
+            id_low=events.id_low,
+        )
+        return batch, refused
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
         return kernel.apply(self._state, self.rules, self._scratch, batch, out, *at)

@@ -139,8 +139,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         odd = ~(np.abs(value) <= LARGEST_VALUE)
         refused = refusals(events, row[odd], repeated, inserts | (events.op == Op.PREDICT))
         refused[inserts & (refused == 0) & ~(np.abs(events.label) <= LARGEST_VALUE)] = Status.WRONG_LABEL
-        columns = {"label": events.label + 0.0, "feature": feature.astype(np.uint32)}
-        return batch_of(events, refused, value, self.kinds_of(feature), **columns), refused
+        columns = {"feature": feature.astype(np.uint32), "value": value, "kind": self.kinds_of(feature)}
+        return batch_of(events, refused, label=events.label + 0.0, **columns), refused
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
         return grow.apply(self._state, self.rules, batch, out, *at)

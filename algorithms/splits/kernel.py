@@ -33,7 +33,7 @@ from algorithms.core.events import (
     SKIPPED,
     TOO_MANY_KEYS,
     TOO_MANY_LIVE_IDS,
-    Events,
+    Batch,
 )
 from algorithms.core.example_store import ExampleStore, content_key
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
@@ -239,7 +239,7 @@ def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool)
 
 
 @jit
-def _enter_row(pool: State, owner: int, high: int, low: int, batch: Events, event: int) -> None:
+def _enter_row(pool: State, owner: int, high: int, low: int, batch: Batch, event: int) -> None:
     """Enter an inserted example in the example store, which holds on to the names of its features."""
     start = batch.pointer[event]
     stop = batch.pointer[event + 1]
@@ -268,7 +268,7 @@ def _strike_row(pool: State, row: int) -> None:
 
 
 @inlined
-def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s) -> int:
+def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
     index = int64(batch.key[event])
     named = int64(batch.named[event])
     weight = batch.weight[event]
@@ -315,7 +315,7 @@ def _insert(pool: State, rules: Rules, batch: Events, event: int, found: Int32s)
 
 
 @jit
-def _delete(pool: State, rules: Rules, batch: Events, event: int, found: Int32s) -> int:
+def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
     index = int64(batch.key[event])
     named = int64(batch.named[event])
     start = batch.pointer[event]
@@ -456,7 +456,7 @@ def _write(
 
 
 @jit
-def _predict(pool: State, batch: Events, event: int, out: Out) -> bool:
+def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
     """Answer with the weights of the leaf that the example falls into; False where the finder ran short."""
     index = int64(batch.key[event])
     best = best_slot(pool, index)
@@ -492,7 +492,7 @@ def _predict(pool: State, batch: Events, event: int, out: Out) -> bool:
 
 
 @inlined
-def _shortage(pool: State, rules: Rules, batch: Events, event: int) -> int:
+def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
     if op != INSERT and op != DELETE:
@@ -522,7 +522,7 @@ def _shortage(pool: State, rules: Rules, batch: Events, event: int) -> int:
 
 
 @jit
-def apply(pool: State, rules: Rules, batch: Events, out: Out, event: int, decide: bool) -> tuple[int, bool, int]:
+def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide: bool) -> tuple[int, bool, int]:
     """Apply events from `event` on; `decide` says that this one is applied and only its decision is due.
 
     Returns where it stopped, whether that event is applied, and why.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
+from algorithms.core.canonical import batch_of
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import Events, OnDuplicate, Op
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
@@ -202,7 +203,8 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         )
         if self.rules.tracked or events.named.any():
             self._longest_live = max(self._longest_live, longest)
-        told = list(self._run(events, out))
+        batch = batch_of(events, named=events.named, id_high=events.id_high, id_low=events.id_low)
+        told = list(self._run(batch, out))
         assert not told, "all that splits have to tell is in their decisions"
         return _trimmed(out)
 

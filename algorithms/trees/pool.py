@@ -244,7 +244,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         if not self.rules.plain:
             odd |= (kind == Kind.NOMINAL) & ~is_category(np.where(odd, 0.0, value))
         refused = refusals(events, row[odd], repeated, (events.op == Op.INSERT) | (events.op == Op.PREDICT))
-        return batch_of(events, refused, value, kind, feature=feature.astype(np.uint32)), refused
+        return batch_of(events, refused, feature=feature.astype(np.uint32), value=value, kind=kind), refused
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
         return grow.apply(self._state, self.rules, batch, out, *at)

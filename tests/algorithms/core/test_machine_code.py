@@ -27,6 +27,7 @@ def _tested_kernels() -> list[str]:
 
 
 @elf
+@pytest.mark.timeout(1800)  # where `make kernels` has not been, all are compiled here
 def test_kernels_round_alike_everywhere() -> None:
     """No kernel has a fused multiply-add, none calls mathematics of a library."""
     for kernel in _tested_kernels():

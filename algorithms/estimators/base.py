@@ -14,16 +14,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from algorithms.core.events import Events, Op, Status
-from algorithms.core.given import digest_of, id_of, is_number, units_of
+from algorithms.core.fixed_point import UNIT
+from algorithms.core.given import digest_of, fixed_point_of, id_of, is_number
 from algorithms.core.pool import Id
-from algorithms.core.units import UNIT
 from algorithms.estimators.encoding import Encoder, Entries, is_numeric, mapping_of
+from algorithms.estimators.parameters import FEATURES, check_choice
 
 MOST_WAITING = 512  # examples
 _MOST_NAMES = 1 << 15  # features of them
 _HEAVY = 1 << 60  # units; beyond it each example goes to the pool at once, which has a bound on their sum
 
-_REFUSED = {
+MESSAGES = {
     Status.COUNT_OVERFLOW: "expected weights that sum to less than 2^42, got more; give smaller weights",
     Status.DUPLICATE_ID: "expected an id that no live example has; unlearn that one first",
 }
@@ -121,8 +122,7 @@ class Estimator:
 
     def _begin(self) -> None:
         """Check the parameters, and know nothing."""
-        if self.features not in ("auto", "binary", "numeric"):
-            raise ValueError(f"expected features of auto, binary or numeric, got {self.features!r}")
+        check_choice("features", self.features, FEATURES)
         self._check()
         self._pool: Any = None
         self._numeric: bool | None = None if self.features == "auto" else self.features == "numeric"
@@ -242,11 +242,11 @@ def _named(waiting: int, id: Id) -> dict[str, Any]:
 
 def weight_units(w: Any) -> int:
     """Return a weight in units; raise ValueError where it is none."""
-    return UNIT if w == 1.0 and is_number(w) else units_of(w)
+    return UNIT if w == 1.0 and is_number(w) else fixed_point_of(w)
 
 
 def raise_refused(status: Any) -> None:
     """Raise ValueError where an event was refused."""
     worst = int(status.max(initial=0))
     if worst > Status.SKIPPED:
-        raise ValueError(_REFUSED.get(Status(worst), f"the example was refused: {Status(worst).name}"))
+        raise ValueError(MESSAGES.get(Status(worst), f"the example was refused: {Status(worst).name}"))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.kinds import Kind
-from algorithms.core.units import PER_UNIT
 from algorithms.estimators.encoding import Feature, Label, decoded
 
 MOST_NODES = 200  # that are drawn; the others are counted

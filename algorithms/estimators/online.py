@@ -11,9 +11,9 @@ import numpy as np
 
 from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA
+from algorithms.core.fixed_point import PER_UNIT, UNIT
 from algorithms.core.given import number
 from algorithms.core.kinds import Kind
-from algorithms.core.units import PER_UNIT, UNIT
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.estimators.base import Estimator, weight_units
 from algorithms.estimators.drawing import (
@@ -149,10 +149,7 @@ class TreeClassifier(_Drawn, Classifier):
         self._begin()
 
     def _check(self) -> None:
-        check_choice("a policy", self.policy, POLICIES)
-        check_choice("a criterion", self.criterion, ("entropy", "gini"))
-        check_choice("a leaf_prediction", self.leaf_prediction, LEAF_PREDICTIONS)
-        check_growth(self.grace_period, self.split_confidence, self.tie_threshold, self.max_depth)
+        check_tree(self)
 
     def _made_for(self, numeric: bool, classes: int) -> TreePool:
         return tree_pool(self, numeric, classes, names=True)
@@ -164,6 +161,19 @@ class TreeClassifier(_Drawn, Classifier):
     def _nodes(self) -> list[Node]:
         tree = self._tree()
         return [] if tree is None else class_nodes(tree, self._labels, self.criterion)
+
+
+def check_tree(model: Any) -> None:
+    """Raise ValueError where a parameter of `TreeClassifier` is none."""
+    check_choice("a policy", model.policy, POLICIES)
+    check_choice("a criterion", model.criterion, ("entropy", "gini"))
+    check_choice("a leaf_prediction", model.leaf_prediction, LEAF_PREDICTIONS)
+    check_regression(model)
+
+
+def check_regression(model: Any) -> None:
+    """Raise ValueError where a parameter of `TreeRegressor` is none."""
+    check_growth(model.grace_period, model.split_confidence, model.tie_threshold, model.max_depth)
 
 
 def tree_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> TreePool:
@@ -447,7 +457,7 @@ class TreeRegressor(_Drawn):
         self._begin()
 
     def _check(self) -> None:
-        check_growth(self.grace_period, self.split_confidence, self.tie_threshold, self.max_depth)
+        check_regression(self)
 
     def _made(self, numeric: bool) -> RegressionPool:
         return regression_pool(self, numeric, names=True)
@@ -463,7 +473,7 @@ class TreeRegressor(_Drawn):
     def predict_one(self, x: Any) -> float | None:
         """Return the mean of the labels of the leaf of an example; None where nothing was learned."""
         answers = self._ask(self._entries(x)[0])
-        return None if answers is None else float(answers.guess[-1])
+        return None if answers is None else float(answers.predicted[-1])
 
     def unlearn_one(self, *_: Any, **__: Any) -> Never:
         """Raise NotImplementedError: this tree only grows."""

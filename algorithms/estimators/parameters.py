@@ -16,6 +16,7 @@ from typing import Any
 
 from algorithms.core.given import number, whole
 
+FEATURES = ("auto", "binary", "numeric")
 UNBOUNDED = 1 << 30  # a depth, or a window, that nothing reaches
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.estimators.encoding import Encoder, decoded, encoded, is_numeric, mapping_of
+from tests.algorithms.estimators.peers import needed
 
 WHOLE = st.integers(-(1 << 63), (1 << 63) - 1)
 TEXT = st.text(st.characters(exclude_categories=[]))  # lone surrogates are text, too
@@ -156,7 +157,7 @@ def test_kind_of_the_first_example(x: Any, numeric: bool) -> None:
 
 def test_rows_of_sparse_matrices() -> None:
     """Columns are features. Ones alone are words that are present."""
-    sparse = pytest.importorskip("scipy.sparse", reason="pip install 'anabranch[peers]'")
+    sparse = needed("scipy.sparse")
     matrix = sparse.csr_matrix(np.array([[0, 2.5, 0, 1], [1, 0, 0, 1]]))
     assert mapping_of(matrix[0]) == {1: 2.5, 3: 1.0}
     assert mapping_of(matrix[1]) == {0: True, 3: True}
@@ -170,7 +171,7 @@ def test_rows_of_sparse_matrices() -> None:
 
 def test_rows_of_pandas() -> None:
     """A row of a table is a mapping from its columns."""
-    pandas = pytest.importorskip("pandas", reason="pip install 'anabranch[peers]'")
+    pandas = needed("pandas")
     table = pandas.DataFrame({"a": [1.5, 2.0], "b": ["x", "y"]})
     assert mapping_of(table.iloc[0]) == {"a": 1.5, "b": "x"}
     with pytest.raises(ValueError, match="make a dict or a list"):

@@ -452,7 +452,7 @@ def test_parameters() -> None:
         (TreeClassifier, {"tie_threshold": -1}, "tie_threshold of at least 0"),
         (TreeClassifier, {"leaf_prediction": "nba"}, "leaf_prediction of majority, naive_bayes"),
         (TreeClassifier, {"max_depth": -1}, "max_depth"),
-        (TreeClassifier, {"features": "both"}, "features of auto, binary or numeric"),
+        (TreeClassifier, {"features": "both"}, "features of auto, binary, numeric"),
         (TreeRegressor, {"grace_period": 1.5}, "grace_period"),
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
         (ForgettingTreeClassifier, {"window": 0}, "window"),

@@ -56,7 +56,7 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "recent: dynamic-tree (epsilon 0.1, gini, 2 classes, last 1000 examples) sms -> sms.out" in said
 
 
-@pytest.mark.parametrize("page", ["trees", "dynamic", "regression"])
+@pytest.mark.parametrize("page", ["trees", "dynamic", "regression", "estimators"])
 def test_pages_of_the_library(page: str) -> None:
     """The example that each page begins with runs."""
     example = re.findall(
@@ -78,7 +78,7 @@ def test_settings_in_deploy(tmp_path: Path) -> None:
     "page",
     [
         *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
-        *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression")),
+        *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression", "estimators")),
     ],
 )
 def test_links(page: str) -> None:

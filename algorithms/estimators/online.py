@@ -1,0 +1,499 @@
+"""Models for one stream, with river's words: `learn_one`, `predict_one`, `predict_proba_one`, and `unlearn_one`.
+
+Nothing but numpy and numba is needed. river.py makes them parts of river, sklearn.py has scikit-learn's words.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Never
+
+import numpy as np
+
+from algorithms.core.cadence import Emit
+from algorithms.core.criteria import CRITERIA
+from algorithms.core.fixed_point import PER_UNIT, UNIT
+from algorithms.core.given import number
+from algorithms.core.kinds import Kind
+from algorithms.dynamic.pool import DynamicPool
+from algorithms.estimators.base import Estimator, weight_units
+from algorithms.estimators.drawing import (
+    Node,
+    class_impurity,
+    class_nodes,
+    html,
+    importances,
+    number_nodes,
+    text,
+    word,
+)
+from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decoded
+from algorithms.estimators.labels import Classifier, Forgetting
+from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
+from algorithms.regression.pool import RegressionPool
+from algorithms.splits.pool import SplitPool
+from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import TreePool
+from algorithms.trees.predict import Predict
+
+LEAF_PREDICTIONS = {each.name.lower(): each for each in Predict}
+
+
+def kind_of(numeric: bool) -> Kind:
+    """Return the kind of all features of a model."""
+    return Kind.NUMERIC if numeric else Kind.BINARY
+
+
+class _Drawn(Estimator):
+    """A model that is a tree."""
+
+    def _nodes(self) -> list[Node]:
+        """Return the tree for people."""
+        raise NotImplementedError
+
+    def _tree(self) -> Any:
+        """Return the pool's tree, None where nothing was learned."""
+        self._settle()
+        return None if self._pool is None else self._pool.tree()
+
+    def to_text(self) -> str:
+        """Return the tree as text, a line for each of its first nodes."""
+        return text(repr(self), self._nodes())
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), self._nodes())
+
+    @property
+    def feature_importances_(self) -> dict[Feature, float]:
+        """The share of each feature in what all splits of the tree lower the impurity, or the variance, by.
+
+        A feature that no node splits on is not there. They sum to 1, where there is a split at all.
+        """
+        return importances(self._nodes())
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves the tree has; 0 where nothing was learned."""
+        tree = self._tree()
+        return 0 if tree is None else sum(feature is None for feature in tree.feature)
+
+
+def _cannot_forget(kind: str, other: str) -> NotImplementedError:
+    return NotImplementedError(f"a {kind} only grows and takes no example back; use {other}, which does")
+
+
+class TreeClassifier(_Drawn, Classifier):
+    """A decision tree that grows with a stream and never sees an example twice: a Hoeffding tree.
+
+    It takes any hashable label, and new ones at any time. The Hoeffding bound decides which split is good enough.
+    With ``criterion="entropy"`` the bound grows with the number of classes: here, as in river, of those seen so
+    far. A `TreePool` that knows all its classes from the start splits later for that reason.
+
+    Parameters
+    ----------
+    policy : str
+        When a leaf tries to split: ``periodic`` (VFDT), ``osm``, ``imac``, ``efdt``, ``hat``, or ``exact``, which
+        is never late and serves two labels and binary features.
+    criterion : str
+        ``entropy`` or ``gini``.
+    grace_period : int
+        Examples between two attempts of a leaf to split.
+    split_confidence : float
+        How likely a split may be another than the best.
+    tie_threshold : float
+        Where the bound falls below it the best feature is taken, however near the second.
+    leaf_prediction : str
+        ``majority``, ``naive_bayes``, or ``adaptive``, which is whichever of these two was right more often. With
+        ``adaptive_present`` absent features say nothing: a prediction costs as much as the example is long.
+    max_depth : int, optional
+        A leaf so deep does not split.
+    features : str
+        ``numeric``: values are numbers, absent is 0. ``binary``: features are present or absent. ``auto``: numeric
+        where the first example is a mapping with a number that is not a bool, or an empty one.
+
+    Examples
+    --------
+    >>> from algorithms import TreeClassifier
+    >>> model = TreeClassifier(grace_period=20)
+    >>> for t in range(200):
+    ...     model.learn_one({"heat": t % 40, "wet": t % 3 == 0}, "stay" if t % 40 > 25 else "go")
+    >>> model.predict_one({"heat": 38}), model.predict_one({"heat": 3})
+    ('stay', 'go')
+    >>> print(model.to_text())
+    TreeClassifier(grace_period=20)
+    heat?                go 130  stay 70
+    ├─ ≤ 24.818: → go    go 124.73
+    └─ > 24.818: → stay  go 5.2655  stay 70
+    >>> list(model.feature_importances_)
+    ['heat']
+    """
+
+    def __init__(
+        self,
+        policy: str = "periodic",
+        criterion: str = "entropy",
+        grace_period: int = 200,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        leaf_prediction: str = "adaptive_present",
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.policy = policy
+        self.criterion = criterion
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf_prediction = leaf_prediction
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_tree(self)
+
+    def _made_for(self, numeric: bool, classes: int) -> TreePool:
+        return tree_pool(self, numeric, classes, names=True)
+
+    def unlearn_one(self, *_: Any, **__: Any) -> Never:
+        """Raise NotImplementedError: this tree only grows."""
+        raise _cannot_forget("TreeClassifier", "ForgettingTreeClassifier")
+
+    def _nodes(self) -> list[Node]:
+        tree = self._tree()
+        return [] if tree is None else class_nodes(tree, self._labels, self.criterion)
+
+
+def check_tree(model: Any) -> None:
+    """Raise ValueError where a parameter of `TreeClassifier` is none."""
+    check_choice("a policy", model.policy, POLICIES)
+    check_choice("a criterion", model.criterion, ("entropy", "gini"))
+    check_choice("a leaf_prediction", model.leaf_prediction, LEAF_PREDICTIONS)
+    check_regression(model)
+
+
+def check_regression(model: Any) -> None:
+    """Raise ValueError where a parameter of `TreeRegressor` is none."""
+    check_growth(model.grace_period, model.split_confidence, model.tie_threshold, model.max_depth)
+
+
+def tree_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> TreePool:
+    """Return the pool of a model with the parameters of `TreeClassifier`."""
+    return TreePool(
+        policy=model.policy,
+        criterion=model.criterion,
+        classes=classes,
+        predict=LEAF_PREDICTIONS[model.leaf_prediction],
+        period=int(model.grace_period),
+        check_every=int(model.grace_period),
+        delta=float(model.split_confidence),
+        tau=float(model.tie_threshold),
+        default=kind_of(numeric),
+        names=names,
+        max_depth=depth_of(model.max_depth),
+    )
+
+
+class ForgettingTreeClassifier(_Drawn, Forgetting):
+    """A decision tree of the examples that are live: learned, and neither unlearned nor older than the window.
+
+    With ``epsilon=0`` it is always the greedy tree of these examples, as if it had never seen another one. Else a
+    subtree is rebuilt after enough changes, and stays near that tree until then (FuDyADT). Live examples are kept,
+    so memory follows their number. A label without examples keeps its place until a new label needs it.
+
+    Parameters
+    ----------
+    criterion : str
+        ``gini`` or ``entropy``.
+    epsilon : float
+        A subtree built from s examples is rebuilt after more than epsilon s changes. 0: after each.
+    window : int, optional
+        Keep only the last so many examples.
+    min_examples : int
+        A node of at most so many examples is a leaf.
+    max_depth : int, optional
+        A node so deep is a leaf.
+    features : str
+        ``numeric``, ``binary`` or ``auto``, as of `TreeClassifier`.
+
+    Examples
+    --------
+    >>> from algorithms import ForgettingTreeClassifier
+    >>> model = ForgettingTreeClassifier(epsilon=0)
+    >>> model.learn_one(["win", "prize"], "spam")
+    >>> model.learn_one(["see", "you"], "ham")
+    >>> model.learn_one(["see", "prize"], "ham", id="mail 3")
+    >>> model.predict_one(["win"])
+    'spam'
+    >>> model.unlearn_one(id="mail 3")  # by its id
+    >>> model.unlearn_one(["win", "prize"], "spam")  # or by value
+    >>> model.predict_one(["win"])
+    'ham'
+    """
+
+    def __init__(
+        self,
+        criterion: str = "gini",
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.criterion = criterion
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_forgetting(self)
+
+    def _made_for(self, numeric: bool, classes: int) -> DynamicPool:
+        return forgetting_pool(self, numeric, classes, names=True)
+
+    def _is_forgotten(self, number: int) -> bool:
+        weight = self._tree().weight
+        return not len(weight) or not weight[0, number]
+
+    def _nodes(self) -> list[Node]:
+        tree = self._tree()
+        return [] if tree is None else class_nodes(tree, self._labels, self.criterion)
+
+
+def check_forgetting(model: Any) -> None:
+    """Raise ValueError where a parameter of `ForgettingTreeClassifier` is none."""
+    check_choice("a criterion", model.criterion, ("gini", "entropy"))
+    if number("epsilon", model.epsilon, 1e300) < 0.0:
+        raise ValueError(f"expected an epsilon of at least 0, got {model.epsilon}")
+    check_whole("window", model.window, 1, optional=True)
+    check_whole("min_examples", model.min_examples, 1)
+    check_whole("max_depth", model.max_depth, 0, optional=True)
+
+
+def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> DynamicPool:
+    """Return the pool of a model with the parameters of `ForgettingTreeClassifier`."""
+    return DynamicPool(
+        epsilon=float(model.epsilon),
+        min_examples=int(model.min_examples),
+        max_depth=depth_of(model.max_depth),
+        criterion=model.criterion,
+        classes=classes,
+        default=kind_of(numeric),
+        window=model.window,
+        names=names,
+    )
+
+
+class Best(NamedTuple):
+    """The best split of the examples."""
+
+    feature: Feature | None  # None: nothing splits them
+    gain: float  # the impurity of an example that it removes; in bits, of entropy
+    score: float  # the impurity of an example that remains
+    runner_up: Feature | None
+    runner_up_gain: float
+    n: float  # weight of all examples
+    absent: dict[Label, float]  # weight of the examples without the feature
+    present: dict[Label, float]  # of those with it
+
+
+class Ranked(NamedTuple):
+    """One of the best features."""
+
+    feature: Feature
+    gain: float  # the impurity of an example that a split on it removes
+    present: dict[Label, float]  # weight of the examples that have it
+
+
+class BestSplit(Forgetting):
+    """The best feature to split examples of two labels by, exact after every example that comes or goes.
+
+    Features are present or absent, and there may be millions of them. Memory follows the number of different
+    features; examples are kept only for a window, for ids, and for `verify`. A third label is refused while the
+    other two have examples.
+
+    Parameters
+    ----------
+    criterion : str
+        ``entropy``, ``gini`` or ``sqrt``.
+    window : int, optional
+        Keep only the last so many examples.
+    verify : bool
+        Keep all live examples, so that only what was learned can be unlearned. Without it an example is refused
+        only where the counts show that it was not learned.
+
+    Examples
+    --------
+    >>> from algorithms import BestSplit
+    >>> model = BestSplit(criterion="gini")
+    >>> mails = {"win a prize": "spam", "win now": "spam", "see you": "ham", "a prize": "ham"}
+    >>> for text, label in mails.items():
+    ...     model.learn_one(text.split(), label)
+    >>> model.best().feature, model.best().present
+    ('win', {'spam': 2.0, 'ham': 0.0})
+    >>> model.unlearn_one(["win", "now"], "spam")
+    >>> [row.feature for row in model.top(2)]
+    ['win', 'a']
+    >>> model.predict_one(["win"])
+    'spam'
+    """
+
+    features = "binary"
+
+    def __init__(self, criterion: str = "entropy", window: int | None = None, verify: bool = False) -> None:
+        self.criterion = criterion
+        self.window = window
+        self.verify = verify
+        self._begin()
+
+    def _check(self) -> None:
+        check_choice("a criterion", self.criterion, CRITERIA)
+        check_whole("window", self.window, 1, optional=True)
+
+    def _made_for(self, numeric: bool, classes: int) -> SplitPool:  # noqa: ARG002  (all are called alike)
+        return SplitPool(
+            criterion=self.criterion,
+            window=self.window,
+            verify_deletes=bool(self.verify),
+            names=True,
+            splits=Emit(),
+        )
+
+    def _weights(self, answers: Any) -> list[float]:
+        weights: list[float] = (answers.weights[0] / UNIT).tolist()
+        return weights
+
+    def _is_forgotten(self, number: int) -> bool:
+        return not self._pool.best().totals[number]
+
+    def _widen(self, y: Label) -> None:
+        raise ValueError(
+            f"expected one of the labels {', '.join(map(repr, self._labels))}, as BestSplit tells two apart, got "
+            f"{y!r}; use TreeClassifier or ForgettingTreeClassifier"
+        )
+
+    def _by_label(self, units: tuple[int, int]) -> dict[Label, float]:
+        return {label: units[number] * PER_UNIT for label, number in self._labels.items()}
+
+    def best(self) -> Best:
+        """Return the best split of the examples that are live; ties go to the first name by its bytes."""
+        self._settle()
+        if self._pool is None:
+            return Best(None, 0.0, 0.0, None, 0.0, 0.0, {}, {})
+        best = self._pool.best()
+        n, whole = self._whole(best.totals)
+        size = n or 1.0
+        absent = (best.totals[0] - best.present[0], best.totals[1] - best.present[1])
+        return Best(
+            feature=None if best.feature is None else decoded(best.feature),
+            gain=0.0 if best.feature is None else (whole - best.score) / size,
+            score=best.score / size,
+            runner_up=None if best.runner_up is None else decoded(best.runner_up),
+            runner_up_gain=0.0 if best.runner_up is None else (whole - best.runner_up_score) / size,
+            n=n,
+            absent=self._by_label(absent),
+            present=self._by_label(best.present),
+        )
+
+    def top(self, k: int = 10) -> list[Ranked]:
+        """Return the `k` best features, the best first."""
+        self._settle()
+        if self._pool is None:
+            return []
+        n, whole = self._whole(self._pool.best().totals)
+        return [
+            Ranked(decoded(row.feature), (whole - row.score) / n, self._by_label(row.present))
+            for row in self._pool.top(0, k)
+        ]
+
+    def _whole(self, totals: tuple[int, int]) -> tuple[float, float]:
+        """Return the weight of all examples, and that times their impurity."""
+        weights = [each * PER_UNIT for each in totals]
+        return sum(weights), class_impurity(self.criterion, weights)
+
+    def to_text(self) -> str:
+        """Return the best split, and what comes behind it, as text."""
+        rows = [f"{row.gain:.4f}  {word(row.feature)}  {row.present}" for row in self.top()]
+        return "\n".join([repr(self), *rows])
+
+
+class TreeRegressor(_Drawn):
+    """A regression tree that grows with a stream: a Hoeffding tree for labels that are numbers.
+
+    A leaf predicts the mean of its labels.
+
+    Parameters
+    ----------
+    grace_period, split_confidence, tie_threshold, max_depth, features
+        As of `TreeClassifier`.
+
+    Examples
+    --------
+    >>> from algorithms import TreeRegressor
+    >>> model = TreeRegressor(grace_period=20)
+    >>> for t in range(200):
+    ...     model.learn_one({"x": t % 10}, 5.0 if t % 10 > 4 else 1.0)
+    >>> model.predict_one({"x": 8}), model.predict_one({"x": 2})
+    (5.0, 1.0)
+    """
+
+    _DIGITS = np.float64
+
+    def __init__(
+        self,
+        grace_period: int = 200,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_regression(self)
+
+    def _made(self, numeric: bool) -> RegressionPool:
+        return regression_pool(self, numeric, names=True)
+
+    def learn_one(self, x: Any, y: float, w: float = 1.0) -> None:
+        """Learn an example whose label is a number; else as `TreeClassifier.learn_one`."""
+        entries, numeric = self._entries(x)
+        units = weight_units(w)
+        label = number("a label", y, LARGEST_VALUE)
+        if units:
+            self._note(entries, numeric, label, units)
+
+    def predict_one(self, x: Any) -> float | None:
+        """Return the mean of the labels of the leaf of an example; None where nothing was learned."""
+        answers = self._ask(self._entries(x)[0])
+        return None if answers is None else float(answers.predicted[-1])
+
+    def unlearn_one(self, *_: Any, **__: Any) -> Never:
+        """Raise NotImplementedError: this tree only grows."""
+        raise NotImplementedError(
+            "a TreeRegressor only grows and takes no example back, and no other regression tree here does; cut "
+            "the labels into classes and use ForgettingTreeClassifier, or let a model.clone() learn anew"
+        )
+
+    def _nodes(self) -> list[Node]:
+        tree = self._tree()
+        return [] if tree is None else number_nodes(tree)
+
+
+def regression_pool(model: Any, numeric: bool, *, names: bool) -> RegressionPool:
+    """Return the pool of a model with the parameters of `TreeRegressor`."""
+    return RegressionPool(
+        period=int(model.grace_period),
+        delta=float(model.split_confidence),
+        tau=float(model.tie_threshold),
+        default=kind_of(numeric),
+        names=names,
+        max_depth=depth_of(model.max_depth),
+    )

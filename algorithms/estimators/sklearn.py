@@ -1,0 +1,424 @@
+"""scikit-learn's words over the pools: `fit`, `partial_fit`, `predict`, `predict_proba`, and `unlearn`.
+
+Columns are features, and a batch goes to the pool as it is: no row is looked at in Python. Needs scikit-learn::
+
+    pip install 'anabranch[sklearn]'
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.events import Events, Op, Status
+from algorithms.core.fixed_point import MAX_TOTAL, UNIT
+from algorithms.estimators.base import MESSAGES
+from algorithms.estimators.drawing import Node, class_nodes, html, importances, number_nodes, text
+from algorithms.estimators.encoding import LARGEST_VALUE
+from algorithms.estimators.online import (
+    check_forgetting,
+    check_regression,
+    check_tree,
+    forgetting_pool,
+    regression_pool,
+    tree_pool,
+)
+from algorithms.estimators.parameters import FEATURES, check_choice
+
+_COPIED = "_arrays"
+
+
+class _Columns(BaseEstimator):
+    """Rows of tables and of sparse matrices as events of a pool whose features are the columns."""
+
+    features: str
+
+    def _check(self) -> None:
+        """Raise ValueError where a parameter is none."""
+        raise NotImplementedError
+
+    def _made(self) -> Any:
+        """Return an empty pool."""
+        raise NotImplementedError
+
+    def _nodes(self) -> list[Node]:
+        """Return the tree for people."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- copies: a pool goes as its arrays
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        pool = state.pop("pool_", None)
+        if pool is not None:
+            state[_COPIED] = {name: array.copy() for name, array in pool.arrays().items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = state.get(_COPIED)
+        super().__setstate__({name: value for name, value in state.items() if name != _COPIED})
+        if arrays is not None:
+            self.pool_ = self._made().restore({name: array.copy() for name, array in arrays.items()})
+
+    # --- from tables to events
+
+    def _begin(self) -> None:
+        """Forget everything; check the parameters."""
+        check_choice("features", self.features, FEATURES)
+        self._check()
+        self.__dict__.pop("pool_", None)
+
+    def _rows(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:  # noqa: N803  (scikit-learn's name)
+        """Return checked rows and labels; the first ones say how many columns there are."""
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", reset=first, dtype="numeric")
+        return rows, labels
+
+    def _kind(self, rows: Any) -> None:
+        """Settle what kind the features are of: sparse rows of ones, and bools, are present or absent."""
+        self.numeric_ = self.features == "numeric"
+        if self.features == "auto":
+            ones = not isinstance(rows, np.ndarray) and rows.nnz > 0 and bool((rows.data == 1).all())
+            self.numeric_ = rows.dtype != np.bool_ and not ones
+
+    def _events(self, rows: Any, op: Op, label: Any = None, units: Int64s | None = None) -> Events:
+        pointer, feature, value = entries_of(rows)
+        n = len(pointer) - 1
+        if value.size and not np.abs(value).max() <= LARGEST_VALUE:
+            raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {np.abs(value).max()}")
+        if not self.numeric_ and (value != 1.0).any():
+            odd = value[value != 1.0][0]
+            raise ValueError(
+                f"expected values of 0 and 1, as features are present or absent here, got {odd:g}; make the model "
+                "with features='numeric', or give X > 0"
+            )
+        if label is None:
+            label = np.zeros(n, self._LABEL)
+        events = Events.of(np.full(n, op, np.int8), label, pointer, feature, value)
+        return events if units is None else events._replace(weight=units)
+
+    _LABEL: type = np.int32
+
+    def _units(self, sample_weight: Any, rows: Any) -> Int64s | None:
+        """Return weights in units; None where all are 1."""
+        if sample_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        if weight.size and weight.max() >= MAX_TOTAL // UNIT:
+            raise ValueError(f"expected weights below 2^42, got {weight.max()}")
+        units: Int64s = np.rint(weight * UNIT).astype(np.int64)
+        return units
+
+    def _learn(self, rows: Any, label: Any, sample_weight: Any) -> Self:
+        units = self._units(sample_weight, rows)
+        if not hasattr(self, "pool_"):
+            self._kind(rows)
+            self.pool_ = self._made()
+        status = self.pool_.apply(self._events(rows, Op.INSERT, label, units), checked=True).status
+        if (status > Status.SKIPPED).any():
+            row = int(np.argmax(status > Status.SKIPPED))
+            worst = Status(int(status[row]))
+            raise ValueError(f"row {row}: {MESSAGES.get(worst, worst.name)}; the rows before it are learned")
+        return self
+
+    def _answered(self, X: Any) -> Any:  # noqa: N803
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
+        return self.pool_.apply(self._events(rows, Op.PREDICT), checked=True)
+
+    # --- the tree
+
+    def _name(self, column: int) -> Any:
+        names = getattr(self, "feature_names_in_", None)
+        return column if names is None else names[column]
+
+    def to_text(self) -> str:
+        """Return the tree as text, a line for each of its first nodes."""
+        check_is_fitted(self)
+        return text(repr(self), self._nodes())
+
+    def to_html(self) -> str:
+        """Return the tree as HTML, for a notebook: ``IPython.display.HTML(model.to_html())``."""
+        check_is_fitted(self)
+        return html(repr(self), self._nodes())
+
+    @property
+    def feature_importances_(self) -> Float64s:
+        """float64[columns], shares in what all splits of the tree lower the impurity, or the variance, by."""
+        check_is_fitted(self)
+        columns = zip(self._nodes(), self.pool_.tree().feature, strict=True)
+        found = importances([node._replace(tests=column) for node, column in columns])
+        return np.array([found.get(column, 0.0) for column in range(self.n_features_in_)])
+
+
+def entries_of(rows: Any) -> tuple[Int64s, UInt32s, Float64s]:
+    """Return where each row's entries begin and end, their columns, and their values; zeros are left out."""
+    if isinstance(rows, np.ndarray):
+        n, d = rows.shape
+        present = rows != 0
+        pointer = np.zeros(n + 1, np.int64)
+        if present.all():
+            pointer[:] = np.arange(n + 1) * d
+            return pointer, np.tile(np.arange(d, dtype=np.uint32), n), rows.astype(np.float64).ravel()
+        np.cumsum(present.sum(axis=1), out=pointer[1:])
+        return pointer, np.nonzero(present)[1].astype(np.uint32), rows[present].astype(np.float64)
+    if not rows.has_canonical_format or not rows.data.all():
+        rows = rows.copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data.astype(np.float64)
+
+
+class _Classes(ClassifierMixin, _Columns):
+    """Labels of any type that numpy sorts."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn all rows, in order, and nothing else.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n, columns)
+            The examples.
+        y : array of shape (n,)
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            Their weights.
+        """
+        self._begin()
+        rows, labels = self._rows(X, y, first=True)
+        check_classification_targets(labels)
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        return self._learn(rows, numbers.astype(np.int32), sample_weight)
+
+    def partial_fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn more rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As of `fit`.
+        classes : array, optional
+            All labels that may come; needed in the first call.
+        """
+        first = not hasattr(self, "pool_")
+        if first:
+            self._begin()
+        rows, labels = self._rows(X, y, first)
+        check_classification_targets(labels)
+        if first:
+            if classes is None:
+                raise ValueError("expected all labels that may come as `classes` in the first call of partial_fit")
+            self.classes_ = np.unique(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call: {self.classes_!r}")
+        return self._learn(rows, self._numbers(labels), sample_weight)
+
+    def _numbers(self, labels: Any) -> Any:
+        """Return the number of each label; raise ValueError where one is not among the classes."""
+        numbers = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        if (wrong := self.classes_[numbers] != labels).any():
+            raise ValueError(f"expected labels of {self.classes_.tolist()}, got {labels[wrong][0]!r}")
+        return numbers.astype(np.int32)
+
+    def _weights(self, X: Any) -> Float64s:  # noqa: N803
+        answers = self._answered(X)
+        weights: Float64s = answers.weights[:, : len(self.classes_)]
+        return weights
+
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """Return the label of most weight for each row, the first of several."""
+        best = self._weights(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Float64s:  # noqa: N803
+        """Return float64[n, classes], the share of each label; equal ones where nothing is known."""
+        weights = self._weights(X)
+        total = weights.sum(axis=1, keepdims=True)
+        shares: Float64s = np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, len(self.classes_))
+        return shares
+
+    def _nodes(self) -> list[Node]:
+        labels = {label: number for number, label in enumerate(self.classes_.tolist())}
+        return class_nodes(self.pool_.tree(), labels, self.criterion, self._name)
+
+
+class TreeClassifier(_Classes):
+    """A decision tree that grows with a stream; `algorithms.TreeClassifier` has its parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms.estimators.sklearn import TreeClassifier
+    >>> X = np.arange(400).reshape(-1, 1) % 10
+    >>> model = TreeClassifier(grace_period=50).fit(X, X[:, 0] > 4)
+    >>> model.predict([[2], [7]])
+    array([False,  True])
+    >>> model.score(X, X[:, 0] > 4)
+    1.0
+    """
+
+    def __init__(
+        self,
+        policy: str = "periodic",
+        criterion: str = "entropy",
+        grace_period: int = 200,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        leaf_prediction: str = "adaptive_present",
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.policy = policy
+        self.criterion = criterion
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf_prediction = leaf_prediction
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_tree(self)
+
+    def _made(self) -> Any:
+        return tree_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
+
+    def unlearn(self, X: Any, y: Any) -> None:  # noqa: N803
+        """Raise NotImplementedError: this tree only grows."""
+        raise NotImplementedError(
+            "a TreeClassifier only grows; use ForgettingTreeClassifier, which takes rows back"
+        )
+
+
+class ForgettingTreeClassifier(_Classes):
+    """A decision tree of the live examples; `algorithms.ForgettingTreeClassifier` has its parameters.
+
+    Examples
+    --------
+    >>> from algorithms.estimators.sklearn import ForgettingTreeClassifier
+    >>> model = ForgettingTreeClassifier(epsilon=0).fit([[1, 0], [0, 1], [1, 1]], ["a", "b", "b"])
+    >>> model.predict([[1, 0]]).tolist()
+    ['a']
+    >>> model.unlearn([[1, 0]], ["a"]).predict([[1, 0]]).tolist()
+    ['b']
+    """
+
+    def __init__(
+        self,
+        criterion: str = "gini",
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.criterion = criterion
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_forgetting(self)
+
+    def _made(self) -> Any:
+        return forgetting_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
+
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Forget rows that were learned with these labels and weights; those that a window dropped are forgotten.
+
+        Raises
+        ------
+        LookupError
+            Where one was not learned; the others are forgotten.
+        """
+        check_is_fitted(self)
+        rows, labels = self._rows(X, y, first=False)
+        events = self._events(rows, Op.DELETE, self._numbers(labels), self._units(sample_weight, rows))
+        status = self.pool_.apply(events, checked=True).status
+        if (absent := np.flatnonzero(status > Status.SKIPPED)).size:
+            raise LookupError(
+                f"expected rows that were learned and not unlearned since, got {absent.size} other(s), the first "
+                f"of them row {absent[0]}; the rest is forgotten"
+            )
+        return self
+
+
+class TreeRegressor(RegressorMixin, _Columns):
+    """A regression tree that grows with a stream; `algorithms.TreeRegressor` has its parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms.estimators.sklearn import TreeRegressor
+    >>> X = np.arange(400).reshape(-1, 1) % 10
+    >>> model = TreeRegressor(grace_period=50).fit(X, np.where(X[:, 0] > 4, 5.0, 1.0))
+    >>> model.predict([[2], [7]])
+    array([1., 5.])
+    """
+
+    _LABEL = np.float64
+
+    def __init__(
+        self,
+        grace_period: int = 200,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_regression(self)
+
+    def _made(self) -> Any:
+        return regression_pool(self, self.numeric_, names=False)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn all rows, in order, and nothing else; labels are numbers, else as of the classifiers."""
+        self._begin()
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn more rows."""
+        first = not hasattr(self, "pool_")
+        if first:
+            self._begin()
+        rows, labels = self._rows(X, y, first)
+        return self._learn(rows, labels.astype(np.float64), sample_weight)
+
+    def predict(self, X: Any) -> Float64s:  # noqa: N803
+        """Return float64[n], the mean of the labels in the leaf of each row."""
+        guess: Float64s = self._answered(X).predicted
+        return guess
+
+    def unlearn(self, X: Any, y: Any) -> None:  # noqa: N803
+        """Raise NotImplementedError: this tree only grows."""
+        raise NotImplementedError(
+            "a TreeRegressor only grows, as all regression trees here; cut the labels into classes and use "
+            "ForgettingTreeClassifier, which takes rows back, or fit anew"
+        )
+
+    def _nodes(self) -> list[Node]:
+        return number_nodes(self.pool_.tree(), self._name)

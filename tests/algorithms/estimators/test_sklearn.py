@@ -1,0 +1,215 @@
+"""scikit-learn's words: its own checks, and the same answers as pools that take the rows one by one."""
+
+from __future__ import annotations
+
+import doctest
+import pickle
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from algorithms.core.kinds import Kind
+from algorithms.dynamic.pool import DynamicPool
+from algorithms.regression.pool import RegressionPool
+from algorithms.trees.pool import TreePool
+from algorithms.trees.predict import Predict
+from tests.algorithms.estimators.peers import needed
+from tests.algorithms.estimators.streams import trees_equal
+
+sklearn = needed("sklearn")
+sparse = needed("scipy.sparse")
+ours = import_module("algorithms.estimators.sklearn")
+checks = import_module("sklearn.utils.estimator_checks")
+
+_ORDER = (
+    "a tree that grows with a stream counts examples: one of weight 2 comes once, so leaves split at other times "
+    "than after two examples, and naive Bayes smooths by an example of mean weight"
+)
+_GRACE = "200 examples, and no leaf splits before the grace period of 200 is over: the mean is predicted"
+EXPECTED = {
+    "TreeClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
+    "ForgettingTreeClassifier": {},
+    "TreeRegressor": {"check_regressors_train": _GRACE},
+    "TreeRegressor(grace_period=10, tie_threshold=1.0)": {
+        "check_sample_weight_equivalence_on_dense_data": _ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": _ORDER,
+    },
+}
+
+
+def _made(name: str) -> Any:
+    kind, _, parameters = name.partition("(")
+    return eval(f"ours.{kind}({parameters or ')'}")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks(name: str) -> None:
+    """All pass but those that are listed with their reasons, and these fail."""
+    results = checks.check_estimator(
+        _made(name), expected_failed_checks=EXPECTED[name], on_fail=None, on_skip=None
+    )
+    by_status: dict[str, set[str]] = {}
+    for result in results:
+        by_status.setdefault(result["status"], set()).add(result["check_name"])
+    assert by_status.get("failed", set()) == set()
+    assert by_status.get("xfail", set()) == set(EXPECTED[name])
+    assert by_status.get("skipped", set()) <= {"check_array_api_input"}
+    assert len(by_status["passed"]) > 45
+
+
+def test_cross_validation() -> None:
+    """`cross_val_score` runs, on tables and on sparse matrices."""
+    table = np.random.default_rng(0).normal(size=(300, 3))
+    label = np.where(table[:, 1] > 0, "up", "down")
+    selection = import_module("sklearn.model_selection")
+    for model in (ours.TreeClassifier(grace_period=20), ours.ForgettingTreeClassifier()):
+        assert selection.cross_val_score(model, table, label, cv=3).min() > 0.8
+        assert selection.cross_val_score(model, sparse.csr_array(table > 0), label, cv=3).min() > 0.9
+    search = selection.GridSearchCV(ours.TreeRegressor(tie_threshold=1.0), {"grace_period": [10, 1000]}, cv=3)
+    assert search.fit(table, table[:, 1] > 0).best_params_ == {"grace_period": 10}
+
+
+def _rows(n: int = 200) -> tuple[Any, Any]:
+    random = np.random.default_rng(1)
+    table = random.integers(0, 3, size=(n, 4)) * random.normal(size=(n, 4)).round(1)
+    return table, random.integers(0, 3, n) * (table[:, 0] > 0)
+
+
+def _insert_all(pool: Any, table: Any, label: Any, weight: Any) -> None:
+    for row, y, w in zip(table, label, weight, strict=True):
+        pool.insert({column: value for column, value in enumerate(row.tolist()) if value}, y, weight=w)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_batches_are_the_events_of_their_pools(form: Any) -> None:
+    """A batch in any form leads to the tree that a pool has after its rows one by one."""
+    table, label = _rows()
+    weight = np.arange(len(label)) % 3 / 2
+    whole: list[tuple[Any, Any]] = [
+        (
+            ours.TreeClassifier(grace_period=20, tie_threshold=1.0),
+            TreePool(classes=3, period=20, tau=1.0, default=Kind.NUMERIC, predict=Predict.ADAPTIVE_PRESENT),
+        ),
+        (ours.ForgettingTreeClassifier(), DynamicPool(classes=3, default=Kind.NUMERIC)),
+        (
+            ours.TreeRegressor(grace_period=20, tie_threshold=1.0),
+            RegressionPool(period=20, tau=1.0, default=Kind.NUMERIC),
+        ),
+    ]
+    for model, pool in whole:
+        half = len(label) // 2
+        classes = {} if isinstance(model, ours.TreeRegressor) else {"classes": [0, 1, 2]}
+        model.partial_fit(form(table[:half]), label[:half], sample_weight=weight[:half], **classes)
+        model.partial_fit(form(table[half:]), label[half:], sample_weight=weight[half:])
+        _insert_all(pool, table, label, weight)
+        assert trees_equal(model.pool_.tree(), pool.tree())
+        assert len(model.pool_.tree().feature) > 1
+        told = [pool.predict(dict(enumerate(row))) for row in table.tolist()]
+        if isinstance(model, ours.TreeRegressor):
+            assert model.predict(form(table)).tolist() == told
+        else:
+            shares = np.array(told) / np.sum(told, axis=1, keepdims=True)
+            assert np.array_equal(model.predict_proba(form(table)), shares)
+            assert model.predict(form(table)).tolist() == shares.argmax(axis=1).tolist()
+
+
+def test_what_was_unlearned_leaves_nothing() -> None:
+    """With epsilon 0 the tree is that of the rows that stay, to the bit."""
+    table, label = _rows(80)
+    went = np.arange(80) % 3 == 0
+    model = ours.ForgettingTreeClassifier(epsilon=0).fit(table, label)
+    assert model.unlearn(table[went], label[went]) is model
+    fresh = ours.ForgettingTreeClassifier(epsilon=0)
+    fresh.partial_fit(table[~went], label[~went], classes=model.classes_)
+    assert trees_equal(model.pool_.tree(), fresh.pool_.tree())
+    with pytest.raises(LookupError, match=r"got 1 other\(s\), the first of them row 0"):
+        model.unlearn([[9, 9, 9, 9]], label[:1])
+    model.unlearn(table[~went], label[~went])
+    assert np.array_equal(
+        model.predict_proba(table[:2]), np.full((2, len(model.classes_)), 1 / len(model.classes_))
+    )
+
+
+def test_what_only_grows_says_who_forgets() -> None:
+    """The message names the estimator that takes rows back."""
+    for model in (ours.TreeClassifier(), ours.TreeRegressor()):
+        with pytest.raises(NotImplementedError, match="ForgettingTreeClassifier"):
+            model.unlearn([[1]], [1])
+
+
+def test_kinds_of_features() -> None:
+    """Bools, and sparse rows of ones, are present or absent; what fits neither is refused with what to do."""
+    label = [0, 1]
+    made = ours.TreeClassifier
+    assert not made().fit(np.eye(2, dtype=bool), label).numeric_
+    assert not made().fit(sparse.csr_array(np.eye(2)), label).numeric_
+    assert made().fit(np.eye(2), label).numeric_
+    assert made().fit(sparse.csr_array(2 * np.eye(2)), label).numeric_
+    model = made().fit(sparse.csr_array(np.eye(2)), label)
+    with pytest.raises(ValueError, match="features='numeric', or give X > 0"):
+        model.partial_fit(2 * np.eye(2), label)
+    with pytest.raises(ValueError, match="finite values up to 1e"):
+        made().fit(np.eye(2) * 1e200, label)
+    with pytest.raises(ValueError, match="features of auto, binary, numeric"):
+        made(features="some").fit(np.eye(2), label)
+    with pytest.raises(ValueError, match="grace_period"):
+        made(grace_period=0).fit(np.eye(2), label)
+
+
+def test_labels() -> None:
+    """Classes are told in the first call; another label is refused, and nothing has changed."""
+    model = ours.TreeClassifier()
+    with pytest.raises(ValueError, match="`classes` in the first call"):
+        model.partial_fit([[1]], ["a"])
+    model.partial_fit([[1]], ["a"], classes=["b", "a"])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=r"expected labels of \['a', 'b'\], got .*'c'"):
+        model.partial_fit([[1]], ["c"])
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        model.partial_fit([[1]], ["a"], classes=["a", "c"])
+    assert pickle.dumps(model) == before
+
+
+def test_weights_that_are_too_large() -> None:
+    """They are refused, and which row passed the bound on their sum is told."""
+    with pytest.raises(ValueError, match=r"weights below 2\^42"):
+        ours.TreeClassifier().fit([[1], [0]], [0, 1], sample_weight=[1, 2.0**42])
+    with pytest.raises(ValueError, match="row 1: expected weights that sum to less"):
+        ours.TreeClassifier().fit([[1], [0]], [0, 1], sample_weight=[2.0**41, 2.0**41])
+
+
+def test_tables_of_pandas() -> None:
+    """Columns have names, which the picture and `feature_names_in_` tell."""
+    pandas = needed("pandas")
+    numbers, _ = _rows()
+    table = pandas.DataFrame(numbers, columns=["heat", "wind", "rain", "sun"])
+    model = ours.ForgettingTreeClassifier(max_depth=1).fit(table, table["heat"] > 0)
+    assert model.feature_names_in_.tolist() == list(table.columns)
+    assert "heat?" in model.to_text()
+    assert "heat?" in model.to_html()
+    assert model.feature_importances_.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert model.score(table, table["heat"] > 0) == 1.0
+
+
+def test_copies_go_on_alike() -> None:
+    """A model that went through a pickle learns on as the model itself."""
+    table, label = _rows()
+    for model in (ours.TreeClassifier(grace_period=20), ours.ForgettingTreeClassifier(), ours.TreeRegressor()):
+        model.fit(table, label)
+        twin = pickle.loads(pickle.dumps(model))
+        for each in (model, twin):
+            each.partial_fit(table, label)
+        assert trees_equal(model.pool_.tree(), twin.pool_.tree())
+
+
+def test_examples_in_docstrings() -> None:
+    """They run, and say what they say."""
+    found = doctest.testmod(ours)
+    assert found.attempted == 15
+    assert found.failed == 0

@@ -230,7 +230,10 @@ def _show_refusals(console: Console, path: Path, shown: _Shown, dead: str) -> No
         return
     console.print(f"{topic_word(dead)} has {count:,}, the first:")
     _show_others(console, [(first.key, result_of(first))])
-    console.print(f"all of them: anabranch show {shlex.quote(str(path))} --topic {shlex.quote(dead)}")
+    # Not folded: a command is copied as it is.
+    console.print(
+        f"all of them: anabranch show {shlex.quote(str(path))} --topic {shlex.quote(dead)}", soft_wrap=True
+    )
 
 
 def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:

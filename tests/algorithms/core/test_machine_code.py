@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -32,7 +33,8 @@ def test_kernels_round_alike_everywhere() -> None:
     """No kernel has a fused multiply-add, none calls mathematics of a library."""
     for kernel in _tested_kernels():
         use(kernel)
-    files = sorted({*cache.used, *cache.SHIPPED.rglob("*.nbc")})
+    # What other tests of this process used may be gone with their folders.
+    files = sorted({*filter(Path.exists, cache.used), *cache.SHIPPED.rglob("*.nbc")})
     assert len({file.name.partition("-")[0] for file in files}) > 12, "different functions"
     for file in files:
         code = machine_code.kept_in(file)

@@ -86,9 +86,7 @@ def test_an_empty_output_tells_of_the_dead_letters(tmp_path: Path, by: str) -> N
     shown = _run("show", tmp_path / by, "--topic", "sms.out").stdout
     assert "no such records in sms.out" in shown
     assert "sms.dead has 3, the first:\nunknown-class" in shown
-    assert f"all of them: anabranch show {tmp_path / by} --topic sms.dead" in shown.replace("\n", " ").replace(
-        "  ", " "
-    )
+    assert f"all of them: anabranch show {tmp_path / by} --topic sms.dead\n" in shown
 
 
 def test_warnings_are_limited() -> None:

@@ -81,6 +81,7 @@ _BUILDS_ON: dict[str, tuple[str, ...]] = {
     "trees": ("core", "splits"),
     "dynamic": ("core", "splits", "trees"),
     "regression": ("core", "splits", "trees"),
+    "estimators": ("core", "splits", "trees", "dynamic", "regression"),
 }
 _IMPORT = re.compile(r"^ *from algorithms\.(\w+)", re.MULTILINE)
 
@@ -91,11 +92,9 @@ def sources_of(outermost: Path) -> list[Path]:
     An edit in one package leaves the kernels of those that do not build on it as they are. How kernels are kept
     changes none.
     """
-    if outermost.is_relative_to(_ALGORITHMS):
-        packages = {outermost.relative_to(_ALGORITHMS).parts[0]}
-    else:
-        packages = {"core", *_IMPORT.findall(outermost.read_text("utf-8"))}
-    reached = {each for package in packages for each in (package, *_BUILDS_ON[package])}
+    inside = outermost.relative_to(_ALGORITHMS).parts if outermost.is_relative_to(_ALGORITHMS) else ()
+    named = inside[:1] if len(inside) > 1 else ("core", *_IMPORT.findall(outermost.read_text("utf-8")))
+    reached = {each for package in named for each in (package, *_BUILDS_ON[package])}
     files = {file for package in reached for file in (_ALGORITHMS / package).rglob("*.py")}
     return sorted({outermost, *files} - {Path(__file__).resolve()})
 

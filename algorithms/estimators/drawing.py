@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from algorithms.core.criteria import log2
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.kinds import Kind
 from algorithms.estimators.encoding import Feature, Label, decoded
@@ -71,7 +72,7 @@ def class_impurity(criterion: str, weights: Sequence[float]) -> float:
     if criterion == "sqrt":
         return 2.0 * math.sqrt(weights[0] * weights[1])
     if criterion == "entropy":
-        return total * max(0.0, -math.fsum(share * math.log2(share) for share in shares))
+        return total * max(0.0, -math.fsum(share * float(log2(share)) for share in shares))
     return total * max(0.0, 1.0 - math.fsum(share * share for share in shares))
 
 
@@ -139,7 +140,7 @@ def number_nodes(tree: Any, name: Any = decoded) -> list[Node]:
     nodes = []
     for at, (parent, feature) in enumerate(zip(tree.parent.tolist(), tree.feature, strict=True)):
         weight, mean, squares = known[at]
-        deviation = (squares / weight) ** 0.5 if weight else 0.0
+        deviation = math.sqrt(squares / weight) if weight else 0.0
         told = f"{number_word(weight)} of mean {mean:.5g}, deviation {deviation:.5g}"
         tests = None if feature is None else name(feature)
         nodes.append(Node(parent, branch_words(tree, at), tests, Known(weight, squares, f"{mean:.5g}", told, [])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from worker.log.port import Log, LogError
@@ -33,32 +33,42 @@ def input_partitions(log: Log, settings: Settings) -> dict[str, int]:
     LogError
         Where there is no such topic, or where it is compacted.
     """
+    counts = _inputs_there(log, settings)
+    for topic in settings.routes.keys() - counts:
+        raise LogError(
+            f"expected the topic {topic!r}, the input of model {_readers(settings, topic)}; there is none; "
+            "publish events to it first, or correct the model's input"
+        )
+    return counts
+
+
+def _inputs_there(log: Log, settings: Settings) -> dict[str, int]:
     counts = {}
     for topic in settings.routes:
-        readers = _readers(settings, topic)
-        count = log.partitions(topic)
-        if count is None:
-            raise LogError(
-                f"expected the topic {topic!r}, the input of model {readers}; there is none; "
-                "publish events to it first, or correct the model's input"
-            )
+        if (count := log.partitions(topic)) is None:
+            continue
         if log.is_compacted(topic):
             raise LogError(
-                f"expected the topic {topic!r}, the input of model {readers}, to keep every event; it is "
-                "compacted, which drops all but the last one of each key; set its cleanup.policy to delete"
+                f"expected the topic {topic!r}, the input of model {_readers(settings, topic)}, to keep every "
+                "event; it is compacted, which drops all but the last one of each key; set its cleanup.policy to "
+                "delete"
             )
         counts[topic] = count
     return counts
 
 
-def written_topics(log: Log, settings: Settings) -> Iterator[Topic]:
-    """Yield the topics that the worker writes; errors as `input_partitions`."""
-    counts = input_partitions(log, settings)
-    for topic, route in settings.routes.items():
-        yield Topic(route.output, counts[topic], compacted=False, use=f"results of {topic}")
-        yield Topic(route.dead_letters, counts[topic], compacted=False, use=f"refused events of {topic}")
+def written_topics(log: Log, settings: Settings) -> list[Topic]:
+    """Return the topics that the worker writes; errors as `input_partitions`."""
+    return list(_written(settings, input_partitions(log, settings)))
+
+
+def _written(settings: Settings, counts: Mapping[str, int]) -> Iterator[Topic]:
+    for topic, count in counts.items():
+        route = settings.routes[topic]
+        yield Topic(route.output, count, compacted=False, use=f"results of {topic}")
+        yield Topic(route.dead_letters, count, compacted=False, use=f"refused events of {topic}")
         if settings.checkpoint is not None:
-            yield Topic(route.state, counts[topic], compacted=True, use=f"checkpoints of {topic}")
+            yield Topic(route.state, count, compacted=True, use=f"checkpoints of {topic}")
 
 
 def missing_topics(log: Log, settings: Settings) -> list[Topic]:
@@ -70,8 +80,12 @@ def missing_topics(log: Log, settings: Settings) -> list[Topic]:
         Where an input is missing or unfit, or where topics are there and not as they must be: all of them, one a
         line.
     """
+    return _missing(log, written_topics(log, settings))
+
+
+def _missing(log: Log, topics: Iterable[Topic]) -> list[Topic]:
     missing, faults = [], []
-    for topic in written_topics(log, settings):
+    for topic in topics:
         count = log.partitions(topic.name)
         if count is None:
             missing.append(topic)
@@ -107,8 +121,9 @@ def _fault(log: Log, topic: Topic, count: int) -> str | None:
 
 def create_topics(log: Log, settings: Settings) -> list[Topic]:
     """Create those that are not there yet and return them; errors as `missing_topics`."""
-    missing = missing_topics(log, settings)
-    for topic in written_topics(log, settings):  # all: one that only a recording holds is made anew beside it
+    written = written_topics(log, settings)
+    missing = _missing(log, written)
+    for topic in written:  # all: one that only a recording holds is made anew beside it
         log.create_topic(topic.name, topic.partitions, compacted=topic.compacted)
     return missing
 
@@ -137,7 +152,8 @@ def lacking_topics(log: Log, settings: Settings, clock: Callable[[], float]) -> 
     Raises
     ------
     LogError
-        Where it still lacks some `log.kafka.topic_wait_seconds` after the first look.
+        Where it still lacks some `log.kafka.topic_wait_seconds` after the first look; at once where those that are
+        there are not as they must be.
     """
     kafka = settings.log.kafka
     until: float | None = None
@@ -156,13 +172,11 @@ def lacking_topics(log: Log, settings: Settings, clock: Callable[[], float]) -> 
 
 def _lacking(log: Log, settings: Settings) -> dict[str, str]:
     """Return what is not there, inputs too, and what for."""
-    uses = {}
-    for topic, route in settings.routes.items():
-        uses[topic] = f"the input of model {_readers(settings, topic)}"
-        uses |= {route.output: f"results of {topic}", route.dead_letters: f"refused events of {topic}"}
-        if settings.checkpoint is not None:
-            uses[route.state] = f"checkpoints of {topic}"
-    return {name: use for name, use in uses.items() if log.partitions(name) is None}
+    counts = _inputs_there(log, settings)
+    _missing(log, _written(settings, counts))  # what is there and unfit is told before anything is waited for
+    inputs = {topic: f"the input of model {_readers(settings, topic)}" for topic in settings.routes}
+    written = {topic.name: topic.use for topic in _written(settings, dict.fromkeys(settings.routes, 0))}
+    return {name: use for name, use in (inputs | written).items() if log.partitions(name) is None}
 
 
 def _readers(settings: Settings, topic: str) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,22 @@ def test_topics_are_waited_for_within_a_bound(tmp_path: Path, settings: Settings
             next(looks)
         create_topics(log, settings)
         assert list(lacking_topics(log, waiting, lambda: now)) == []
+
+
+def test_topics_that_are_unfit_are_not_waited_for(tmp_path: Path, settings: Settings) -> None:
+    """Nothing that is missing keeps a person from hearing at once that a topic beside it is not as it must be."""
+    looks = partial(lacking_topics, settings=_in_a_cluster(settings, 60.0), clock=time.monotonic)
+    with EmbeddedLog(tmp_path / "input.db") as log:
+        log.create_topic("sms", 1, compacted=True)
+        with pytest.raises(
+            LogError, match=r"'sms', the input of model spam, to keep every event; it is compacted"
+        ):
+            next(looks(log))
+    with EmbeddedLog(tmp_path / "written.db") as log:
+        log.create_topic("sms", 3)
+        log.create_topic("sms.dead", 2)
+        with pytest.raises(LogError, match=r"'sms.dead'.*to have 3 partitions, as its input does; it has 2"):
+            next(looks(log))
 
 
 def test_a_missing_input_is_created_by_a_person_with_a_number(tmp_path: Path, settings: Settings) -> None:

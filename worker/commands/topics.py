@@ -27,7 +27,7 @@ def list_topics(settings_file: Path) -> None:
     settings = read_settings(settings_file)
     with clear_errors(), open_log(settings) as log:
         missing = {topic.name for topic in missing_topics(log, settings)}
-        _print(list(written_topics(log, settings)), missing)
+        _print(written_topics(log, settings), missing)
 
 
 @topics.command()
@@ -61,7 +61,7 @@ def create(settings_file: Path, yes: bool, inputs: int | None, principal: str | 
         if inputs is not None:
             _create_inputs(log, settings, inputs, yes)
         missing = missing_topics(log, settings)
-        _print(list(written_topics(log, settings)), {topic.name for topic in missing})
+        _print(written_topics(log, settings), {topic.name for topic in missing})
         if not missing:
             click.echo("all topics are there")
             return

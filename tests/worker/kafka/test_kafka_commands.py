@@ -27,6 +27,7 @@ from tests.support.logs import TIME_LIMIT
 from tests.support.places import ROOT
 from tests.worker.commands.test_run_command import Running
 from worker.broker import Cluster
+from worker.codec.event import encode_event
 from worker.commands import main
 from worker.log import browse
 from worker.log.embedded import EmbeddedLog
@@ -291,7 +292,7 @@ def test_an_open_transaction(bench: Bench, monkeypatch: pytest.MonkeyPatch, comm
 
     def looked(dry: Any, batches: list[Any], remaining: Mapping[TopicPartition, int]) -> None:
         look(dry, batches, remaining)
-        if dry._told:
+        if dry._notified:
             told.set()
 
     monkeypatch.setattr(module._Dry, "look", looked)
@@ -375,7 +376,10 @@ def test_show_results(bench: Bench) -> None:
     model = {"kind": "split", "input": bench.input, "classes": ["ham", "spam"], "features": "names"}
     bench.write({"spam": model | {"emit": {"snapshots": "change"}}})
     bench.create(2)
-    assert _publish(bench, text=MESSAGES + "news\tno class of ours\n").exit_code == 0
+    assert _publish(bench).exit_code == 0
+    producer = Producer({"bootstrap.servers": bench.kafka.bootstrap})  # unlike `publish`, it knows no classes
+    producer.produce(bench.input, encode_event(["no"], "news"), b"k", 0)
+    assert producer.flush(TIME_LIMIT) == 0
     ask = {"op": "predict", "id": "q", "x": ["prize"], "key": bench.input}
     (bench.folder / "asks.jsonl").write_text(json.dumps(ask))
     bench.done("publish", bench.folder / "asks.jsonl", "--to", bench.settings)

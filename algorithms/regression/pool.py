@@ -11,9 +11,8 @@ import numpy.typing as npt
 from algorithms.core import rows
 from algorithms.core.arrays import Int8s, Int64s, extended
 from algorithms.core.canonical import batch_of, in_order, refusals
-from algorithms.core.criteria import log2
 from algorithms.core.events import Batch, Events, Op, Status
-from algorithms.core.fixed_point import LN2, MAX_TOTAL
+from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import number
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
@@ -24,6 +23,7 @@ from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.state import Forest, Out, Rules
 from algorithms.trees import nodes
+from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
@@ -89,14 +89,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
     ) -> None:
         if period < 1:
             raise ValueError(f"expected a period of at least 1, got {period}")
-        if not 0.0 < delta < 1.0:
-            raise ValueError(f"expected a delta between 0 and 1, got {delta}")
-        if not 0.0 <= tau < np.inf:
-            raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+        check_bound(delta, tau)
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(period, float(log2(min(1.0 / delta, 2.0**1023))) * LN2 / 2.0, tau, max_keys, max_depth)
+        self.rules = Rules(period, bound_of(1.0, delta), tau, max_keys, max_depth)
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
 

@@ -13,6 +13,14 @@ from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
 _LARGEST = 2.0**1023
 
 
+def check_bound(delta: float, tau: float) -> None:
+    """Raise ValueError unless there is a bound for these, and ties can be broken."""
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"expected a delta between 0 and 1, got {delta}")
+    if not 0.0 <= tau < math.inf:
+        raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+
+
 def squared_range(criterion: Any, classes: int) -> float:
     """Return R^2, R being the range of the criterion: log2(c) of the entropy, 1 of the Gini index."""
     if isinstance(criterion, Gini):
@@ -21,10 +29,10 @@ def squared_range(criterion: Any, classes: int) -> float:
     return widest * widest  # not ** 2, which the library of the machine rounds
 
 
-def bound_of(criterion: Any, classes: int, delta: float) -> float:
+def bound_of(squared_range: float, delta: float) -> float:
     """Return R^2 ln(1 / delta) / 2, from which `epsilon` follows by the number of examples."""
     inverse = min(1.0 / delta, _LARGEST)  # of the least deltas it is inf
-    return squared_range(criterion, classes) * float(log2(inverse)) * LN2 / 2.0
+    return squared_range * float(log2(inverse)) * LN2 / 2.0
 
 
 @inlined

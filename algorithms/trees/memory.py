@@ -11,8 +11,6 @@ between batches, so that batches of any size give the same trees.
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 
 from algorithms.core.arrays import Int64s
@@ -50,7 +48,7 @@ def sleepers(nodes: Nodes) -> int:
     return int(np.count_nonzero(used & (nodes.links[: len(used), ASLEEP] > 0)))
 
 
-def make_room(forest: Forest, module: ModuleType, limit: int, ones: int) -> None:
+def make_room(forest: Forest, limit: int, ones: int) -> None:
     """Put leaves to sleep, or wake them, until the rows of the others fill at most half of `limit`.
 
     The most promising leaf may need more, as long as `ones` rows are left.
@@ -62,7 +60,7 @@ def make_room(forest: Forest, module: ModuleType, limit: int, ones: int) -> None
     owners = [
         _owners(features.rows),
         features.rows.cells[of_values, KEY] >> 32,
-        module.keys(forest.policy) >> 32,
+        policies.keys(forest.policy) >> 32,
     ]
     cost = np.bincount(np.concatenate(owners), minlength=len(links))[leaves]
     asleep = links[leaves, ASLEEP] > 0

@@ -20,9 +20,9 @@ from algorithms.core.names import NO_NAMES, name_or_id
 from algorithms.core.pool import MEMO, Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
-from algorithms.trees import grow, memory, nodes, observers
+from algorithms.trees import grow, memory, nodes, observers, policies
 from algorithms.trees.answers import Answers, Split, split_of
-from algorithms.trees.bounds import bound_of
+from algorithms.trees.bounds import bound_of, check_bound, squared_range
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
@@ -148,12 +148,12 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         measure_delay: bool = False,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
-        _check_settings(policy, criterion, classes, min(period, check_every), delta, tau)
+        _check_settings(policy, criterion, classes, period, check_every)
+        check_bound(delta, tau)
         _check_quantiser(radius, radius_fraction, max_slots)
         slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         _check_policy(policy, classes, plain, memory_limit, measure_delay=measure_delay, drop_poor=drop_poor)
-        self._module = POLICIES[policy].module
         self._classes = classes
         make_criterion = CRITERIA[criterion][2]
         made: Entropy | Gini = make_criterion(MEMO)
@@ -161,7 +161,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             classes=classes,
             period=period,
             check_every=check_every,
-            bound=bound_of(made, classes, delta),
+            bound=bound_of(squared_range(made, classes), delta),
             tau=tau,
             predict=int(predict),
             evaluated=evaluate or POLICIES[policy].adapts,
@@ -189,7 +189,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             alive=np.zeros(1, np.int64),
             nodes=nodes.make(8, classes),
             features=observers.make(16, classes, slots=slots),
-            policy=self._module.make(8, 16, classes),
+            policy=POLICIES[policy].function("make")(8, 16, classes),
             names=NO_NAMES,
             criterion=made,
         )
@@ -261,15 +261,15 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         features = forest.features
         limit = self._limit(short, ones)
         if self._is_full(short, ones, limit):
-            memory.make_room(forest, self._module, limit, ones)
+            memory.make_room(forest, limit, ones)
         elif short == grow.NODES:
             # A split into more branches than there are nodes comes here more than once.
             more = 2 * len(forest.nodes.links)
             self._state = forest._replace(
-                nodes=nodes.grown(forest.nodes, more), policy=self._module.grown(forest.policy, more)
+                nodes=nodes.grown(forest.nodes, more), policy=policies.grown(forest.policy, more)
             )
         elif short == grow.POLICY:
-            self._state = forest._replace(policy=self._module.enlarged(forest.policy, ones, limit))
+            self._state = forest._replace(policy=policies.enlarged(forest.policy, ones, limit))
         elif short == grow.FEATURES:
             more = min(2 * max(ones, len(features.rows.cells)), limit)
             self._state = forest._replace(features=observers.with_rows(features, more))
@@ -293,7 +293,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
 
     def _is_full(self, short: int, ones: int, limit: int) -> bool:
         if short == grow.POLICY:
-            return bool(self._module.is_full(self._state.policy, ones, limit))
+            return bool(policies.is_full(self._state.policy, ones, limit))
         return self._capacity(short) >= limit
 
     def _heaviest(self) -> int:
@@ -320,7 +320,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     @property
     def slots(self) -> int:
         """How many features leaves keep counts of, over all leaves."""
-        return int(self._state.features.rows.used[rows.USED]) + len(self._module.keys(self._state.policy))
+        return int(self._state.features.rows.used[rows.USED]) + len(policies.keys(self._state.policy))
 
     @property
     def depth(self) -> int:
@@ -384,7 +384,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             assert links[node, OBSERVED] == NONE or self.rules.keeps or links[node, FEATURE] == NONE
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
-        self._module.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
+        policies.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
         split_on = links[reached, FEATURE]
         return [*self._features_seen(), split_on[split_on != NONE]]
 
@@ -402,12 +402,10 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     def _features_seen(self) -> tuple[Int64s, Int64s]:
         """Return the feature of each row of the observers, and of the policy's own."""
         cells = self._state.features.rows.cells[: self._state.features.rows.used[rows.EVER], rows.KEY]
-        return cells[cells != NONE] & 0xFFFFFFFF, self._module.keys(self._state.policy) & 0xFFFFFFFF
+        return cells[cells != NONE] & 0xFFFFFFFF, policies.keys(self._state.policy) & 0xFFFFFFFF
 
 
-def _check_settings(
-    policy: str, criterion: str, classes: int, least_period: int, delta: float, tau: float
-) -> None:
+def _check_settings(policy: str, criterion: str, classes: int, period: int, check_every: int) -> None:
     """Raise ValueError where a setting of all policies is none."""
     if policy not in POLICIES:
         raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
@@ -415,12 +413,8 @@ def _check_settings(
         raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
     if classes < 2:
         raise ValueError(f"expected at least 2 classes, got {classes}")
-    if least_period < 1:
-        raise ValueError(f"expected period and check_every of at least 1, got {least_period}")
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"expected a delta between 0 and 1, got {delta}")
-    if not 0.0 <= tau < np.inf:
-        raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+    if period < 1 or check_every < 1:
+        raise ValueError(f"expected period and check_every of at least 1, got {period} and {check_every}")
 
 
 def _check_quantiser(radius: float | None, radius_fraction: float, max_slots: int) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from tests.support.cached import cached_folder
 
 _MODULE = "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1"
 _BUILDING = 540.0  # s, the first time: it is some 100,000 lines of Go
@@ -46,33 +46,25 @@ def find_kustomize() -> Kustomize:
     for command in (("kustomize", "build"), ("kubectl", "kustomize")):
         if shutil.which(command[0]) is not None:
             return Kustomize(command)
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "anabranch"
-    base.mkdir(parents=True, exist_ok=True)
-    folder = base / "kustomize"
-    with (base / "kustomize.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _build(folder)
-    return Kustomize((str(folder / "kustomize"), "build"))
+    return Kustomize((str(cached_folder("kustomize", _build) / "kustomize"), "build"))
 
 
-def _build(folder: Path) -> None:
+def _build(scratch: Path) -> Path:
     if shutil.which("go") is None:
         raise KustomizeUnavailable("expected kustomize or kubectl on PATH, or Go to build it; install one")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="kustomize.part-") as scratch:
-        environ = os.environ | {"GOBIN": str(Path(scratch) / "bin"), "GOFLAGS": ""}
-        try:
-            done = subprocess.run(
-                ["go", "install", _MODULE],
-                cwd=scratch,
-                env=environ,
-                capture_output=True,
-                text=True,
-                timeout=_BUILDING,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise KustomizeUnavailable(f"expected Go to be done within {_BUILDING:.0f} s; try again") from error
-        if done.returncode:
-            raise KustomizeUnavailable(f"expected Go to build {_MODULE}, it said:\n{done.stderr[-1_000:]}")
-        (Path(scratch) / "bin").rename(folder)  # whole or not at all: a folder of this name is taken for complete
+    environ = os.environ | {"GOBIN": str(scratch / "bin"), "GOFLAGS": ""}
+    try:
+        done = subprocess.run(
+            ["go", "install", _MODULE],
+            cwd=scratch,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=_BUILDING,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise KustomizeUnavailable(f"expected Go to be done within {_BUILDING:.0f} s; try again") from error
+    if done.returncode:
+        raise KustomizeUnavailable(f"expected Go to build {_MODULE}, it said:\n{done.stderr[-1_000:]}")
+    return scratch / "bin"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
-import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from tests.support.cached import cached_folder
 from worker.broker.ports import HOST, free_ports
 
 _TIME_LIMIT = 60.0  # s, for machines that are busy with something else
@@ -47,38 +45,30 @@ def find_programs() -> Programs:
     found = [shutil.which(name) for name in Programs._fields]
     if all(found):
         return Programs(*(Path(each or "") for each in found))
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "anabranch"
-    base.mkdir(parents=True, exist_ok=True)
-    folder = base / "prometheus"
-    with (base / "prometheus.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _fetch(folder)
+    folder = cached_folder("prometheus", _fetch)
     return Programs(*(folder / name for name in Programs._fields))
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(scratch: Path) -> Path:
     missing = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
     if missing:
         raise PrometheusUnavailable(
             f"expected Prometheus on PATH, or Debian's {' and '.join(missing)} to fetch it; install it"
         )
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="prometheus.part-") as scratch:
-        # Lists of packages of our own: the system's may be missing, old, or not ours to renew.
-        state, cache = Path(scratch, "state"), Path(scratch, "cache")
-        (state / "lists" / "partial").mkdir(parents=True)
-        (cache / "archives" / "partial").mkdir(parents=True)
-        own = (f"Dir::State={state}", "Dir::State::status=/var/lib/dpkg/status", f"Dir::Cache={cache}")
-        apt = ["apt-get", "-q", *(word for option in (*own, "APT::Sandbox::User=") for word in ("-o", option))]
-        _run([*apt, "update"], scratch)
-        _run([*apt, "download", "prometheus"], scratch)
-        (package,) = Path(scratch).glob("prometheus_*.deb")
-        _run(["dpkg-deb", "-x", str(package), "content"], scratch)
-        # Whole or not at all: a folder of this name is taken for complete.
-        (Path(scratch) / "content" / "usr" / "bin").rename(folder)
+    # Lists of packages of our own: the system's may be missing, old, or not ours to renew.
+    state, cache = scratch / "state", scratch / "cache"
+    (state / "lists" / "partial").mkdir(parents=True)
+    (cache / "archives" / "partial").mkdir(parents=True)
+    own = (f"Dir::State={state}", "Dir::State::status=/var/lib/dpkg/status", f"Dir::Cache={cache}")
+    apt = ["apt-get", "-q", *(word for option in (*own, "APT::Sandbox::User=") for word in ("-o", option))]
+    _run([*apt, "update"], scratch)
+    _run([*apt, "download", "prometheus"], scratch)
+    (package,) = scratch.glob("prometheus_*.deb")
+    _run(["dpkg-deb", "-x", str(package), "content"], scratch)
+    return scratch / "content" / "usr" / "bin"
 
 
-def _run(command: list[str], folder: str) -> None:
+def _run(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(
             command,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +32,11 @@ settings_argument = click.argument(
 def fail(message: str) -> NoReturn:
     """End the command with a message for a person and exit code 1."""
     raise click.ClickException(printable_lines(message))
+
+
+def show_command(path: Path, topic: str) -> str:
+    """Return the command that shows a topic of a log, or of the log that settings name, ready to be copied."""
+    return f"anabranch show {shlex.quote(str(path))} --topic {shlex.quote(topic)}"
 
 
 def read_settings(path: Path, *, thorough: bool = False) -> Settings:

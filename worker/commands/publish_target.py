@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from worker.commands.common import open_log, read_settings
+from worker.commands.common import open_log, read_settings, show_command
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError
 from worker.publishing.partitioners import PARTITIONERS, Partitioner
@@ -116,17 +116,15 @@ class Target:
 
     def next_steps(self, topic: str) -> str:
         """Return what can be done with the events of the topic."""
+        route = None if self.settings is None else self.settings.routes.get(topic)
+        output = f"{topic}.out" if route is None else route.output
         if self.settings is None:
-            shown = shlex.quote(str(self.log_path))
-            run, output = (
-                f"SETTINGS, with a model whose input is {topic} (anabranch init writes them)",
-                f"{topic}.out",
-            )
+            run = f"SETTINGS, with a model whose input is {topic} (anabranch init writes them)"
         else:
-            run = shown = shlex.quote(str(self.settings_file))
-            route = self.settings.routes.get(topic)
-            output = f"{topic}.out" if route is None else route.output
-        return f"next: anabranch run {run}; then\n      anabranch show {shown} --topic {output}"
+            run = shlex.quote(str(self.settings_file))
+        where = self.settings_file or self.log_path
+        assert where is not None
+        return f"next: anabranch run {run}; then\n      {show_command(where, output)}"
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:

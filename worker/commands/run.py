@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from worker.commands.common import (
     open_log,
     read_settings,
     settings_argument,
+    show_command,
     until_signalled,
 )
 from worker.commands.running import worker_on
@@ -70,7 +70,7 @@ def _tell(tally: Tally, settings: Settings, settings_file: Path) -> None:
         return
     console.print(refusals_table(tally))
     topics = dict.fromkeys(settings.routes[refuser.topic].dead_letters for refuser in tally.refused)
-    shown = [f"anabranch show {shlex.quote(str(settings_file))} --topic {topic}" for topic in topics]
+    shown = [show_command(settings_file, topic) for topic in topics]
     if tally.is_all_refused:
         fail("expected events that a model takes, all that came were refused; see why: " + "; ".join(shown))
     for command in shown:

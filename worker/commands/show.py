@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, joined
-from worker.commands.common import clear_errors, fail, open_log, read_settings
+from worker.commands.common import clear_errors, fail, open_log, read_settings, show_command
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log
@@ -231,9 +230,7 @@ def _show_refusals(console: Console, path: Path, shown: _Shown, dead: str) -> No
     console.print(f"{topic_word(dead)} has {count:,}, the first:")
     _show_others(console, [(first.key, result_of(first))])
     # Not folded: a command is copied as it is.
-    console.print(
-        f"all of them: anabranch show {shlex.quote(str(path))} --topic {shlex.quote(dead)}", soft_wrap=True
-    )
+    console.print(f"all of them: {show_command(path, dead)}", soft_wrap=True)
 
 
 def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:

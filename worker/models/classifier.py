@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.core import pool as core
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import UNIT
@@ -27,13 +28,8 @@ P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound="Answered")
 
 
-class Answered(Protocol):
+class Answered(core.Answered, Protocol):
     """What a pool of classifiers returns of a batch; a kind knows more of it."""
-
-    @property
-    def status(self) -> Int8s:
-        """int8[n], a `Status` for each event."""
-        ...
 
     @property
     def predicted(self) -> Int32s:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from algorithms.core.events import OnDuplicate
-from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import Answers, DynamicPool
 from worker.codec import Bounds
 from worker.models.base import Prepared
@@ -31,6 +30,7 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
     """
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
+        default, kinds = settings.feature_kinds
         pool = DynamicPool(
             epsilon=settings.epsilon,
             alpha=settings.alpha,
@@ -39,8 +39,8 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
             max_depth=settings.max_depth,
             criterion=settings.criterion,
             classes=len(settings.classes),
-            default=Kind[settings.attributes.default.upper()],
-            kinds=settings.attributes.kinds,
+            default=default,
+            kinds=kinds,
             window=settings.window,
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
             names=settings.features == "names",

@@ -42,6 +42,7 @@ class TreeModel(TreesModel[TreePool, Answers]):
     """
 
     def __init__(self, name: str, settings: TreeSettings, bounds: Bounds) -> None:
+        default, kinds = settings.feature_kinds
         pool = TreePool(
             policy=settings.policy,
             criterion=settings.criterion,
@@ -51,8 +52,8 @@ class TreeModel(TreesModel[TreePool, Answers]):
             check_every=settings.check_every,
             delta=settings.delta,
             tau=settings.tau,
-            default=Kind[settings.attributes.default.upper()],
-            kinds=settings.attributes.kinds,
+            default=default,
+            kinds=kinds,
             radius=settings.attributes.radius,
             radius_fraction=settings.attributes.radius_fraction or 0.5,
             names=settings.features == "names",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from algorithms.core.kinds import Kind
 from worker.codec.event import is_packed
 from worker.settings import Settings
-from worker.settings.models import ClassifierSettings, SplitSettings, TreesSettings
+from worker.settings.models import ClassifierSettings
 from worker.sources import BadLine, Entry
 from worker.sources.example import brief
 
@@ -87,12 +87,8 @@ def fitting(entries: Iterable[Entry], settings: Settings, topic: str) -> Iterato
 
 
 def _reader(name: str, model: ClassifierSettings) -> _Reader:
-    default: Kind = Kind.BINARY if isinstance(model, SplitSettings) else Kind.NUMERIC
-    kinds: Mapping[int | bytes, Kind] = {}
-    if isinstance(model, TreesSettings):
-        default, kinds = Kind[model.attributes.default.upper()], model.attributes.kinds
     known = frozenset((type(each), each) for each in model.classes)
-    return _Reader(name, model.kind, model.classes, known, model.features, default, kinds)
+    return _Reader(name, model.kind, model.classes, known, model.features, *model.feature_kinds)
 
 
 def _values(x: Any) -> Iterable[tuple[int | str, Any]]:

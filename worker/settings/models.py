@@ -116,6 +116,11 @@ class ClassifierSettings(ModelSettings):
         """How it learns, in a few words."""
         return f"{len(self.classes)} classes"
 
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """The kind of features that are not named, and of those that are: any number, where a model takes any."""
+        return Kind.NUMERIC, {}
+
 
 class EmitSettings(Section):
     """What a model writes without being asked, and when."""
@@ -179,6 +184,11 @@ class SplitSettings(ClassifierSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"{self.finder}, {self.criterion}{_of_the_last(self.window)}"
+
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """Binary ones alone."""
+        return Kind.BINARY, {}
 
 
 def _of_the_last(window: int | None) -> str:
@@ -269,6 +279,11 @@ class TreesSettings(ClassifierSettings):
     def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
         attributes.check_space(info.data.get("features"))
         return attributes
+
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """As the attributes say."""
+        return Kind[self.attributes.default.upper()], self.attributes.kinds
 
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""

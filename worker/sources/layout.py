@@ -126,11 +126,13 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
 
     Raises `SourceError` where no column is the label, or what was seen of one can mean two things.
     """
-    if not seen:
-        raise SourceError(f"{lines.name}:1: expected rows with a column for the label, got rows without columns")
     names = [each.name for each in seen]
     uses = _uses(lines, columns, seen)
     if uses["label"] is None and not columns.unlabelled:
+        if not seen:
+            raise SourceError(
+                f"{lines.name}:1: expected rows with a column for the label, got rows without columns"
+            )
         likeliest = min(reversed(seen), key=lambda each: (each.has_more, len(each.values) < 2, len(each.values)))
         example = option("--label", likeliest.name)
         raise SourceError(

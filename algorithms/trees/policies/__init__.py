@@ -1,7 +1,8 @@
 """The registry of policies, which say when a leaf tries to split.
 
 A new one is one file like periodic.py and one line in `POLICIES`. A policy is a NamedTuple of arrays and these
-functions, the first argument being its state (the kernels compile a version of themselves for each):
+functions, of which default.py has those that the file leaves out. The first argument is the policy's state (the
+kernels compile a version of themselves for each):
 
 ================  ==================================================================================
 ``begin``         a leaf was made
@@ -15,9 +16,7 @@ functions, the first argument being its state (the kernels compile a version of 
 ``weight_above``  the weight of a class on the present or greater side of a choice
 ================  ==================================================================================
 
-and outside kernels ``make``, ``grown``, ``enlarged``, ``check``; for a limit of memory ``is_full`` (must leaves
-give up what they saw before so many features more can be learned?); and ``keys`` (leaf << 32 | feature of each row
-of its own).
+and outside kernels ``make``, ``grown``, ``enlarged``, ``check``; for a limit of memory ``is_full``; and ``keys``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from algorithms.core.jit import dispatch
-from algorithms.trees.policies import efdt, exact, hat, imac, osm, periodic
+from algorithms.trees.policies import default, efdt, exact, hat, imac, osm, periodic
 
 
 class Policy(NamedTuple):
@@ -39,6 +38,11 @@ class Policy(NamedTuple):
     counted: bool = True  # needs what the observers count
     keeps: bool = False  # inner nodes go on counting, and may be split anew
     adapts: bool = False  # subtrees are replaced by alternates that do better, see alternates.py
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the policy's own function, or the default one."""
+        own: Callable[..., Any] | None = getattr(self.module, name, None)
+        return getattr(default, name) if own is None else own
 
     @property
     def limits(self) -> bool:
@@ -62,7 +66,17 @@ POLICIES: dict[str, Policy] = {
 
 
 def _hook(name: str, doc: str) -> Callable[..., Any]:
-    return dispatch(doc, {policy.kind: getattr(policy.module, name) for policy in POLICIES.values()})
+    return dispatch(doc, {policy.kind: policy.function(name) for policy in POLICIES.values()})
+
+
+def _outside(name: str, doc: str) -> Callable[..., Any]:
+    functions = {policy.kind: policy.function(name) for policy in POLICIES.values()}
+
+    def call(policy: Any, *arguments: Any) -> Any:
+        return functions[type(policy)](policy, *arguments)
+
+    call.__doc__ = doc
+    return call
 
 
 begin = _hook("begin", "Tell the policy that a leaf was made.")
@@ -74,3 +88,11 @@ seek = _hook("seek", "Return the best split of a leaf.")
 failed = _hook("failed", "Tell the policy that the best split was not sure enough.")
 feature_at = _hook("feature_at", "Return the feature of a choice.")
 weight_above = _hook("weight_above", "Return the weight of a class on the present or greater side of a choice.")
+
+grown = _outside("grown", "Return the policy with room for more nodes.")
+enlarged = _outside(
+    "enlarged", "Return the policy with room for an example of so many features, and so many rows."
+)
+is_full = _outside("is_full", "Return whether leaves must give up what they saw before so many can be learned.")
+keys = _outside("keys", "Return leaf << 32 | feature of each row of the policy's own.")
+check = _outside("check", "Raise AssertionError unless the policy's state is right.")

@@ -1,4 +1,4 @@
-"""What policies share that rank all features of a leaf when it tries to split."""
+"""The functions of a policy that does not say otherwise: it ranks all features of a leaf that tries to split."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def learn(policy: Any, forest: Forest, batch: Batch, event: int, leaf: int) -> N
 def seek(policy: Any, forest: Forest, rules: Rules, leaf: int) -> Choice:
     """Rank the features."""
     return rank(forest.nodes, forest.features, forest.names, forest.criterion, leaf, rules.drop_poor)
+
+
+@inlined
+def failed(policy: Any, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
+    """Nothing follows from an attempt that failed."""
 
 
 def enlarged(policy: P, ones: int, rows: int) -> P:

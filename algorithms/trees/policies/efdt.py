@@ -22,7 +22,6 @@ from algorithms.core.stored import stored
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity
 from algorithms.trees.nodes import FEATURE, SEEN, WEIGHT, is_leaf
-from algorithms.trees.policies import default
 from algorithms.trees.ranking import rank
 from algorithms.trees.state import Choice, Forest, Rules
 
@@ -65,21 +64,6 @@ def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     if found.row == own or not gap > epsilon(rules.bound, examples(nodes, node, rules.inherit)):
         return Choice(int64(NONE), found.score, score, 0.0)
     return Choice(found.row, found.score, score, found.threshold)
-
-
-@jit
-def failed(policy: Efdt, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
-    """Nothing follows from a comparison that changed nothing."""
-
-
-end = default.end
-ready = default.ready
-learn = default.learn
-is_full = default.is_full
-enlarged = default.enlarged
-keys = default.keys
-feature_at = default.feature_at
-weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Efdt:

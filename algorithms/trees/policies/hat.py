@@ -16,7 +16,7 @@ from algorithms.core.arrays import Int64s, extended, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
-from algorithms.trees.policies import adwin, default, periodic
+from algorithms.trees.policies import adwin, periodic
 from algorithms.trees.policies.adwin import WIDTH, Windows
 from algorithms.trees.state import Forest
 
@@ -76,16 +76,6 @@ def judge(policy: Hat, node: int, alternate: int) -> int:
 
 
 due = periodic.due
-failed = periodic.failed
-end = default.end
-ready = default.ready
-learn = default.learn
-seek = default.seek
-is_full = default.is_full
-enlarged = default.enlarged
-keys = default.keys
-feature_at = default.feature_at
-weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Hat:

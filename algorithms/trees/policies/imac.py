@@ -29,7 +29,6 @@ from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
-from algorithms.trees.policies import default
 from algorithms.trees.ranking import beats, rank
 from algorithms.trees.routing import branch_of, value_of
 from algorithms.trees.state import Choice, Forest, Rules
@@ -290,13 +289,6 @@ def _insert(policy: Imac, forest: Forest, at: int, most: int, row: int, value: f
         size -= 1
     policy.row[at, which] = row
     policy.score[at, which] = -value
-
-
-learn = default.learn
-is_full = default.is_full
-keys = default.keys
-feature_at = default.feature_at
-weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Imac:

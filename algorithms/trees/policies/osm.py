@@ -23,7 +23,6 @@ from algorithms.trees import gain
 from algorithms.trees.bounds import epsilon, examples
 from algorithms.trees.nodes import SEEN, WEIGHT
 from algorithms.trees.observers import KIND, PART
-from algorithms.trees.policies import default
 from algorithms.trees.state import Choice, Forest, Rules
 from algorithms.trees.theorems import step
 
@@ -135,17 +134,6 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
         # After so many more examples the bound is below tau, and a tie is split.
         wait = min(wait, max(1, math.floor(rules.bound / enough - now) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
-
-
-end = default.end
-ready = default.ready
-learn = default.learn
-seek = default.seek
-is_full = default.is_full
-enlarged = default.enlarged
-keys = default.keys
-feature_at = default.feature_at
-weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Osm:

@@ -8,11 +8,10 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s, extended
 from algorithms.core.events import Batch
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import inlined
 from algorithms.core.stored import stored
 from algorithms.trees.nodes import SEEN
-from algorithms.trees.policies import default
-from algorithms.trees.state import Choice, Forest, Rules
+from algorithms.trees.state import Forest, Rules
 
 
 @stored("tried")
@@ -36,22 +35,6 @@ def due(policy: Periodic, forest: Forest, rules: Rules, batch: Batch, event: int
         return False
     policy.tried[leaf] = seen
     return True
-
-
-@jit
-def failed(policy: Periodic, forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
-    """Nothing follows from an attempt that failed."""
-
-
-end = default.end
-ready = default.ready
-learn = default.learn
-seek = default.seek
-is_full = default.is_full
-enlarged = default.enlarged
-keys = default.keys
-feature_at = default.feature_at
-weight_above = default.weight_above
 
 
 def make(nodes: int, features: int, classes: int) -> Periodic:

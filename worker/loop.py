@@ -371,10 +371,20 @@ class Worker:
         """Begin to restore a partition."""
         pipeline = self._pipeline(source)
         checkpoints = self._checkpointer(source)
-        expected = Expected(self._fingerprint, self._inputs[source.topic], self._settings.start)
+        settings = self._settings
+        expected = Expected(
+            self._fingerprint, settings.group, self._inputs[source.topic], settings.start, self._results_of(source)
+        )
         restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_TIMEOUT)
         caution = caution or Caution()
         self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring, caution)
+
+    def _results_of(self, source: TopicPartition) -> TopicPartition | None:
+        """Return where results tell that an offset was lost, if nothing else does."""
+        kafka = self._settings.log.kafka
+        if self._settings.checkpoint is not None or kafka is None or kafka.guarantee != "exactly_once":
+            return None
+        return TopicPartition(self._settings.routes[source.topic].output, source.partition)
 
     def _pipeline(self, source: TopicPartition) -> Pipeline:
         return Pipeline(source, self._settings, self._clock)
@@ -401,6 +411,8 @@ class Worker:
     def _go_live(self, partition: Partition, start: Start) -> None:
         partition.restoring = None
         partition.applied = partition.position = start.offset
+        if start.is_set:
+            self._listener.was_set(partition.source, start.offset)
         self._look_back(partition, start)
         if partition.checkpoints is not None and start.is_fresh and start.offset > 0:
             # Without it nobody could tell later that the records before it are in no model. For the same reason

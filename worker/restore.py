@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Any, Literal, NamedTuple
 
 from worker.checkpoint import Attempt, Checkpointer, Saved, read_checkpoint, read_marks
+from worker.checkpoint.reader import is_silent
 from worker.checkpoint.shadow import Models
 from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.pipeline import Pipeline
@@ -18,21 +19,27 @@ from worker.quarantine import failure
 from worker.topics import moved_keys
 
 _BATCH = 2_000  # records at a time; results do not depend on it
+_GLANCE_SECONDS = 10.0  # at the results
 
 
 class Expected(NamedTuple):
     """What a restore is told."""
 
     settings: str  # fingerprint of those that the worker runs with
+    group: str
     partitions: int  # that the input topic has
     start: Literal["earliest", "latest"]  # where to begin where nothing was ever committed
+    # Where results are, if without a committed offset they mean that it was lost: offsets of a cluster expire, and
+    # without checkpoints nothing else tells that there were any.
+    results: TopicPartition | None = None
 
 
 class Start(NamedTuple):
     """What a restore led to."""
 
     offset: int  # where the partition goes live: the models hold all records below it
-    is_fresh: bool  # nothing was ever committed
+    is_fresh: bool  # no worker has committed there
+    is_set: bool  # the group's offset was set by a person
     attempt: Attempt | None  # the last one that was made there or before
 
 
@@ -76,6 +83,8 @@ def restore(
     else:
         marks = yield from read_marks(log, pipeline.state, clock, restore_timeout)
     pipeline.skips.update(marks.skips)
+    if committed is None and saved is None and expected.results is not None:
+        _check_unused(log, source, expected, clock)
     begin, end = _range(log, source, committed, saved, expected)
     if checkpoints is not None and saved is not None:
         if _layout(saved.models) != _layout(pipeline.arrays()):
@@ -84,62 +93,96 @@ def restore(
             yield end - begin
         pipeline.restore(saved.models)
     yield from _replay(log, pipeline, begin, end, clock, restore_timeout)
-    return Start(end, committed is None, marks.attempt)
+    is_set = committed is not None and not log.metadata(source)
+    return Start(end, committed is None or is_set, is_set, marks.attempt)
 
 
 def _range(
     log: Log, source: TopicPartition, committed: int | None, saved: Saved | None, expected: Expected
 ) -> tuple[int, int]:
-    """Return from where to replay and where to go live."""
+    """Return from where to replay and where to go live.
+
+    Workers commit each offset with a note. One without was set by a person, who decides where to go on; nobody
+    misses what is gone before it.
+    """
     low, high = log.watermarks(source)
     name = str(source)
     if saved is not None:
-        _check(saved, name, committed, expected)
+        _check(saved, source, committed, expected)
     if committed is None:
         begin = low if expected.start == "earliest" else high
         return begin, begin
     if committed > high:
         raise LogError(
-            f"{name}: expected the committed offset to be at most {high}, where "
-            f"the topic ends, got {committed}: this is not the topic that was read before; commit under "
-            "another group to start anew, or bring the topic back"
-        )
-    if log.metadata(source) != expected.settings:
-        raise _other_settings(
-            name, f"the results up to offset {committed}", log.metadata(source), expected.settings
+            f"{name}: expected the committed offset to be at most {high}, where the topic ends, got {committed}: "
+            f"this is not the topic that was read before; bring it back, or start anew: {_anew(source)}"
         )
     begin = 0 if saved is None else saved.record.offset
+    note = log.metadata(source)
+    if not note:
+        return max(begin, low), max(committed, low)
+    if note != expected.settings:
+        raise _other_settings(source, f"the results up to offset {committed}", note, expected.settings)
     if low > begin and committed > begin:
         raise LogError(
-            f"{name}: expected the records from offset {begin} on, to rebuild the models "
-            f"up to the committed offset {committed}, but those below {low} are gone; commit under another "
-            "group to start anew from what is left, or bring the topic back"
+            f"{name}: expected the records from offset {begin} on, to rebuild the models up to the committed "
+            f"offset {committed}, but those below {low} are gone; bring the topic back, or go on with models that "
+            f"lack those records: {_setting(source, max(committed, low), expected)}"
         )
     if committed < low:
         raise LogError(
             f"{name}: expected the records from the committed offset {committed} on, but those below {low} are "
-            "gone, unread: keep them for longer than a worker may be away (retention.ms); to go on without "
-            f"them, set the group's offset to {low} and commit under another group"
+            "gone, unread: keep them for longer than a worker may be away (retention.ms); to go on without them: "
+            f"{_setting(source, low, expected)}"
         )
     return begin, committed
 
 
-def _check(saved: Saved, name: str, committed: int | None, expected: Expected) -> None:
+def _check(saved: Saved, source: TopicPartition, committed: int | None, expected: Expected) -> None:
     """Raise where a checkpoint and the committed offset cannot belong together."""
     record = saved.record
     if record.partitions != expected.partitions:
-        raise LogError(f"{name}: {moved_keys(record.partitions, expected.partitions)}")
+        raise LogError(f"{source}: {moved_keys(record.partitions, expected.partitions)}")
     if record.settings != expected.settings:
         raise _other_settings(
-            name, f"the checkpoint at offset {record.offset}", record.settings, expected.settings
+            source, f"the checkpoint at offset {record.offset}", record.settings, expected.settings
         )
     if committed is None or committed < record.offset:
         raise LogError(
-            f"{name}: expected a committed offset from {record.offset} on, where the last checkpoint is, got "
+            f"{source}: expected a committed offset from {record.offset} on, where the last checkpoint is, got "
             f"{'none' if committed is None else committed}: it was reset, or it expired while no worker ran "
-            "(offsets.retention.minutes); set it to where the results end, or start anew with another group and "
-            "an empty state topic"
+            "(offsets.retention.minutes), or the group is another one. Go on where the results end, or at the "
+            f"checkpoint with some results twice: {_setting(source, record.offset, expected)}; "
+            f"or start anew: {_anew(source)}"
         )
+
+
+def _check_unused(log: Log, source: TopicPartition, expected: Expected, clock: Callable[[], float]) -> None:
+    """Raise where there are results, though no offset tells of them."""
+    assert expected.results is not None
+    low, high = log.watermarks(expected.results)
+    if low < high and not is_silent(log, expected.results, low, high, clock, _GLANCE_SECONDS):
+        raise LogError(
+            f"{source}: expected a committed offset, as there are results in {expected.results}, got none: it "
+            "expired while no worker ran (offsets.retention.minutes), or the group is another one. Go on where "
+            f"the results end: {_setting(source, 'OFFSET', expected)}; or make all of them anew: {_anew(source)}"
+        )
+
+
+def _setting(source: TopicPartition, offset: int | str, expected: Expected) -> str:
+    """Return how a person sets the group's offset."""
+    return (
+        f"with no worker of the group running, set its offset (kafka-consumer-groups.sh --group {expected.group} "
+        f"--topic {source.topic}:{source.partition} --reset-offsets --to-offset {offset} --execute)"
+    )
+
+
+def _anew(source: TopicPartition) -> str:
+    """Return how a person makes all results anew."""
+    return (
+        "another group in the settings, and other topics for results and state (topics: "
+        f"{{{source.topic}: {{output: ..., dead_letters: ..., state: ...}}}})"
+    )
 
 
 def _layout(models: Models) -> dict[str, dict[str, tuple[Any, ...]]]:
@@ -158,10 +201,10 @@ def _other_layout(saved: Saved, source: TopicPartition) -> LogError:
     )
 
 
-def _other_settings(name: str, what: str, came_from: str, now: str) -> LogError:
+def _other_settings(source: TopicPartition, what: str, came_from: str, now: str) -> LogError:
     return LogError(
-        f"{name}: expected the settings that {what} came from ({came_from[:12]}), got others "
-        f"({now[:12]}); go back to those, or commit under another group to make all results anew with these"
+        f"{source}: expected the settings that {what} came from ({came_from[:12]}), got others "
+        f"({now[:12]}); go back to those, or make all results anew with these: {_anew(source)}"
     )
 
 

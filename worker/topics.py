@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from worker.log.port import Log, LogError
+from worker.log.port import Log, LogError, TopicPartition
 from worker.settings import Settings
 
 
@@ -13,6 +13,7 @@ class Topic(NamedTuple):
     """A topic that the worker writes."""
 
     name: str
+    input: str
     partitions: int  # as many as the input has: what follows from partition n goes to partition n
     compacted: bool
     use: str  # for a person
@@ -65,10 +66,10 @@ def written_topics(log: Log, settings: Settings) -> list[Topic]:
 def _written(settings: Settings, counts: Mapping[str, int]) -> Iterator[Topic]:
     for topic, count in counts.items():
         route = settings.routes[topic]
-        yield Topic(route.output, count, compacted=False, use=f"results of {topic}")
-        yield Topic(route.dead_letters, count, compacted=False, use=f"refused events of {topic}")
+        yield Topic(route.output, topic, count, compacted=False, use=f"results of {topic}")
+        yield Topic(route.dead_letters, topic, count, compacted=False, use=f"refused events of {topic}")
         if settings.checkpoint is not None:
-            yield Topic(route.state, count, compacted=True, use=f"checkpoints of {topic}")
+            yield Topic(route.state, topic, count, compacted=True, use=f"checkpoints of {topic}")
 
 
 def missing_topics(log: Log, settings: Settings) -> list[Topic]:
@@ -85,15 +86,23 @@ def missing_topics(log: Log, settings: Settings) -> list[Topic]:
 
 def _missing(log: Log, topics: Iterable[Topic]) -> list[Topic]:
     missing, faults = [], []
+    grown: dict[str, str] = {}  # inputs, and what to tell of them: no topic of theirs shall be deleted
     for topic in topics:
         count = log.partitions(topic.name)
         if count is None:
             missing.append(topic)
+        elif count < topic.partitions and _is_used(log, topic.name, count):
+            grown[topic.input] = f"the topic {topic.input!r}: {moved_keys(count, topic.partitions)}"
         elif (fault := _fault(log, topic, count)) is not None:
-            faults.append(fault)
-    if faults:
-        raise LogError("\n".join(faults))
+            faults.append((topic.input, fault))
+    if faults or grown:
+        raise LogError("\n".join([*grown.values(), *(fault for input_, fault in faults if input_ not in grown)]))
     return missing
+
+
+def _is_used(log: Log, topic: str, partitions: int) -> bool:
+    bounds = (log.watermarks(TopicPartition(topic, number)) for number in range(partitions))
+    return any(low < high for low, high in bounds)
 
 
 def _fault(log: Log, topic: Topic, count: int) -> str | None:

@@ -95,6 +95,15 @@ class WorkerListener:
         self._metrics.restoring(source, 0)
         logger.info("live", topic=source.topic, partition=source.partition, offset=offset)
 
+    def was_set(self, source: TopicPartition, offset: int) -> None:
+        """Tell that a person has set the group's offset."""
+        logger.warning(
+            "the group's offset was set by hand: results before it may be missing or come twice",
+            topic=source.topic,
+            partition=source.partition,
+            offset=offset,
+        )
+
     def dropped(self, source: TopicPartition) -> None:
         """Tell that a partition is somebody else's now, who reports it from here on."""
         self._metrics.forget(source)

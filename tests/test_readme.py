@@ -70,17 +70,3 @@ def test_settings_in_deploy(tmp_path: Path) -> None:
     (tree,) = re.findall(r"^(  # tree:\n(?:  #  .*\n)*)", text, re.MULTILINE)
     (tmp_path / "worker.yaml").write_text(text.replace(tree, re.sub("^  # ", "  ", tree, flags=re.MULTILINE)))
     assert "tree: tree (imac, entropy, 2 classes)" in _run("validate", str(tmp_path / "worker.yaml"))
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
-        *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression", "estimators")),
-    ],
-)
-def test_links(page: str) -> None:
-    """Every relative link of a page leads somewhere."""
-    text = _text(page)
-    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
-    assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []

@@ -448,7 +448,7 @@ def test_readme(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.folder)
     monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
     monkeypatch.setenv("ANABRANCH_GROUP", f"readme-{bench.suffix}")
-    readme = (ROOT / "README.md").read_text("utf-8").partition("**6. On Kafka.**")[2]
+    readme = (ROOT / "README.md").read_text("utf-8").partition("**5. Change to Kafka.**")[2]
     start, block = re.findall(r"^```sh\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[:2]
     assert start.startswith("anabranch dev-kafka ")
     block = block.replace("127.0.0.1:9092", bench.kafka.bootstrap)

@@ -127,7 +127,8 @@ def _range(
         raise LogError(
             f"{name}: expected the records from offset {begin} on, to rebuild the models up to the committed "
             f"offset {committed}, but those below {low} are gone; bring the topic back, or go on with models that "
-            f"lack those records: {_setting(source, max(committed, low), expected)}"
+            f"lack those records: {_setting(source, max(committed, low), expected)}; "
+            "without checkpoints each start asks for that again"
         )
     if committed < low:
         raise LogError(
@@ -172,8 +173,9 @@ def _check_unused(log: Log, source: TopicPartition, expected: Expected, clock: C
 def _setting(source: TopicPartition, offset: int | str, expected: Expected) -> str:
     """Return how a person sets the group's offset."""
     return (
-        f"with no worker of the group running, set its offset (kafka-consumer-groups.sh --group {expected.group} "
-        f"--topic {source.topic}:{source.partition} --reset-offsets --to-offset {offset} --execute)"
+        "once no worker of the group has run for session.timeout.ms, set its offset (kafka-consumer-groups.sh "
+        f"--group {expected.group} --topic {source.topic}:{source.partition} --reset-offsets "
+        f"--to-offset {offset} --execute)"
     )
 
 

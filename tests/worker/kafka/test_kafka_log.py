@@ -343,6 +343,25 @@ def test_a_member_that_is_not_let_in_asks_anew(group: Group, topic: str, monkeyp
     assert sum("joining it anew" in sentence for sentence in group.told) == 4
 
 
+@pytest.mark.parametrize("keeps", [True, False], ids=["one more", "others"])
+def test_an_instance_comes_back_with_other_topics(group: Group, topic: str, keeps: bool) -> None:
+    """It is given those, though the brokers know the instance by the topics that it had before."""
+    first, second = group.member("first"), group.member("second")
+    for log in (first, second):
+        log.join([topic], ignore)
+    until(shared_by(first, second), first, second)
+    new = f"{topic}-new"
+    first.create_topic(new, 3)
+    wanted = {TopicPartition(each, number) for each in ([topic, new] if keeps else [new]) for number in range(3)}
+    for log in (first, second):
+        log.close()
+    again = [group.member("second"), group.member("first")]  # the one that led the group last of all
+    for log in again:
+        log.join(sorted({each.topic for each in wanted}), ignore)
+    until(lambda: {source for log in again for source in log.owned or ()} == wanted, *again)
+    assert all(source.topic in (topic, new) for log in again for source in log.owned or ())
+
+
 def test_members_of_frozen_brokers_stay_members(kafka: Cluster, group: Group, topic: str) -> None:
     """Brokers that wake up find several requests of one member to be let in again, and answer in any order.
 

@@ -98,6 +98,11 @@ class Place:
         value = encode_event([f"word{number % 7}"], ("ham", "spam")[number % 3 == 0], id=number)
         return OutRecord(self.topic, partition, b"key", value, (), 1_000 + number)
 
+    def log_end(self) -> int:
+        """Return the high watermark of the first partition of the input."""
+        with self.log("judge") as log:
+            return log.watermarks(self.source).high
+
     def results(self) -> list[tuple[bytes | None, int]]:
         """Return value and timestamp of each result, of all partitions in turn."""
         found = []

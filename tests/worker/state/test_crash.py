@@ -431,6 +431,34 @@ def test_an_offset_beyond_the_end_is_refused(tmp_path: Path) -> None:
             again.run(lambda: False, until_end=True)
 
 
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_an_offset_that_a_person_sets(tmp_path: Path, checkpoints: bool) -> None:
+    """The models hold what is left below it, from the last checkpoint on; going back behind that is refused."""
+    log, _ = _small(tmp_path)
+    settings = demo.settings(tmp_path / "small.db", None)
+    often = OFTEN if checkpoints else None
+    with log:
+        if checkpoints:
+            _worker(log, settings, 5_000, often).run(lambda: False, until_end=True)
+        log.append(islice(demo.records(), 5, 12))
+        log.truncate(SOURCE, 8)
+        log.commit([], {SOURCE: 10})
+    with EmbeddedLog(tmp_path / "small.db") as log:
+        again = _worker(log, settings, 5_000, often)
+        _make_ready(again)
+        assert again.partitions[SOURCE].position == 10
+        examples = {model.name: model.status().examples for model in again.partitions[SOURCE].pipeline.models}
+        assert examples["word"] == (7 if checkpoints else 2)  # those at offsets 8 and 9, and five before
+        if checkpoints:
+            log.commit([], {SOURCE: 3})
+    if checkpoints:
+        with (
+            EmbeddedLog(tmp_path / "small.db") as log,
+            pytest.raises(LogError, match=r"from 10 on, where the last checkpoint is, got 3.*--to-offset 10"),
+        ):
+            _make_ready(_worker(log, settings, 5_000, often))
+
+
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     """Results up to the committed offset came from other settings, so the models cannot be rebuilt with these."""
     log, again = _small(tmp_path)

@@ -16,6 +16,7 @@ from worker.log.kafka.reading import Reading
 from worker.log.port import LogError, OwnershipLost, Records, TopicPartition
 
 RENEWALS, RENEWALS_SECONDS = 3, 300.0  # so often in so long a fenced member may have fenced itself
+_ASK_SECONDS = 3.0  # between two requests of an instance whose topics have changed
 JOIN_SECONDS = 60.0  # for a broker that shares partitions out itself; one that cannot would never say so
 
 
@@ -69,6 +70,8 @@ class Member:
         self._admitted_by = float("inf")
         self._shared_by = float("inf")
         self._given_to: Any = None
+        self._asks_at = float("inf")
+        self._has_asked = False
 
     def renew(self, fenced: Fenced, check: Callable[[TopicPartition, Any], None]) -> None:
         """Join the group with another client, after the group has taken somebody else for this member.
@@ -171,6 +174,10 @@ class Member:
         if self._leaving is None:
             time.sleep(timeout)
             return []
+        if time.monotonic() >= self._asks_at:
+            self._asks_at = float("inf")
+            self._consumer.unsubscribe()
+            self.join(self._topics, self._leaving)
         return self._reading.poll(limit, timeout, self._raise_failure)
 
     def lost(self) -> None:
@@ -234,8 +241,28 @@ class Member:
             self._consumer.assign([])
         self._assignments += 1
         self._admitted_by = float("inf")
+        if not self._incremental and self._is_of_before({partition.topic for partition in partitions}):
+            return
         self._given_to = self._consumer.consumer_group_metadata()
         self._owned = {**(self._owned or {}), **dict.fromkeys(_sources(partitions), self._assignments)}
+
+    def _is_of_before(self, given: set[str]) -> bool:
+        """Return whether these may be the topics that this instance had before, and see to it that it asks again.
+
+        The brokers give an instance that comes back what it had, even where it subscribes to other topics by now.
+        When it asks again it is given its own if it leads the group, else as soon as the one that leads it asks.
+        """
+        foreign, lacking = given - set(self._topics), set(self._topics) - given
+        if not foreign and (not lacking or self._has_asked):
+            return False
+        if foreign and self._has_asked:
+            names = ", ".join(sorted(foreign))
+            self._outage.notify(
+                f"the group gives this instance topics that are not its own ({names}); asking again"
+            )
+        self._asks_at = time.monotonic() + (_ASK_SECONDS if self._has_asked else 0.0)
+        self._has_asked = True
+        return True
 
     def _on_revoke(self, partitions: list[Any]) -> None:
         lost = self._owned is None or self._was_put_out(self._consumer.consumer_group_metadata())

@@ -1,0 +1,216 @@
+"""What messages about offsets, partitions and settings advise, followed to the letter on real Kafka."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as At
+from confluent_kafka.admin import AdminClient, NewPartitions
+from structlog.testing import capture_logs
+
+from tests.support.logs import TIME_LIMIT
+from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, until
+from worker.broker import Cluster
+from worker.log.port import LogError
+from worker.settings import Settings
+
+_TOOL = re.compile(
+    r"kafka-consumer-groups\.sh --group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\w+) --execute"
+)
+
+
+@pytest.fixture
+def place(kafka: Cluster) -> Place:
+    """Return topics of one partition and settings for workers on them."""
+    return Place(kafka)
+
+
+def _ask(place: Place, call: Callable[[AdminClient], Mapping[Any, Future[Any]]]) -> None:
+    """Wait for what an administrator asks of the brokers, who wait until the group has no member any more."""
+    admin = AdminClient({"bootstrap.servers": place.bootstrap})  # kept: without it no answer comes
+    deadline = time.monotonic() + TIME_LIMIT
+    while True:
+        try:
+            for future in call(admin).values():
+                answer = future.result(TIME_LIMIT)
+                for at in getattr(answer, "topic_partitions", ()):
+                    if at.error is not None:
+                        raise KafkaException(at.error)
+        except KafkaException as error:
+            busy = error.args[0].code() in (KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID)
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def _follow(place: Place, advice: str, offset: int | None = None) -> int:
+    """Do what Kafka's tool does when the command of a message is run; return the offset that was set."""
+    found = _TOOL.search(advice)
+    assert found is not None, advice
+    group, topic, partition, told = found.groups()
+    offset = int(told) if offset is None else offset
+    at = At(topic, int(partition), offset)
+    _ask(place, lambda admin: admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [at])]))
+    return offset
+
+
+def _lose_records(place: Place, below: int) -> None:
+    """Delete what lies below an offset, as retention does."""
+    _ask(place, lambda admin: admin.delete_records([At(place.topic, 0, below)]))
+
+
+def _lose_offsets(place: Place) -> None:
+    """Forget the group, as brokers do when it was away for offsets.retention.minutes."""
+    _ask(place, lambda admin: admin.delete_consumer_groups([place.settings.group]))
+
+
+def _work(place: Place, events: int, settings: Settings | None = None) -> None:
+    """Publish so many events, and run a worker until it has committed them."""
+    place.send(events)
+    with place.worker(settings=settings) as worker:
+        make_ready(worker)
+        (partition,) = worker.partitions.values()
+        until(worker, lambda: partition.position >= place.sent)
+        worker.finish()
+
+
+def _told(place: Place, settings: Settings | None = None) -> str:
+    """Return what a start ends with."""
+    with place.worker(settings=settings) as worker, pytest.raises(LogError) as told:
+        make_ready(worker)
+    return str(told.value)
+
+
+def _changed(place: Place, **changes: Any) -> Settings:
+    return Settings.model_validate(place.settings.model_dump(exclude_unset=True) | changes)
+
+
+def test_records_that_were_never_read_are_gone(place: Place) -> None:
+    """The offset that the message names is where the worker goes on, with the models that it had."""
+    _work(place, 30)
+    results = place.results()
+    place.send(20)
+    _lose_records(place, 40)
+    told = _told(place)
+    assert "expected the records from the committed offset 3" in told
+    assert _follow(place, told) == 40
+    with place.worker() as worker, capture_logs() as lines:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 41)  # all but those at offsets 31 to 39
+    assert [line["offset"] for line in lines if "set by hand" in line["event"]] == [40]
+    assert place.results()[: len(results)] == results
+    # From here on everything is as it always was.
+    with place.worker() as worker, capture_logs() as lines:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 41)
+    assert not [line for line in lines if "set by hand" in line["event"]]
+
+
+def test_records_that_a_restore_needs_are_gone(kafka: Cluster) -> None:
+    """Without checkpoints the models are rebuilt from the beginning of the topic, or from what is left of it."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 30)
+    _lose_records(place, 10)
+    told = _told(place)
+    assert "expected the records from offset 0 on, to rebuild the models" in told
+    _follow(place, told)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 20
+
+
+@pytest.mark.parametrize("where", ["at the checkpoint", "at the end"])
+def test_offsets_have_expired(place: Place, where: str) -> None:
+    """With a checkpoint the worker goes on there, or where a person says that the results end."""
+    _work(place, 30)
+    results = place.results()
+    _lose_offsets(place)
+    told = _told(place)
+    assert "where the last checkpoint is, got none" in told
+    end = place.log_end()
+    set_ = _follow(place, told, None if where == "at the checkpoint" else end)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+        assert next(iter(worker.partitions.values())).position >= set_
+    assert place.results()[: len(results)] == results
+
+
+def test_offsets_have_expired_and_nothing_else_tells(kafka: Cluster) -> None:
+    """Without checkpoints results tell that there was an offset; none of them is made twice without a word."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 30)
+    results = place.results()
+    _lose_offsets(place)
+    told = _told(place)
+    assert f"as there are results in {place.topic}.out/0, got none" in told
+    _follow(place, told, place.log_end())
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+    assert place.results() == results
+
+
+def test_all_results_anew(place: Place) -> None:
+    """Changed settings need another group and other topics, which the message names as the settings want them."""
+    _work(place, 30)
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"criterion": "gini"}
+    told = _told(place, _changed(place, models={"spam": model}))
+    assert "go back to those, or make all results anew with these" in told
+    fields = re.search(r"topics: (\{.*\})\)", told)
+    assert fields is not None, told
+    for_ = {name: f"{place.topic}.anew.{name}" for name in re.findall(r"(\w+): \.\.\.", fields[1])}
+    assert f"{{{place.topic}: {{" in fields[1]
+    anew = _changed(place, models={"spam": model}, group=f"{place.settings.group}-2", topics={place.topic: for_})
+    with place.log("creator") as log:
+        for name, compacted in zip(for_.values(), (False, False, True), strict=True):
+            log.create_topic(name, 1, compacted=compacted)
+    place.settings = anew
+    with place.worker() as worker:
+        make_ready(worker)
+        (partition,) = worker.partitions.values()
+        until(worker, lambda: partition.position >= 30)
+        assert examples(worker) == 30
+
+
+def test_an_input_that_has_grown(place: Place) -> None:
+    """Each start says that keys have moved, and no message says to delete what would tell so."""
+    _work(place, 30)
+    _ask(place, lambda admin: admin.create_partitions([NewPartitions(place.topic, 3)]))
+    for _ in range(2):
+        told = _told(place)
+        assert f"the topic '{place.topic}': expected 1 partitions, as there were before, found 3" in told
+        assert "delete" not in told
+    found = re.search(r"publish the events to a new topic", told)
+    assert found is not None
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": f"{place.topic}-wide"}
+    wide = _changed(place, models={"spam": model})
+    place.topic = f"{place.topic}-wide"
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 3)
+        for topic in ("out", "dead", "state"):
+            log.create_topic(f"{place.topic}.{topic}", 3, compacted=topic == "state")
+    place.settings, place.sent = wide, 0
+    place.send(10, 2)
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 10)
+
+
+def test_a_topic_that_is_too_small_and_was_never_used(place: Place) -> None:
+    """Where nothing was ever written no keys can have moved: the topic may go."""
+    with place.log("creator") as log:
+        log.create_topic(f"{place.topic}-new", 2)
+        log.create_topic(f"{place.topic}-new.out", 1)
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": f"{place.topic}-new"}
+    assert "to have 2 partitions, as its input does; it has 1; delete it" in _told(
+        place, _changed(place, models={"spam": model})
+    )

@@ -39,10 +39,8 @@ check: $(VENV)/ready  ## Lint, formatting, types
 	$(BIN)/mypy
 
 .PHONY: test
-# Tests with brokers go by themselves: on a busy machine a node misses the heartbeats that it is judged by.
 test: check kernels  ## Check and run all tests
-	$(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors' --durations 10
-	$(BIN)/pytest -m broker --durations 10
+	$(BIN)/pytest -n auto --dist loadgroup -m 'not processors' --durations 10
 
 .PHONY: fast
 fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples

@@ -30,11 +30,18 @@ def pytest_configure() -> None:
     settings.load_profile("no deadline")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes `-n auto` means: one more for the tests with brokers, which mostly wait."""
+    brokers = "not broker" not in config.getoption("markexpr")
+    return (os.cpu_count() or 1) + brokers
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start brokers."""
+    """Mark the tests that start brokers; with `--dist loadgroup` one process has them all."""
     for item in items:
         if _BROKERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("broker")
+            item.add_marker(pytest.mark.xdist_group("brokers"))
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ SUITES = {
 def test_kernels_do_the_same_as_plain_python(suite: str) -> None:
     """With the compiler off the same tests pass, so nothing relies on silent overflow or its typing."""
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SUITES[suite]],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *SUITES[suite]],
         cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,

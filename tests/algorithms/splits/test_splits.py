@@ -163,7 +163,7 @@ def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str,
     pair = Pair(of(kind, names=named, trees=Emit(When.EVERY_MS, 40), **few, **STORES[store]))
     stream = Stream(len(mix))
     for deletes in (0.1, 0.65, 0.3):
-        for batch in stream.batches(stream.take(budget(350), replace(MIXES[mix], deletes=deletes))):
+        for batch in stream.batches(stream.take(budget(240), replace(MIXES[mix], deletes=deletes))):
             pair.feed(batch)
         pair.check()
         pair.restored()

@@ -137,7 +137,7 @@ def test_any_history_of_events_leads_to_what_the_oracle_says(kind: tuple[str, st
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=budget(40 if kind[0] in REFERENCES else 150),  # the references are slow
+            max_examples=budget(20 if kind[0] in REFERENCES else 75),  # the references are slow
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

@@ -13,14 +13,12 @@ from types import FrameType
 from typing import NoReturn
 
 import click
-import structlog
 
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError
 from worker.safe_text import printable_lines
 from worker.settings import Settings, load
 from worker.settings.file import SettingsError
-from worker.watching import logs
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -67,6 +65,8 @@ def clear_errors() -> Iterator[None]:
 
 def configure_logs(settings: Settings) -> None:
     """Send the logs to standard error as the settings say."""
+    from worker.watching import logs  # takes its time, which commands that log nothing do not have
+
     logs.configure(settings.logging.level, settings.logging.format, sys.stderr)
 
 
@@ -87,12 +87,13 @@ def open_log(
     create : bool, optional
         Whether to make the file of an embedded log where there is none.
     """
-    logger = structlog.get_logger("anabranch")
     with ExitStack() as stack:
         if settings.log.kafka is None:
             assert settings.log.embedded is not None
             yield stack.enter_context(EmbeddedLog(settings.log.embedded, group=settings.group, create=create))
         else:
+            import structlog
+
             from worker.log.kafka import KafkaLog  # loads the client
 
             kafka = settings.log.kafka
@@ -102,7 +103,7 @@ def open_log(
                     group=settings.group,
                     instance=kafka.name + role,
                     transactional=kafka.guarantee == "exactly_once",
-                    notify=logger.warning,
+                    notify=structlog.get_logger("anabranch").warning,
                     pulse=pulse,
                 )
             )

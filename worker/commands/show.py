@@ -35,7 +35,6 @@ from worker.views.overview_text import PartitionRow, overview
 from worker.views.record_json import as_object, result_of, tree_object
 from worker.views.tree_text import draw
 from worker.views.words import key_word, model_word, topic_word
-from worker.watching import logs
 
 _LAST = 10  # of each kind
 _SETTINGS = (".yaml", ".yml")  # suffixes
@@ -105,7 +104,6 @@ def show(
         raise click.UsageError("expected --topic with --key, --model, --last, --follow and --format; name a topic")
     if drawing and (follow or as_json):
         raise click.UsageError("expected --format without --follow and --json; leave one out")
-    logs.configure("warning", "auto", sys.stderr)
     wanted = Filter(None if key is None else key.encode(), model)
     console = Console(highlight=False, markup=False, emoji=False)
     try:
@@ -148,6 +146,9 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
             dead = {topic: f"{topic.removesuffix('.out')}.dead" for topic in topics if topic.endswith(".out")}
             yield _Shown(log, topics, [], group, dead)
         return
+    from worker.watching import logs  # takes its time, and files have nothing to log
+
+    logs.configure("warning", "auto", sys.stderr)
     settings = read_settings(path)
     if group is not None:
         settings = settings.model_copy(update={"group": group})

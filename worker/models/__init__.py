@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from worker.codec import Bounds
-from worker.models.dynamic import DynamicTreeModel
 from worker.models.port import Model, Outcome, Refusal, Result
-from worker.models.split import SplitModel
-from worker.models.tree import TreeModel
 from worker.settings.by_kind import kind_of
 from worker.settings.models import DynamicTreeSettings, ModelSettings, SplitSettings, TreeSettings
 
@@ -51,9 +49,19 @@ def register(settings: type[ModelSettings], model: Callable[[str, Any, Bounds], 
         )
 
 
-register(SplitSettings, SplitModel)
-register(TreeSettings, TreeModel)
-register(DynamicTreeSettings, DynamicTreeModel)
+def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
+    """Return what makes models of a class that is imported with the first: who reads settings does without."""
+
+    def make(*given: Any) -> Model:
+        model: Model = getattr(import_module(f"worker.models.{module}"), name)(*given)
+        return model
+
+    return make
+
+
+register(SplitSettings, _imported("split", "SplitModel"))
+register(TreeSettings, _imported("tree", "TreeModel"))
+register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"))
 
 
 def make_model(name: str, settings: ModelSettings, bounds: Bounds) -> Model:

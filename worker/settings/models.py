@@ -6,7 +6,7 @@ What is here is known to the worker by its line in `worker.models`, as is a kind
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AliasChoices, Field, PlainValidator, ValidationInfo, field_validator, model_validator
@@ -14,10 +14,12 @@ from pydantic import AliasChoices, Field, PlainValidator, ValidationInfo, field_
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import missing
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.policies import POLICIES
 from worker.settings.by_kind import ByKind
 from worker.settings.problems import expected
 from worker.settings.values import Cadence, Due, Section, TopicName
+
+if TYPE_CHECKING:
+    from algorithms.trees.policies import Policy
 
 
 def _feature_name(name: object) -> int | str:
@@ -29,8 +31,6 @@ def _feature_name(name: object) -> int | str:
 ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
-*_MOST, _LAST = (name for name, policy in POLICIES.items() if not policy.only_binary)
-_OTHERS = f"{', '.join(_MOST)} or {_LAST}"  # policies that are not for two classes and binary features only
 Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
@@ -73,6 +73,12 @@ class ModelSettings(Section):
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json")
         return {name: value for name, value in told.items() if value or name not in self.LATER}
+
+
+def _policies() -> Mapping[str, Policy]:
+    from algorithms.trees.policies import POLICIES  # with all their kernels, which other kinds do without
+
+    return POLICIES
 
 
 def _registered() -> dict[str, type[ModelSettings]]:
@@ -342,18 +348,21 @@ class TreeSettings(TreesSettings):
     @field_validator("policy")
     @classmethod
     def _serves(cls, policy: str, info: ValidationInfo) -> str:
-        if POLICIES[policy].only_binary:
+        policies = _policies()
+        if policies[policy].only_binary:
+            *most, last = (name for name, each in policies.items() if not each.only_binary)
+            others = f"{', '.join(most)} or {last}"
             if len(info.data.get("classes", (0, 1))) != 2:
-                raise expected(f"a policy for more than two classes ({_OTHERS})")
+                raise expected(f"a policy for more than two classes ({others})")
             if not info.data.get("attributes", AttributeSettings()).only_binary:
-                raise expected(f"a policy for nominal and numeric features ({_OTHERS})")
+                raise expected(f"a policy for nominal and numeric features ({others})")
         return policy
 
     @field_validator("drop_poor")
     @classmethod
     def _not_where_all_are_needed(cls, drop: bool, info: ValidationInfo) -> bool:
         policy = info.data.get("policy")
-        if drop and policy in POLICIES and not POLICIES[policy].drops:
+        if drop and policy is not None and not _policies()[policy].drops:
             raise expected(f"false with the policy {policy!r}, which needs all features")
         return drop
 
@@ -361,7 +370,7 @@ class TreeSettings(TreesSettings):
     @classmethod
     def _where_one_node_counts(cls, limit: int | None, info: ValidationInfo) -> int | None:
         policy = info.data.get("policy")
-        if limit is not None and policy in POLICIES and not POLICIES[policy].limits:
+        if limit is not None and policy is not None and not _policies()[policy].limits:
             raise expected(f"none with the policy {policy!r}, where an example is counted in more than one node")
         return limit
 

@@ -87,7 +87,7 @@ def restore(
         _check_unused(log, source, expected, clock)
     begin, end = _range(log, source, committed, saved, expected)
     if checkpoints is not None and saved is not None:
-        if _layout(saved.models) != _layout(pipeline.arrays()):
+        if not _fits(saved.models, pipeline):
             raise _other_layout(saved, source)
         for _ in checkpoints.adopt(saved):
             yield end - begin
@@ -185,6 +185,15 @@ def _anew(source: TopicPartition) -> str:
         "another group in the settings, and other topics for results and state (topics: "
         f"{{{source.topic}: {{output: ..., dead_letters: ..., state: ...}}}})"
     )
+
+
+def _fits(saved: Models, pipeline: Pipeline) -> bool:
+    """Return whether the models can go on with a saved state, where some arrays may be missing."""
+    expected = _layout(pipeline.arrays())
+    for model in pipeline.models:
+        for name in model.LATER.difference(saved.get(model.name, ())):
+            expected[model.name].pop(name, None)
+    return _layout(saved) == expected
 
 
 def _layout(models: Models) -> dict[str, dict[str, tuple[Any, ...]]]:

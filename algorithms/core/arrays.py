@@ -34,6 +34,6 @@ def extended(array: A, rows: int) -> A:
 
 def are_set(flags: Int64s, indexes: Int32s) -> npt.NDArray[np.bool_]:
     """Return which of these indexes have a flag above 0; beyond the end none has."""
-    known = indexes < len(flags)
-    found: npt.NDArray[np.bool_] = known & (flags[np.where(known, indexes, 0)] > 0)
+    found = indexes < len(flags)
+    found[found] = flags[indexes[found]] > 0
     return found

@@ -19,9 +19,10 @@ from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import jit
 from algorithms.core.means import moved
 from algorithms.core.stored import Arrays, flattened, rebuilt, stored
+from algorithms.core.window import Window
 from algorithms.regression.moments import Moments, merged
 
-# Columns of `Counters.window`.
+# Columns of the window's examples.
 _TRUTH, _PREDICTED = 0, 1
 
 # Columns of `Counters.sums`.
@@ -76,16 +77,12 @@ class Evaluated(NamedTuple):
         return Measures(n, abstained, absolute / n, math.sqrt(squared / n), r2)
 
 
-@stored("weight", "sums", "window", "weights", "size", "examples")
+@stored("weight", "sums")
 class Counters(NamedTuple):
     """What is counted of predictions; weights in units of 2^-20."""
 
     weight: Int64s  # int64[4], wide numbers: of the examples evaluated, and of those without a prediction
     sums: Float64s  # float64[_SUMS]
-    window: Float64s  # float64[w, 2], label and prediction of the last examples, the oldest first
-    weights: Int64s  # int64[w], their weights
-    size: Int64s  # int64[1], how many of them there are
-    examples: Int64s  # int64[1], how many were evaluated in all, or abstained
 
 
 class Prequential:
@@ -100,19 +97,13 @@ class Prequential:
     def __init__(self, window: int) -> None:
         if window < 1:
             raise ValueError(f"expected a window of at least 1, got {window}")
-        self._counters = Counters(
-            weight=wide.zeros(2),
-            sums=np.zeros(_SUMS),
-            window=np.zeros((window, 2)),
-            weights=np.zeros(window, np.int64),
-            size=np.zeros(1, np.int64),
-            examples=np.zeros(1, np.int64),
-        )
+        self._counters = Counters(weight=wide.zeros(2), sums=np.zeros(_SUMS))
+        self._window = Window(window, window=(np.float64, 2), weights=(np.int64, None))
 
     @property
     def examples(self) -> int:
         """How many examples were evaluated in all, or abstained."""
-        return int(self._counters.examples[0])
+        return self._window.examples
 
     def add(self, truth: Float64s, predicted: Float64s, weight: Int64s) -> None:
         """Count examples, in order.
@@ -124,14 +115,8 @@ class Prequential:
         weight : int64[n]
             In units of 2^-20, above 0 and below 2^62.
         """
-        total, sums, window, weights, size, examples = self._counters
-        _add(total, sums, truth, predicted, weight)
-        examples += len(truth)
-        kept = slice(max(0, int(size[0]) + len(truth) - len(window)), int(size[0]))
-        last = np.concatenate([window[kept], np.stack([truth, predicted], axis=1)])[-len(window) :]
-        window[: len(last)] = last
-        weights[: len(last)] = np.concatenate([weights[kept], weight])[-len(window) :]
-        size[0] = len(last)
+        _add(*self._counters, truth, predicted, weight)
+        self._window.push(np.stack([truth, predicted], axis=1), weight)
 
     def total(self) -> Evaluated:
         """Return all examples."""
@@ -140,19 +125,19 @@ class Prequential:
     def recent(self) -> Evaluated:
         """Return those of the window. O(window)."""
         evaluated = Evaluated(wide.zeros(2), np.zeros(_SUMS))
-        size = self._counters.size[0]
-        last = self._counters.window[:size]
-        _add(*evaluated, last[:, _TRUTH].copy(), last[:, _PREDICTED].copy(), self._counters.weights[:size])
+        last, weights = self._window.columns()
+        _add(*evaluated, last[:, _TRUTH].copy(), last[:, _PREDICTED].copy(), weights)
         return evaluated
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
-        return flattened(self._counters)
+        return flattened(self._counters) | self._window.arrays()
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over the state that `arrays` of an evaluation of the same size returned (not copied)."""
         counters = rebuilt(self._counters, arrays)
         self._counters = counters._replace(weight=wide.restored(counters.weight, 2))
+        self._window.restore(arrays)
 
 
 @jit

@@ -22,6 +22,7 @@ from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
 
 Feature = int | bytes
+_EVALUATION = "evaluation."
 
 
 class Example(NamedTuple):
@@ -68,17 +69,23 @@ def model_contents(model: Model) -> dict[bytes, Any]:
 def _any(model: Model) -> dict[bytes, Any]:
     """Return what can be told of a kind that is not known here: its size, and what all kinds evaluate."""
     arrays = model.arrays()
-    evaluation = {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
-    return {b"": (model.status()._replace(bytes=0, quality=None), evaluation)}
+    return {b"": (model.status()._replace(bytes=0, quality=None), _evaluation(arrays))}
+
+
+def _evaluation(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return what is evaluated; the labels of keys by their names."""
+    found = {name: array.tolist() for name, array in arrays.items() if name.startswith(_EVALUATION)}
+    if labels := found.pop(f"{_EVALUATION}labels", None):
+        keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+        found["labels"] = {keys.name(key): row for key, row in enumerate(labels) if any(row)}
+    return found
 
 
 def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
     arrays = model.arrays()
     pool = model._pool
     keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
-    found: dict[bytes, Any] = {
-        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
-    }
+    found: dict[bytes, Any] = {b"": _evaluation(arrays)}
     for index in range(len(arrays["trees"])):
         if arrays["trees"][index].any():
             live = [
@@ -110,9 +117,7 @@ def _trees(model: TreeModel) -> dict[bytes, Any]:
         for row in arrays["policy.slots.rows"][: arrays["policy.slots.counts"][slots.EVER]].tolist():
             if row[slots.KEY] >= 0:
                 count("index", row[slots.KEY] >> 32, row[slots.KEY] & 0xFFFFFFFF, (row[slots.C0], row[slots.C1]))
-    found: dict[bytes, Any] = {
-        b"": {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
-    }
+    found: dict[bytes, Any] = {b"": _evaluation(arrays)}
     for index in np.flatnonzero(arrays["trees"][:, LEARNED]).tolist():
         found[keys.name(index)] = Grown(tree_columns(pool.tree(index)), pool.sizes(index), seen.get(index, {}))
     return found

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from algorithms.trees.evaluation import Measures
 from worker.bench.updates import Workload
 
 Progress: TypeAlias = Callable[[str], None]  # told what is about to run
@@ -84,6 +85,13 @@ def _ratio(taken: list[float], base: list[float]) -> float:
 def significant(figure: float) -> float:
     """Return a figure with the four digits that a measurement can claim."""
     return float(f"{figure:.4g}")
+
+
+def against_baselines(measures: Measures) -> Row:
+    """Return the accuracies that cost nothing and the kappas against them, None where there is none."""
+    names = ("majority", "no_change", "kappa_m", "kappa_temporal")
+    figures = {name: getattr(measures, name) for name in names}
+    return {name: None if math.isnan(figure) else significant(figure) for name, figure in figures.items()}
 
 
 def machine() -> str:

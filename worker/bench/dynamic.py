@@ -14,7 +14,7 @@ from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.evaluation import Measures, Prequential
-from worker.bench.cases import Progress, Row, machine, significant
+from worker.bench.cases import Progress, Row, against_baselines, machine, significant
 from worker.bench.tables import Table, first
 from worker.bench.updates import BATCH, plan
 from worker.sources.generators import BINARY
@@ -98,6 +98,7 @@ def _figures(done: Run, events: int) -> Row:
         "accuracy": significant(done.measures.accuracy),
         "f1": significant(float(done.measures.f1[1])),
         "macro_f1": significant(done.measures.macro_f1),
+        **against_baselines(done.measures),
         "rebuilds": sizes.rebuilds,
         "rebuilt_per_event": significant(sizes.rebuilt / events),
         "live": sizes.examples,

@@ -17,7 +17,7 @@ from algorithms.trees.evaluation import Measures, Prequential
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from worker.bench import datasets
-from worker.bench.cases import Progress, Row, machine, significant
+from worker.bench.cases import Progress, Row, against_baselines, machine, significant
 from worker.bench.tables import PAPER_001, Table, first, generated, paper_001
 from worker.sources.generators import BINARY, NUMERIC
 
@@ -147,6 +147,7 @@ def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list
         "accuracy": significant(measures.accuracy),
         "kappa": significant(measures.kappa),
         "log_loss": significant(measures.log_loss),
+        **against_baselines(measures),
         "attempts": sizes.attempts,
         "splits": sizes.splits,
         "leaves": sizes.leaves,

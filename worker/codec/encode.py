@@ -200,6 +200,10 @@ class Measures(NamedTuple):
         Mean of `f1` over the classes that occurred or were predicted.
     log_loss
         Mean of -ln of the share of weight that the true class was given.
+    majority, no_change
+        Accuracy of always saying the key's most frequent label before the example, or its last one.
+    kappa_m, kappa_temporal
+        1 less the error over that of `majority`, or of `no_change`; None where that is 0.
     """
 
     weight: float
@@ -208,6 +212,10 @@ class Measures(NamedTuple):
     f1: Sequence[float]
     macro_f1: float | None
     log_loss: float | None
+    majority: float | None = None
+    no_change: float | None = None
+    kappa_m: float | None = None
+    kappa_temporal: float | None = None
 
 
 class Evaluation(NamedTuple):
@@ -440,13 +448,11 @@ def decode_output(value: bytes, headers: Headers) -> Output:
         raise ValueError(f"expected the header type to be one of {expected}, found {name!r}; read an output topic")
     try:
         fields: dict[str, Any] = msgpack.unpackb(value)
-        known = {
-            field: fields[field] for field in kind._fields if field in fields or field not in kind._field_defaults
-        }
+        known = _known(kind, fields)
         known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
         if kind is Evaluation:
             for field in ("total", "recent"):
-                known[field] = Measures(**{name: known[field][name] for name in Measures._fields})
+                known[field] = Measures(**_known(Measures, known[field]))
         if kind is DeadLetter:
             known["reason"] = Reason(known["reason"])
             known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]
@@ -454,3 +460,8 @@ def decode_output(value: bytes, headers: Headers) -> Output:
     except (KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
         what = _TYPES[kind]
         raise ValueError(f"expected a {what} record, found other bytes; read an output topic") from error
+
+
+def _known(kind: type[Output | Measures], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a type has; those that have a default may be missing."""
+    return {name: fields[name] for name in kind._fields if name in fields or name not in kind._field_defaults}

@@ -106,7 +106,8 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
         console.print(
             f"[bold]{evaluation.model}[/] guessed every message before it learned it: "
             f"{evaluation.recent.accuracy:.1%} right of the last {evaluation.window:,}, "
-            f"{evaluation.total.accuracy:.1%} of all"
+            f"{evaluation.total.accuracy:.1%} of all; always the more frequent class would be "
+            f"{evaluation.total.majority:.1%}, the last one {evaluation.total.no_change:.1%}"
         )
     for answer in outputs:
         if isinstance(answer, Prediction):

@@ -22,7 +22,7 @@ from worker.commands.common import (
 from worker.commands.running import worker_on
 from worker.log.port import LogError
 from worker.settings import Settings
-from worker.views.run_text import models_table, read_words, refusals_table
+from worker.views.run_text import baselines_table, models_table, read_words, refusals_table
 from worker.watching.status import Status, StatusBoard
 from worker.watching.tally import Tally
 
@@ -66,6 +66,8 @@ def _tell(tally: Tally, settings: Settings, settings_file: Path) -> None:
     if not tally.records:
         return
     console.print(models_table(tally, settings.models))
+    if tally.evaluated.total():
+        console.print(baselines_table(tally, settings.models))
     if not tally.refused:
         return
     console.print(refusals_table(tally))

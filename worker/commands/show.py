@@ -23,6 +23,7 @@ from worker.safe_text import json_line
 from worker.views import tree_dot, tree_svg
 from worker.views.fitting import fitted
 from worker.views.output_text import (
+    baselines_table,
     dead_letter_text,
     evaluations_table,
     event_line,
@@ -288,6 +289,7 @@ def _show_latest(console: Console, model: str, found: list[tuple[bytes | None, O
     evaluations = [output for _, output in found if isinstance(output, Evaluation)]
     if evaluations:
         console.print(evaluations_table(evaluations))
+        console.print(baselines_table(evaluations))
     for key, output in found:
         if isinstance(output, Tree):
             console.print(tree_heading(key, output))

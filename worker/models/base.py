@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +104,8 @@ class PoolModel(ABC, Generic[P, A]):
     pool : Pool
         An empty one.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"learned"})  # of a pool of `Rows`
 
     def __init__(self, name: str, intake: Intake, pool: P) -> None:
         self.name = name

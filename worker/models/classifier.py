@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,11 @@ from algorithms.core import pool as core
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import UNIT
+from algorithms.trees.evaluation import Guesses
 from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
 from worker.models.base import Pool, PoolModel, Prepared
-from worker.models.evaluation import Evaluations, Predictions
+from worker.models.evaluation import LATER, Evaluations, Predictions
 from worker.models.intake import Intake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import ClassifierSettings, EvaluateSettings
@@ -97,6 +98,8 @@ class ClassifierModel(PoolModel[P, A]):
         How its predictions are evaluated, if they are.
     """
 
+    LATER: ClassVar[frozenset[str]] = PoolModel.LATER | LATER
+
     def __init__(
         self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
     ) -> None:
@@ -105,35 +108,45 @@ class ClassifierModel(PoolModel[P, A]):
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
-        evaluated = np.zeros(0, np.int64)  # the inserts, where predictions of them are evaluated
-        if self._evaluations is not None:
-            evaluated = np.flatnonzero((answers.status == Status.APPLIED) & (prepared.op == Op.INSERT))
-        results = [
-            *self._records(prepared, answers),
-            *self._evaluated(prepared, evaluated, answers),
-            *self._predictions(prepared, answers),
-        ]
-        right = np.count_nonzero(answers.predicted[evaluated] == prepared.label[evaluated])
-        return Outcome(sorted(results, key=_place), evaluated=len(evaluated), right=int(right))
+        results = [*self._records(prepared, answers), *self._predictions(prepared, answers)]
+        if self._evaluations is None:
+            return Outcome(sorted(results, key=_place))
+        predictions = self._predicted(self._evaluations, prepared, answers)
+        for event, told in self._evaluations.add(
+            predictions, partial(source_of, prepared.records, prepared.events)
+        ):
+            results.append(result_of(prepared.events, event, EVALUATION_SEQ, told, keyed=False))
+        said = (predictions.prediction, predictions.guesses.majority, predictions.guesses.last)
+        right, majority, no_change = (int(np.count_nonzero(each == predictions.label)) for each in said)
+        return Outcome(
+            sorted(results, key=_place),
+            evaluated=len(predictions.label),
+            right=right,
+            majority=majority,
+            no_change=no_change,
+        )
 
     def _records(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002
         """Return what the kind writes beside predictions and evaluations, in any order."""
         return ()
 
-    def _evaluated(self, prepared: Prepared, evaluated: Int64s, answers: A) -> Iterator[Result]:
-        if self._evaluations is None:
-            return
-        records, events = prepared.records, prepared.events
-        predictions = Predictions(
-            evaluated,
-            prepared.label[evaluated],
-            events.weight[evaluated],
-            events.time[evaluated],
-            answers.predicted[evaluated],
-            answers.loss[evaluated],
+    def _predicted(self, evaluations: Evaluations, prepared: Prepared, answers: A) -> Predictions:
+        """Return what was predicted of the inserts, by the baselines too; these forget keys that are dropped."""
+        op, weight = prepared.op, prepared.events.weight
+        told = np.flatnonzero((answers.status == Status.APPLIED) & ((op == Op.INSERT) | (op == Op.DROP)))
+        is_insert = op[told] == Op.INSERT
+        label = np.where(is_insert, prepared.label[told], np.int32(-1))
+        guesses = evaluations.guess(prepared.instance[told], label, weight[told])
+        inserts = told[is_insert]
+        return Predictions(
+            inserts,
+            prepared.label[inserts],
+            weight[inserts],
+            prepared.events.time[inserts],
+            answers.predicted[inserts],
+            answers.loss[inserts],
+            Guesses(guesses.majority[is_insert], guesses.last[is_insert]),
         )
-        for event, evaluation in self._evaluations.add(predictions, partial(source_of, records, events)):
-            yield result_of(events, event, EVALUATION_SEQ, evaluation, keyed=False)
 
     def _predictions(self, prepared: Prepared, answers: A) -> Iterator[Result]:
         events = prepared.events
@@ -169,6 +182,13 @@ class ClassifierModel(PoolModel[P, A]):
         """Return how large the model is, and how good."""
         quality = self._evaluations.quality() if self._evaluations is not None else None
         return super().status()._replace(quality=quality)
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. For tests."""
+        super().check()
+        if self._evaluations is not None:
+            keys = self._evaluations.check()
+            assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"
 
 
 def _place(result: Result) -> tuple[int, int, int]:

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s
 from algorithms.core.cadence import When
-from algorithms.trees.evaluation import Evaluated, Prequential
+from algorithms.trees.evaluation import Evaluated, Guesses, Prequential
 from worker.codec import Evaluation, Measures, Source
 from worker.settings.models import ClassName, EvaluateSettings
 from worker.watching.status import Quality
 
 _PREFIX = "evaluation."
+LATER = {
+    f"{_PREFIX}{name}" for name in ("compared", "labels", "marks")
+}  # arrays that earlier versions did not have
 
 
 class Predictions(NamedTuple):
@@ -28,6 +31,7 @@ class Predictions(NamedTuple):
     time: Int64s
     prediction: Int32s  # -1: nothing was known
     loss: Float64s  # -log2 of the share given to the true class
+    guesses: Guesses  # what the baselines said
 
 
 class Evaluations:
@@ -51,6 +55,10 @@ class Evaluations:
         self._counts = Prequential(len(classes), rules.window)
         self._period = np.full(1, -1, np.int64)  # of event time, of the last example
 
+    def guess(self, key: Int32s, label: Int32s, weight: Int64s) -> Guesses:
+        """Return what the baselines say of examples, in order; label -1: the key is dropped."""
+        return self._counts.guess(key, label, weight)
+
     def add(self, predictions: Predictions, source: Callable[[int], Source]) -> Iterator[tuple[int, Evaluation]]:
         """Evaluate some predictions; yield where a record is due: the event, the record."""
         start = 0
@@ -62,8 +70,13 @@ class Evaluations:
         self._evaluate(predictions, slice(start, None))
 
     def _evaluate(self, predictions: Predictions, part: slice) -> None:
+        majority, last = predictions.guesses
         self._counts.add(
-            predictions.label[part], predictions.prediction[part], predictions.weight[part], predictions.loss[part]
+            predictions.label[part],
+            predictions.prediction[part],
+            predictions.weight[part],
+            predictions.loss[part],
+            Guesses(majority[part], last[part]),
         )
 
     def _due(self, time: Int64s) -> list[int]:
@@ -90,12 +103,12 @@ class Evaluations:
 
     def quality(self) -> Quality:
         """Return how good the predictions were; reading it changes nothing, and it may be kept."""
-        total, recent = self._counts.total(), self._counts.recent()
-        return Quality(
-            self._counts.examples,
-            total._replace(confusion=total.confusion.copy()),
-            recent._replace(confusion=recent.confusion.copy()),
-        )
+        return Quality(self._counts.examples, self._counts.total().copied(), self._counts.recent().copied())
+
+    def check(self) -> Int32s:
+        """Raise AssertionError unless every invariant holds; return the keys whose labels are known. For tests."""
+        self._counts.check()
+        return self._counts.keys()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
@@ -110,8 +123,9 @@ class Evaluations:
 
 
 def _measures(evaluated: Evaluated) -> Measures:
-    weight, accuracy, kappa, f1, macro_f1, log_loss = evaluated.measures()
-    return Measures(weight, _number(accuracy), _number(kappa), f1.tolist(), _number(macro_f1), _number(log_loss))
+    measures = evaluated.measures()
+    numbers = {name: _number(value) for name, value in measures._asdict().items() if name not in ("weight", "f1")}
+    return Measures(weight=measures.weight, f1=measures.f1.tolist(), **numbers)
 
 
 def _number(value: float) -> float | None:

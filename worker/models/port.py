@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy.typing as npt
 
@@ -45,12 +45,23 @@ class Outcome(NamedTuple):
     deletes_ignored: int = 0  # deletes sent to a tree, where the settings say to ignore them
     evaluated: int = 0  # examples that were predicted before they were learned
     right: int = 0  # of these, predicted rightly
+    majority: int = 0  # and rightly by always saying the key's most frequent label so far
+    no_change: int = 0  # and by always saying its last one
 
 
 class Model(Protocol):
-    """All instances of one model name in one partition."""
+    """All instances of one model name in one partition.
+
+    Attributes
+    ----------
+    name : str
+        The model's name in the settings.
+    LATER : frozenset of str
+        Names of arrays that a checkpoint of an earlier version may lack: `restore` does without them.
+    """
 
     name: str
+    LATER: ClassVar[frozenset[str]]
 
     def apply(self, records: Records, events: Events) -> Outcome:
         """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""

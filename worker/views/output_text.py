@@ -28,6 +28,7 @@ from worker.views.words import (
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
 _FEATURES = 12  # of an event in a line
+BASELINES = "beside always saying the key's most frequent label, or its last one"
 _SHORT = 15  # characters of a topic that stay on a line with a number
 
 
@@ -92,13 +93,31 @@ def evaluations_table(evaluations: Iterable[Evaluation]) -> Sheet:
     lines = []
     for each in evaluations:
         place = f"{each.source.partition}/{each.source.offset}"
-        for over, measures in (
-            (f"last {min(each.window, each.examples):,}", each.recent),
-            (f"all {each.examples:,}", each.total),
-        ):
+        for over, measures in _measured(each):
             shares = (measures.accuracy, measures.kappa, measures.macro_f1, measures.log_loss)
             lines.append([model_word(each.model), over, *map(share_word, shares), place])
     return Sheet(columns, lines, "evaluation: every example was predicted, then learned")
+
+
+def baselines_table(evaluations: Iterable[Evaluation]) -> Sheet:
+    """Return how good models were beside what costs nothing."""
+    headings = ("over", "accuracy", "majority", "no change", "kappa M", "kappa temporal")
+    columns = [Column("model"), *(Column(heading, is_number=True) for heading in headings)]
+    lines = []
+    for each in evaluations:
+        for over, measures in _measured(each):
+            baselines = (measures.majority, measures.no_change, measures.kappa_m, measures.kappa_temporal)
+            lines.append([model_word(each.model), over, *map(share_word, (measures.accuracy, *baselines))])
+    return Sheet(columns, lines, BASELINES)
+
+
+def _measured(evaluation: Evaluation) -> list[tuple[str, Measures]]:
+    """Return what an evaluation is over, in words, and the measures."""
+    examples = evaluation.examples
+    return [
+        (f"last {min(evaluation.window, examples):,}", evaluation.recent),
+        (f"all {examples:,}", evaluation.total),
+    ]
 
 
 def tree_heading(key: bytes | None, tree: Tree) -> Text:
@@ -191,7 +210,8 @@ def _size_words(tree: Tree) -> str:
 
 def _measures_words(measures: Measures) -> str:
     accuracy, f1 = share_word(measures.accuracy), share_word(measures.macro_f1)
-    return f"accuracy {accuracy}  macro F1 {f1}  log-loss {share_word(measures.log_loss)}"
+    baselines = f"majority {share_word(measures.majority)}  no change {share_word(measures.no_change)}"
+    return f"accuracy {accuracy}  {baselines}  macro F1 {f1}  log-loss {share_word(measures.log_loss)}"
 
 
 def _weights(weights: Sequence[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from html import escape
 from urllib.parse import quote
@@ -24,7 +25,9 @@ td, th { padding: .2rem .8rem; border-bottom: 1px solid #8886; text-align: right
 td:first-child, th:first-child, .trees td { text-align: left }
 .wide { overflow-x: auto }
 """
-_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth", "accuracy of late")
+_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth")
+_MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")
+_LATE = tuple(f"{each.replace('_', ' ')} of late" for each in _MEASURES)  # over the window of each partition
 
 
 def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot], now: float) -> str:
@@ -47,7 +50,7 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
         f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
-{_table("Models", _MODEL, (_escaped(_model(model)) for model in status.models))}
+{_table("Models", _MODEL + _LATE, (_escaped(_model(model)) for model in status.models))}
 {_refusals(status)}
 {_trees(snapshots)}""",
     )
@@ -82,9 +85,11 @@ def _page(title: str, body: str) -> str:
 
 def _model(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    quality = model.quality
-    accuracy = "" if quality is None or not quality.examples else f"{quality.recent.measures().accuracy:.4f}"
-    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, accuracy)
+    measures = model.quality.recent.measures() if model.quality is not None else None
+    late = [
+        f"{value:.4f}" if math.isfinite(value := getattr(measures, each, math.nan)) else "" for each in _MEASURES
+    ]
+    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, *late)
 
 
 def _refusals(status: Status) -> str:

@@ -259,6 +259,10 @@ class Metrics:
                 ("kappa", "Cohen's kappa"),
                 ("macro_f1", "Mean F1 over the classes"),
                 ("log_loss", "Mean -ln of the share given to the true class"),
+                ("majority", "Accuracy of always saying the most frequent label of the key so far"),
+                ("no_change", "Accuracy of always saying the last label of the key"),
+                ("kappa_m", "1 less the error over that of majority"),
+                ("kappa_temporal", "1 less the error over that of no change"),
             )
         }
 

@@ -47,8 +47,9 @@ class Tally:
         Events that changed or asked a model, by model and op.
     passed_over : Counter
         Events without effect, by model.
-    splits, evaluated, right : Counter
-        Splits that changed, examples evaluated and predicted rightly, by model.
+    splits, evaluated, right, majority, no_change : Counter
+        Splits that changed, examples evaluated, and those predicted rightly: by the model, by always saying the
+        most frequent label, by always saying the last one. By model.
     refused : dict
         What was refused, in the order of the first time.
     """
@@ -60,6 +61,8 @@ class Tally:
         self.splits: Counter[str] = Counter()
         self.evaluated: Counter[str] = Counter()
         self.right: Counter[str] = Counter()
+        self.majority: Counter[str] = Counter()
+        self.no_change: Counter[str] = Counter()
         self.refused: dict[Refuser, Refused] = {}
 
     def add(self, records: Records, processed: Processed) -> None:
@@ -74,6 +77,8 @@ class Tally:
             self.splits[model] += outcome.changes
             self.evaluated[model] += outcome.evaluated
             self.right[model] += outcome.right
+            self.majority[model] += outcome.majority
+            self.no_change[model] += outcome.no_change
             for refusal in outcome.refusals:
                 self._refuse(Refuser(topic, model, refusal.reason), records, refusal.record, refusal.row)
 

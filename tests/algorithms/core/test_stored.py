@@ -97,7 +97,10 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         for observer in OBSERVERS
     },
     "observer": (partial(Observer, "qo"), ["counts moments", *_ELEMENTS]),
-    "evaluation": (partial(Prequential, 2, 5), ["confusion windowed loss window size examples"]),
+    "evaluation": (
+        partial(Prequential, 2, 5),
+        ["confusion windowed loss compared labels window marks size examples"],
+    ),
     "evaluation of regression": (
         partial(RegressionPrequential, 5),
         ["weight sums window weights size examples"],

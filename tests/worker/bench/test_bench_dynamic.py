@@ -47,6 +47,9 @@ def test_epsilons_are_compared_under_each_model_of_updates() -> None:
     for row in rows:
         assert row["inserts"] == 600 <= row["events"]
         assert 0.5 < row["accuracy"] <= 1.0
+        for baseline, kappa in (("majority", "kappa_m"), ("no_change", "kappa_temporal")):
+            against = 1 - (1 - row["accuracy"]) / (1 - row[baseline])
+            assert row[kappa] == pytest.approx(against, abs=2e-3)
         assert 0.0 < row["f1"] <= 1.0
         assert 0 < row["depth"] <= 4
         assert row["us_per_event"] > 0

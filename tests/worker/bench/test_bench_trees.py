@@ -29,6 +29,9 @@ def test_policies_are_compared_on_the_same_stream() -> None:
     for row in rows.values():
         assert row["examples"] == 3000
         assert 0.0 <= row["accuracy"] <= 1.0
+        for baseline, kappa in (("majority", "kappa_m"), ("no_change", "kappa_temporal")):
+            against = 1 - (1 - row["accuracy"]) / (1 - row[baseline])
+            assert row[kappa] == pytest.approx(against, abs=2e-3)
         assert row["leaves"] == row["splits"] + 1 > 1
     assert rows["reference"]["attempts"] > 10 * rows["periodic"]["attempts"]
     assert rows["periodic"]["average_delay"] > 0

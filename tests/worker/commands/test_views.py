@@ -38,6 +38,7 @@ from worker.log.embedded import EmbeddedLog
 from worker.views import tree_dot, tree_svg
 from worker.views.fitting import fitted
 from worker.views.output_text import (
+    baselines_table,
     dead_letter_text,
     evaluations_table,
     event_line,
@@ -78,7 +79,7 @@ def _source(topic: str) -> Source:
 def _outputs(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.5)) -> list[Output]:
     """Return a result of each type whose names are all this one."""
     classes = [f"{name}{'x' * index}" for index in range(len(weights))]
-    measures = Measures(3, 0.5, 0.25, [0.1] * len(weights), 0.75, 0.125)
+    measures = Measures(3, 0.5, 0.25, [0.1] * len(weights), 0.75, 0.125, 0.5, 0.25, -0.125, None)
     tree = TREE._replace(
         model=name,
         classes=classes,
@@ -121,6 +122,7 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
         splits_table(name, [(key, split), (None, other)]),
         predictions_table([(key, prediction)]),
         evaluations_table([evaluation]),
+        baselines_table([evaluation]),
         tree_heading(key, tree),
         draw(tree),
         dead_letter_text(letter),

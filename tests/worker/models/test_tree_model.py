@@ -14,6 +14,7 @@ from algorithms.core.events import Op
 from algorithms.trees.evaluation import Prequential
 from algorithms.trees.predict import Predict
 from algorithms.trees.state import LEARNED
+from tests.oracles.naive_evaluation import Judged, NaiveBaselines, share_right
 from tests.oracles.naive_trees import NaiveTrees
 from tests.oracles.tree_parts import Event as NaiveEvent
 from tests.oracles.tree_parts import Settings as NaiveSettings
@@ -194,6 +195,46 @@ def test_evaluation_is_of_predictions_made_before_learning() -> None:
     quality = pipeline.models[0].status().quality
     assert quality is not None
     assert quality.total.measures().accuracy == total.measures().accuracy
+
+
+@pytest.mark.parametrize("batch", [1, 13, 240])
+def test_baselines_are_those_of_each_key(batch: int) -> None:
+    """What costs nothing is judged by the labels of the example's own key since its last tombstone alone."""
+    events = labelled(240, keys=3)
+    for at in (50, 100, 101, 180):
+        events.insert(at, (b"key %d" % (at % 3), None))
+    events.insert(120, (b"key 1", {"x": ["only here"], "y": "c"}))  # refused
+    pipeline = pipeline_of(policy="periodic", evaluate={"window": 60, "emit": {"every": 40}})
+    told, counts = [], [0, 0, 0, 0]
+    for start in range(0, len(events), batch):
+        processed = pipeline.process(records_of(events[start : start + batch], start))
+        told += [output for output in results_of(processed.outputs) if isinstance(output, Evaluation)]
+        for model in pipeline.models:
+            model.check()
+        (_, outcome) = processed.outcomes[0]
+        more = (outcome.evaluated, outcome.right, outcome.majority, outcome.no_change)
+        counts = [one + other for one, other in zip(counts, more, strict=True)]
+    twin, judged = NaiveBaselines(), list[Judged]()
+    for key, event in events:
+        if event is None:
+            twin.drop(int(key[4:]))
+        elif event["y"] != "c":
+            judged.append(twin.judge(int(key[4:]), "ab".index(event["y"]), None, UNIT))
+            if len(judged) % 40 == 0:
+                found = told[len(judged) // 40 - 1]
+                for measures, part in ((found.total, judged), (found.recent, judged[-60:])):
+                    assert measures.accuracy is not None
+                    for share, kappa, who in (
+                        (measures.majority, measures.kappa_m, "majority"),
+                        (measures.no_change, measures.kappa_temporal, "last"),
+                    ):
+                        expected = share_right(part, who)
+                        assert expected is not None
+                        assert share == float(expected)
+                        assert kappa == pytest.approx(1 - (1 - measures.accuracy) / (1 - float(expected)))
+    assert len(told) == 6
+    assert counts[0] == 240
+    assert counts[2:] == [sum(getattr(each, who) == each.truth for each in judged) for who in ("majority", "last")]
 
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from algorithms.core.fixed_point import UNIT
+from algorithms.trees.evaluation import Prequential
 from tests.worker.commands.test_show import TREE
 from worker.codec import to_record
 from worker.views import tree_svg
 from worker.watching import http
 from worker.watching.http import MAX_CONNECTIONS, Pages, Server, ServerError
-from worker.watching.status import ModelStatus, PartitionStatus, State, Status, StatusBoard
+from worker.watching.status import ModelStatus, PartitionStatus, Quality, State, Status, StatusBoard
 
 
 class Clock:
@@ -160,9 +163,22 @@ def test_status_page(server: Server, board: StatusBoard) -> None:
     assert "The worker is <strong>running</strong>; its loop ticked 1.0 s ago." in body
     assert "<td>sms</td><td>3</td><td>1000</td><td>1234</td><td>234</td>" in body
     assert (
-        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td><td></td><td></td><td></td>" in body
+        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td>" + 7 * "<td></td>" + "</tr>" in body
     )
     assert all(f'href="{path}"' in body for path in ("/metrics", "/livez", "/readyz"))
+
+
+def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -> None:
+    """Beside the accuracy of late are what costs nothing and the kappas, where there are any."""
+    kept = Prequential(2, 4)
+    labels = np.array([0, 1, 1, 1, 0, 0], np.int32)
+    kept.add(labels, np.array([0, 0, 1, 1, 0, 1], np.int32), np.full(6, UNIT), np.zeros(6))
+    quality = Quality(6, kept.total(), kept.recent())
+    board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=quality),))
+    body = _get(server, "/")[1]
+    assert "<th>accuracy of late</th><th>majority of late</th><th>no change of late</th>" in body
+    assert "<th>kappa m of late</th><th>kappa temporal of late</th></tr>" in body
+    assert "<td>0.7500</td><td>0.2500</td><td>0.7500</td><td>0.6667</td><td>0.0000</td></tr>" in body
 
 
 def test_unknown_path(server: Server) -> None:

@@ -55,6 +55,10 @@ DECLARED = {
     "anabranch_prequential_kappa": ("gauge", {"model", "over"}),
     "anabranch_prequential_macro_f1": ("gauge", {"model", "over"}),
     "anabranch_prequential_log_loss": ("gauge", {"model", "over"}),
+    "anabranch_prequential_majority": ("gauge", {"model", "over"}),
+    "anabranch_prequential_no_change": ("gauge", {"model", "over"}),
+    "anabranch_prequential_kappa_m": ("gauge", {"model", "over"}),
+    "anabranch_prequential_kappa_temporal": ("gauge", {"model", "over"}),
     "process_cpu_seconds": ("counter", set()),
     "process_max_fds": ("gauge", set()),
     "process_open_fds": ("gauge", set()),
@@ -97,8 +101,9 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.aborted()
     metrics.lost()
     metrics.evaluated("spam", 8, 6)
-    total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2)
-    quality = Quality(8, total, Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0))
+    total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2, np.array([[8, 6, 4, 3], [0] * 4]))
+    recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
+    quality = Quality(8, total, recent)
     metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
 
 
@@ -160,6 +165,10 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),
         ("anabranch_prequential_kappa", {"model": "spam", "over": "all"}, 0.5),
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "window"}, 1.0),
+        ("anabranch_prequential_majority", {"model": "spam", "over": "all"}, 0.5),
+        ("anabranch_prequential_no_change", {"model": "spam", "over": "window"}, 0.0),
+        ("anabranch_prequential_kappa_m", {"model": "spam", "over": "all"}, 0.5),
+        ("anabranch_prequential_kappa_temporal", {"model": "spam", "over": "all"}, 0.6),
     ],
 )
 def test_values(

@@ -115,3 +115,23 @@ def test_the_page_tells_of_refusals() -> None:
     page = status_page(Status(0.0, refusals=(refusal,)), {}, 0.0)
     assert "<td>sms</td><td>the decoder</td><td>malformed</td><td>1,234</td><td>0/77</td>" in page
     assert "Nothing was refused." in status_page(Status(0.0), {}, 0.0)
+
+
+def test_a_run_ends_with_accuracies_beside_what_costs_nothing(tmp_path: Path) -> None:
+    """Of evaluated models, it and `show` say what the most frequent and the last label would have been."""
+    labels = ["ham", "spam", "spam", "spam", "ham", "spam"]
+    settings = _events(tmp_path, [encode_event(["win"], label) for label in labels])
+    evaluate = {"window": 3, "emit": {"every": 6}}
+    tree = {"kind": "tree", "input": "sms", "classes": ["ham", "spam"], "features": "names", "evaluate": evaluate}
+    both = {"models": SETTINGS["models"] | {"tree": tree}}
+    settings.write_text(yaml.safe_dump(SETTINGS | both))
+    result = _run("run", settings, "--until-end")
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "beside always saying the key's most frequent label, or its last one" in lines
+    assert "model accuracy majority no change kappa M kappa temporal" in lines
+    # Right are, of six: majority 4th and 6th, no change 3rd and 4th; a tree without a split says the majority.
+    assert [line for line in lines if line.startswith("tree 0")] == ["tree 0.3333 0.3333 0.3333 0.0000 0.0000"]
+    shown = [" ".join(line.split()) for line in _run("show", settings, "--topic", "sms.out").stdout.splitlines()]
+    assert "tree last 3 0.6667 0.6667 0.3333 0.0000 0.5000" in shown
+    assert "tree all 6 0.3333 0.3333 0.3333 0.0000 0.0000" in shown

@@ -19,6 +19,11 @@ def _measure(name: str) -> tuple[Query, Query]:
     return late, ever._replace(legend=f"{ever.legend} ever")
 
 
+def _named(measure: str, name: str) -> tuple[Query, ...]:
+    """Return the same, with a name in the legend."""
+    return tuple(query._replace(legend=f"{name}: {query.legend}") for query in _measure(measure))
+
+
 _QUALITY = Row(
     "Predictions, of models with evaluate",
     graph(
@@ -34,6 +39,23 @@ _QUALITY = Row(
         "percentunit",
         "Over the last evaluate.window examples of each partition, and over all since the model began.",
         *_measure("accuracy"),
+        most=1,
+    ),
+    graph(
+        "Accuracy that costs nothing",
+        "percentunit",
+        "Always saying the key's most frequent label so far (majority), or its last one (no change), over the "
+        "same examples. A model below them has learned nothing of use.",
+        *_named("majority", "majority"),
+        *_named("no_change", "no change"),
+        most=1,
+    ),
+    graph(
+        "Kappa against what costs nothing",
+        "short",
+        "1 less the error over that of majority (M) or of no change (temporal): below 0 the model is worse.",
+        *_named("kappa_m", "M"),
+        *_named("kappa_temporal", "temporal"),
         most=1,
     ),
     graph(

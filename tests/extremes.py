@@ -255,9 +255,10 @@ def sane(what: str, number: float | None, least: float = 0.0, most: float = math
 def check_measures(measures: Measures) -> None:
     """Raise AssertionError unless measures are possible."""
     sane("a weight", measures.weight)
-    for what, number in (("accuracy", measures.accuracy), ("macro F1", measures.macro_f1)):
-        sane(what, number, 0.0, 1.0 + 1e-9)
-    sane("kappa", measures.kappa, -math.inf, 1.0 + 1e-9)
+    for what in ("accuracy", "macro_f1", "majority", "no_change"):
+        sane(what, getattr(measures, what), 0.0, 1.0 + 1e-9)
+    for what in ("kappa", "kappa_m", "kappa_temporal"):
+        sane(what, getattr(measures, what), -math.inf, 1.0 + 1e-9)
     sane("a log-loss", measures.log_loss, 0.0, 35.0)  # 50 bits
     for each in measures.f1:
         sane("F1", each, 0.0, 1.0 + 1e-9)

@@ -13,7 +13,8 @@ def _ln(x: float) -> float:
 class Window:
     """A window over zeros and ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, delta: float = 0.002) -> None:
+        self._delta = delta
         self.inputs: list[int] = []
         self.sizes: list[int] = []  # of the buckets, the oldest first
         self._time = 0
@@ -46,7 +47,7 @@ class Window:
         if n <= 10:
             return False
         variance = (ones / n) * (1.0 - ones / n)
-        d = _ln(2.0 * _ln(float(n)) / 0.002)
+        d = _ln(2.0 * _ln(float(n)) / self._delta)
         for bucket in range(1, len(self.sizes)):
             older = sum(self.sizes[:bucket])
             newer, inside = n - older, sum(self.inputs[:older])

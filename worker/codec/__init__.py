@@ -4,6 +4,7 @@ from worker.codec.bounds import Bounds
 from worker.codec.columns import RecordFault, decode_batch
 from worker.codec.encode import (
     DeadLetter,
+    Drift,
     Evaluation,
     Measures,
     Output,
@@ -23,6 +24,7 @@ from worker.codec.tree_parts import cut, joined
 __all__ = [
     "Bounds",
     "DeadLetter",
+    "Drift",
     "Evaluation",
     "Events",
     "Measures",

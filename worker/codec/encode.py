@@ -1,7 +1,7 @@
 """Results to record bytes: the formats of the output topic. They are a contract: add fields, never rename.
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
-is a map of its own. The headers are `type` (split, tree, prediction, evaluation or
+is a map of its own. The headers are `type` (split, tree, prediction, evaluation, drift or
 dead-letter) and `out_id`. All numbers must be Python's own, so that one result has one encoding.
 """
 
@@ -248,6 +248,31 @@ class Evaluation(NamedTuple):
     source: Source
 
 
+class Drift(NamedTuple):
+    """The error of a model name in a partition has risen, over all its keys. The record has no key.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    examples
+        How many were evaluated so far.
+    before, after
+        Share of wrong predictions among the examples before the change, as far as they were remembered, and since.
+    width
+        How many examples that is since.
+    source
+        The example that shows it.
+    """
+
+    model: str
+    examples: int
+    before: float
+    after: float
+    width: int
+    source: Source
+
+
 class DeadLetter(NamedTuple):
     """A record, or rows of one, that was refused. Made by `dead_letter`, which cuts what does not fit.
 
@@ -286,7 +311,7 @@ class DeadLetter(NamedTuple):
     sha256: bytes | None
 
 
-Output: TypeAlias = Split | Tree | Prediction | Evaluation | DeadLetter
+Output: TypeAlias = Split | Tree | Prediction | Evaluation | Drift | DeadLetter
 
 LISTED_ROWS = 100  # of a dead letter
 _LEFT_OUT = 16  # bytes of the field `left_out`
@@ -297,6 +322,7 @@ _TYPES: dict[type[Output], str] = {
     Tree: "tree",
     Prediction: "prediction",
     Evaluation: "evaluation",
+    Drift: "drift",
     DeadLetter: "dead-letter",
 }
 _CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}

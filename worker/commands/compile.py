@@ -155,6 +155,8 @@ def use(kernel: str) -> None:
 
 def _evaluate() -> None:
     """Use what evaluates the predictions of all kinds of trees once."""
+    from algorithms.trees.drift import DriftWatch
     from algorithms.trees.evaluation import Prequential
 
+    DriftWatch().add(np.zeros(1, np.bool_))
     Prequential(2, 1).add(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1, np.int64), np.zeros(1))

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, joined
+from worker.codec import DeadLetter, Drift, Evaluation, Output, Prediction, Split, Tree, joined
 from worker.commands.common import clear_errors, fail, open_log, read_settings, show_command
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
@@ -25,6 +25,7 @@ from worker.views.fitting import fitted
 from worker.views.output_text import (
     baselines_table,
     dead_letter_text,
+    drifts_table,
     evaluations_table,
     event_line,
     output_line,
@@ -301,6 +302,9 @@ def _show_others(console: Console, found: list[tuple[bytes | None, Output]]) -> 
     predictions = [(key, output) for key, output in found if isinstance(output, Prediction)]
     if predictions:
         console.print(predictions_table(predictions))
+    drifts = [output for _, output in found if isinstance(output, Drift)]
+    if drifts:
+        console.print(drifts_table(drifts))
     for _, output in found:
         if isinstance(output, DeadLetter):
             console.print(dead_letter_text(output))

@@ -24,6 +24,7 @@ from worker.settings.models import ClassifierSettings, EvaluateSettings
 from worker.watching.status import ModelStatus
 
 SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
+DRIFT_SEQ = 1_000_000  # no tree has as many parts
 
 P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound="Answered")
@@ -112,10 +113,12 @@ class ClassifierModel(PoolModel[P, A]):
         if self._evaluations is None:
             return Outcome(sorted(results, key=_place))
         predictions = self._predicted(self._evaluations, prepared, answers)
-        for event, told in self._evaluations.add(
-            predictions, partial(source_of, prepared.records, prepared.events)
-        ):
-            results.append(result_of(prepared.events, event, EVALUATION_SEQ, told, keyed=False))
+        source_at = partial(source_of, prepared.records, prepared.events)
+        for event, evaluation in self._evaluations.add(predictions, source_at):
+            results.append(result_of(prepared.events, event, EVALUATION_SEQ, evaluation, keyed=False))
+        drifts = self._evaluations.drifts(predictions, source_at)
+        for event, drift in drifts or ():
+            results.append(result_of(prepared.events, event, DRIFT_SEQ, drift, keyed=False))
         said = (predictions.prediction, predictions.guesses.majority, predictions.guesses.last)
         right, majority, no_change = (int(np.count_nonzero(each == predictions.label)) for each in said)
         return Outcome(
@@ -124,6 +127,7 @@ class ClassifierModel(PoolModel[P, A]):
             right=right,
             majority=majority,
             no_change=no_change,
+            drifts=None if drifts is None else len(drifts),
         )
 
     def _records(self, prepared: Prepared, answers: A) -> Iterable[Result]:  # noqa: ARG002

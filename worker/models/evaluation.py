@@ -11,15 +11,16 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s
 from algorithms.core.cadence import When
+from algorithms.trees.drift import DriftWatch
 from algorithms.trees.evaluation import Evaluated, Guesses, Prequential
-from worker.codec import Evaluation, Measures, Source
+from worker.codec import Drift, Evaluation, Measures, Source
 from worker.settings.models import ClassName, EvaluateSettings
 from worker.watching.status import Quality
 
 _PREFIX = "evaluation."
-LATER = {
-    f"{_PREFIX}{name}" for name in ("compared", "labels", "marks")
-}  # arrays that earlier versions did not have
+_WATCHED = ("drift.window.sums", "drift.window.buckets", "drift.window.ones", "drift.counts")
+# Arrays that earlier versions did not have.
+LATER = {f"{_PREFIX}{name}" for name in ("compared", "labels", "marks", *_WATCHED)}
 
 
 class Predictions(NamedTuple):
@@ -53,6 +54,7 @@ class Evaluations:
         self._window = rules.window
         self._emit = rules.emit.due
         self._counts = Prequential(len(classes), rules.window)
+        self._watch = DriftWatch(rules.drift.delta) if rules.drift is not None else None
         self._period = np.full(1, -1, np.int64)  # of event time, of the last example
 
     def guess(self, key: Int32s, label: Int32s, weight: Int64s) -> Guesses:
@@ -68,6 +70,21 @@ class Evaluations:
             yield last, self._record(source(last))
             start = stop
         self._evaluate(predictions, slice(start, None))
+
+    def drifts(self, predictions: Predictions, source: Callable[[int], Source]) -> list[tuple[int, Drift]] | None:
+        """Watch predictions that were evaluated just now; return the rises of the error: the event, the record.
+
+        None: nobody watches.
+        """
+        if self._watch is None:
+            return None
+        before = self._counts.examples - len(predictions.label)
+        found = []
+        for rise in self._watch.add(predictions.prediction != predictions.label):
+            event = int(predictions.event[rise.at])
+            told = Drift(self._model, before + rise.at + 1, rise.before, rise.after, rise.width, source(event))
+            found.append((event, told))
+        return found
 
     def _evaluate(self, predictions: Predictions, part: slice) -> None:
         majority, last = predictions.guesses
@@ -103,16 +120,24 @@ class Evaluations:
 
     def quality(self) -> Quality:
         """Return how good the predictions were; reading it changes nothing, and it may be kept."""
-        return Quality(self._counts.examples, self._counts.total().copied(), self._counts.recent().copied())
+        return Quality(
+            self._counts.examples,
+            self._counts.total().copied(),
+            self._counts.recent().copied(),
+            *((self._watch.rises, self._watch.since) if self._watch is not None else ()),
+        )
 
     def check(self) -> Int32s:
         """Raise AssertionError unless every invariant holds; return the keys whose labels are known. For tests."""
         self._counts.check()
+        if self._watch is not None:
+            self._watch.check()
         return self._counts.keys()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
-        arrays = {"period": self._period, **self._counts.arrays()}
+        watched = self._watch.arrays() if self._watch is not None else {}
+        arrays = {"period": self._period, **self._counts.arrays(), **watched}
         return {f"{_PREFIX}{name}": array for name, array in arrays.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -120,6 +145,8 @@ class Evaluations:
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         self._period = own["period"]
         self._counts.restore(own)
+        if self._watch is not None:
+            self._watch.restore(own)
 
 
 def _measures(evaluated: Evaluated) -> Measures:

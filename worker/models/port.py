@@ -47,6 +47,7 @@ class Outcome(NamedTuple):
     right: int = 0  # of these, predicted rightly
     majority: int = 0  # and rightly by always saying the key's most frequent label so far
     no_change: int = 0  # and by always saying its last one
+    drifts: int | None = None  # how often the error of predictions rose, None where nobody watches it
 
 
 class Model(Protocol):

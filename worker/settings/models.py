@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import AliasChoices, Field, PlainValidator, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import missing
@@ -260,11 +269,31 @@ class AttributeSettings(Section):
         return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
 
 
+class DriftSettings(Section):
+    """Right and wrong predictions are watched: a record tells when the error has risen, by ADWIN."""
+
+    delta: Annotated[float, Gt(0.0), Lt(1.0)] = 0.002  # how likely a look finds a change where there is none
+
+
 class EvaluateSettings(Section):
     """Every example is predicted before it is learned; how good that was is measured over all keys together."""
 
     window: Annotated[int, Ge(1), Le(1 << 16)] = 1_000  # the last examples of a partition, beside all of them
     emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
+    drift: DriftSettings | None = DriftSettings()  # null: nobody watches
+
+    @field_validator("drift", mode="before")
+    @classmethod
+    def _off(cls, drift: object) -> object:
+        return None if drift is False else drift
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what came later where it is as it is unless told: fingerprints stay as they were."""
+        written: dict[str, Any] = write(self)
+        if self.drift == DriftSettings():
+            del written["drift"]
+        return written
 
     @field_validator("emit")
     @classmethod

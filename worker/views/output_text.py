@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from worker.codec import DeadLetter, Evaluation, Measures, Output, Prediction, Split, Tree
+from worker.codec import DeadLetter, Drift, Evaluation, Measures, Output, Prediction, Split, Tree
 from worker.codec.bounds import Bounds
 from worker.codec.encode import Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
@@ -111,6 +111,21 @@ def baselines_table(evaluations: Iterable[Evaluation]) -> Sheet:
     return Sheet(columns, lines, BASELINES)
 
 
+def drifts_table(drifts: Iterable[Drift]) -> Sheet:
+    """Return when the error of models rose."""
+    headings = ("error before", "since", "over", "examples", "offset")
+    columns = [Column("model"), *(Column(heading, is_number=True) for heading in headings)]
+    lines = [
+        [
+            model_word(each.model),
+            *(share_word(each.before), share_word(each.after), f"{each.width:,}", f"{each.examples:,}"),
+            f"{each.source.partition}/{each.source.offset}",
+        ]
+        for each in drifts
+    ]
+    return Sheet(columns, lines, "drift: the error has risen")
+
+
 def _measured(evaluation: Evaluation) -> list[tuple[str, Measures]]:
     """Return what an evaluation is over, in words, and the measures."""
     examples = evaluation.examples
@@ -170,6 +185,13 @@ def output_line(key: bytes | None, output: Output) -> Text:
                 _measures_words(output.recent), "bold default"
             )
             return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")
+        case Drift():
+            what = f"{model_word(output.model)}  the error has risen "
+            line.append(what, "default").append(
+                f"from {share_word(output.before)} to {share_word(output.after)}", "bold red"
+            )
+            since = f"  of the last {output.width:,} of {output.examples:,}"
+            return line.append(since, "dim default")
         case DeadLetter():
             line.append(f"{output.reason}", "bold red")
             return line.append(f"  {printable(output.detail, 400)}", "default")

@@ -50,7 +50,7 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
         f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
-{_table("Models", _MODEL + _LATE, (_escaped(_model(model)) for model in status.models))}
+{_table("Models", (*_MODEL, *_LATE, "error rose"), (_escaped(_model(model)) for model in status.models))}
 {_refusals(status)}
 {_trees(snapshots)}""",
     )
@@ -89,7 +89,14 @@ def _model(model: ModelStatus) -> tuple[object, ...]:
     late = [
         f"{value:.4f}" if math.isfinite(value := getattr(measures, each, math.nan)) else "" for each in _MEASURES
     ]
-    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, *late)
+    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, *late, _drifts(model))
+
+
+def _drifts(model: ModelStatus) -> str:
+    """Return how often the error rose, and when it last did."""
+    if model.quality is None or not model.quality.drifts:
+        return ""
+    return f"{model.quality.drifts:,}, {model.quality.since:,} examples ago"
 
 
 def _refusals(status: Status) -> str:

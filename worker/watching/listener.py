@@ -27,6 +27,7 @@ _TYPES = {
     b"tree": "snapshot",
     b"prediction": "prediction",
     b"evaluation": "evaluation",
+    b"drift": "drift",
     b"dead-letter": "dead-letter",
 }
 
@@ -174,6 +175,8 @@ class WorkerListener:
                 metrics.rejected_events(topic, refusal.reason)
             metrics.splits_changed(model, outcome.changes)
             metrics.evaluated(model, outcome.evaluated, outcome.right)
+            if outcome.drifts is not None:
+                metrics.drifted(model, outcome.drifts)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)

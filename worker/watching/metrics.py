@@ -21,7 +21,7 @@ from worker.watching.status import ModelStatus
 Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
 PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window", "delete-ignored"]
-Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "dead-letter"]
+Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "drift", "dead-letter"]
 
 # 10 us to 10 s: a decode of one small batch, and a commit that waits for a broker that elects a leader.
 STAGE_BUCKETS = (
@@ -140,6 +140,9 @@ class Metrics:
         self._right = _Children(
             Counter("anabranch_examples_right", "Examples predicted rightly.", ("model",), registry=registry)
         )
+
+        # How often the error of a model's predictions rose: the stream has changed.
+        self._drifts = _Children(Counter("anabranch_drifts", "Rises of the error.", ("model",), registry=registry))
 
     def _declare_latencies(self, registry: CollectorRegistry) -> None:
         """Declare what measures time: of stages, and of records as a whole."""
@@ -359,6 +362,10 @@ class Metrics:
         if examples:
             self._evaluated[(model,)].inc(examples)
             self._right[(model,)].inc(right)
+
+    def drifted(self, model: str, rises: int) -> None:
+        """Count rises of the error; a model that is evaluated has a zero, so that the first is an increase."""
+        self._drifts[(model,)].inc(rises)
 
     def size(self, model: ModelStatus) -> None:
         """Note the size of a model name, over all partitions of this worker, and how good it is."""

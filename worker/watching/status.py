@@ -26,11 +26,14 @@ class Quality(NamedTuple):
     examples: int  # evaluated
     total: Evaluated
     recent: Evaluated  # over the window of each partition
+    drifts: int = 0  # how often the error rose
+    since: int | None = None  # examples of the partition since it last did
 
     def plus(self, other: Quality) -> Quality:
         """Return the predictions of both together."""
         total, recent = self.total.plus(other.total), self.recent.plus(other.recent)
-        return Quality(self.examples + other.examples, total, recent)
+        since = min((each.since for each in (self, other) if each.since is not None), default=None)
+        return Quality(self.examples + other.examples, total, recent, self.drifts + other.drifts, since)
 
 
 class RefusalStatus(NamedTuple):

@@ -31,7 +31,7 @@ LEVELS = 20  # of sizes; a window holds up to 5 (2^20 - 1) inputs, more than fiv
 EVERY = 32  # inputs from one look for a change to the next
 LEAST = 10  # a window with no more inputs is not looked at
 LEAST_PART = 6  # nor is a cut that leaves a part with no more
-DELTA = 0.002  # how likely a change is found where there is none
+DELTA = 0.002  # of the same implementation
 
 # Columns of `Windows.sums`.
 WIDTH = 0  # inputs in the window
@@ -112,7 +112,7 @@ def _append(windows: Windows, at: int, one: int) -> None:
 
 
 @jit
-def _differs(windows: Windows, at: int) -> bool:
+def _differs(windows: Windows, at: int, delta: float) -> bool:
     """Return whether the window can be cut between two buckets into parts whose means differ too much.
 
     The bound for parts of n_0 and n_1 of n inputs with variance v is sqrt(2 m v d) + 2/3 m d, where
@@ -122,7 +122,7 @@ def _differs(windows: Windows, at: int) -> bool:
     ones = windows.sums[at, ONES]
     share = ones / width
     variance = share * (1.0 - share)
-    d = log2(2.0 * (log2(float(width)) * LN2) / DELTA) * LN2
+    d = log2(2.0 * (log2(float(width)) * LN2) / delta) * LN2
     older = int64(0)
     older_ones = int64(0)
     for down in range(LEVELS):
@@ -153,8 +153,10 @@ def _forget_oldest(windows: Windows, at: int) -> None:
 
 
 @jit
-def add(windows: Windows, at: int, one: int) -> bool:
+def add(windows: Windows, at: int, one: int, delta: float) -> bool:
     """Add an input, 0 or 1, and return whether that shows that the mean has risen.
+
+    `delta` is how likely a look finds a change where there is none.
 
     Of what was before the change, as much is forgotten as differs.
     """
@@ -166,7 +168,7 @@ def add(windows: Windows, at: int, one: int) -> bool:
     if clock != 0:
         return False
     changed = False
-    while windows.sums[at, WIDTH] > LEAST and _differs(windows, at):
+    while windows.sums[at, WIDTH] > LEAST and _differs(windows, at, delta):
         _forget_oldest(windows, at)
         changed = True
     # Means are compared as fractions, by whole numbers: a window holds at most 5 (2^20 - 1), its square fits.

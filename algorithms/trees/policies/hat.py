@@ -52,7 +52,7 @@ def begin(policy: Hat, leaf: int) -> None:
 @inlined
 def notice(policy: Hat, node: int, wrong: bool) -> bool:
     """Note whether an example that passed a node was predicted wrongly; return whether errors there have risen."""
-    return adwin.add(policy.windows, node, int64(wrong))
+    return adwin.add(policy.windows, node, int64(wrong), adwin.DELTA)
 
 
 @jit

@@ -18,6 +18,7 @@ from algorithms.regression.pool import RegressionPool
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
+from algorithms.trees.drift import DriftWatch
 from algorithms.trees.evaluation import Prequential
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
@@ -101,6 +102,7 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         partial(Prequential, 2, 5),
         ["confusion windowed loss compared labels window marks size examples"],
     ),
+    "drift": (DriftWatch, ["drift.window: sums buckets ones", "drift: counts"]),
     "evaluation of regression": (
         partial(RegressionPrequential, 5),
         ["weight sums window weights size examples"],

@@ -20,7 +20,7 @@ from tests.oracles.naive_adwin import Window
 @jit
 def _feed(windows: Windows, at: int, inputs: Int8s, risen: Int8s, width: Int64s) -> None:
     for number in range(inputs.size):
-        risen[number] = adwin.add(windows, at, int64(inputs[number]))
+        risen[number] = adwin.add(windows, at, int64(inputs[number]), DELTA)
         width[number] = windows.sums[at, WIDTH]
 
 

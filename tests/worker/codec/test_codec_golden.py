@@ -13,6 +13,7 @@ from worker.codec.bounds import Bounds
 from worker.codec.columns import decode_batch
 from worker.codec.encode import (
     DeadLetter,
+    Drift,
     Evaluation,
     Measures,
     Output,
@@ -249,6 +250,7 @@ EVALUATION = Evaluation(
     [0, 1],
     SOURCE,
 )
+DRIFT = Drift("spam", 4_096, 0.125, 0.5, 300, SOURCE)
 LETTER = DeadLetter(
     Reason.BAD_LABEL,
     "expected y",
@@ -306,6 +308,13 @@ OUTPUTS: list[tuple[Output, bytes, str]] = [
         "617070615f6dcb3ff0000000000000ae6b617070615f74656d706f72616cc0a677696e646f7701a7636c617373"
         "6573920001a6736f7572636585a5746f706963a6636c69636b73a9706172746974696f6e03a66f666673657429"
         "a3726f7702a474696d65cf0000018bcfe5687b",
+    ),
+    (
+        DRIFT,
+        b"drift",
+        "86a56d6f64656ca47370616da86578616d706c6573cd1000a66265666f7265cb3fc0000000000000a561667465"
+        "72cb3fe0000000000000a57769647468cd012ca6736f7572636585a5746f706963a6636c69636b73a970617274"
+        "6974696f6e03a66f666673657429a3726f7702a474696d65cf0000018bcfe5687b",
     ),
     (
         LETTER,

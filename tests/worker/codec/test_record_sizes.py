@@ -20,6 +20,7 @@ from worker.checkpoint.shadow import PAGE_BYTES
 from worker.codec import (
     Bounds,
     DeadLetter,
+    Drift,
     Evaluation,
     Measures,
     Output,
@@ -96,6 +97,7 @@ def _results() -> Iterable[Output]:
     shares = [0.5] * len(CLASSES)
     measures = Measures(0.5, 0.5, 0.5, shares, 0.5, 0.5)
     yield Prediction(MODEL, NAME, NAME, shares, 1 << 62, True, SOURCE)
+    yield Drift(MODEL, 1 << 62, 0.5, 0.5, 1 << 62, SOURCE)
     yield Evaluation(MODEL, 1 << 62, measures, measures, 1 << 16, CLASSES, SOURCE)
     yield _split(2, CLASSES)
     yield _split(LONG, CLASSES)

@@ -20,6 +20,7 @@ from tests.worker.commands.test_show import NOW, TREE
 from worker.codec import (
     Bounds,
     DeadLetter,
+    Drift,
     Evaluation,
     Measures,
     Output,
@@ -40,6 +41,7 @@ from worker.views.fitting import fitted
 from worker.views.output_text import (
     baselines_table,
     dead_letter_text,
+    drifts_table,
     evaluations_table,
     event_line,
     output_line,
@@ -100,6 +102,7 @@ def _outputs(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.5)) 
         tree,
         Prediction(name, name, classes[0], weights, 7_654_321, True, _source(topic)),
         Evaluation(name, 123_456_789, measures, measures, 1_000, classes, _source(topic)),
+        Drift(name, 123_456_789, 0.125, 0.5, 5_242_875, _source(topic)),
         DeadLetter(
             Reason.UNKNOWN_CLASS, name, name, _source(topic), [], 0, name.encode(), name.encode(), 1_009_347, None
         ),
@@ -110,12 +113,13 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
     """Return each view for a terminal of results in which all names are this one."""
     key = name.encode()
     outputs = _outputs(name, topic, weights)
-    split, other, tree, prediction, evaluation, letter = outputs
+    split, other, tree, prediction, evaluation, drift, letter = outputs
     assert isinstance(split, Split)
     assert isinstance(other, Split)
     assert isinstance(tree, Tree)
     assert isinstance(prediction, Prediction)
     assert isinstance(evaluation, Evaluation)
+    assert isinstance(drift, Drift)
     assert isinstance(letter, DeadLetter)
     event = encode_event({name: 2.5, "b": 1}, name, id=name, w=1_234.5)
     return [
@@ -123,6 +127,7 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
         predictions_table([(key, prediction)]),
         evaluations_table([evaluation]),
         baselines_table([evaluation]),
+        drifts_table([drift]),
         tree_heading(key, tree),
         draw(tree),
         dead_letter_text(letter),

@@ -22,6 +22,7 @@ from tests.support.model_contents import model_contents
 from tests.support.one_model import labelled, one_model, records_of, results_of, run, same_however_run
 from worker.codec import (
     DeadLetter,
+    Drift,
     Evaluation,
     Prediction,
     Reason,
@@ -272,6 +273,57 @@ def test_results_do_not_depend_on_batches_or_restarts(variant: str) -> None:
         events.insert(at, (key, draw.choice(others + asked)))
     outputs = same_however_run(partial(pipeline_of, **VARIANTS[variant]), events)
     assert {type(output) for output in results_of(outputs)} >= {DeadLetter, Prediction, Split}
+
+
+def changing() -> list[tuple[bytes, Any]]:
+    """Return examples of two keys whose label is told by a word, and after 600 of them by its absence."""
+    draw = random.Random(7)
+    events: list[tuple[bytes, Any]] = []
+    for at in range(1_000):
+        label = draw.randrange(2)
+        told = ["told"] if label == (at < 600) else []
+        events.append((b"key %d" % draw.randrange(2), {"x": told, "y": "ab"[label]}))
+    return events
+
+
+def test_a_rise_of_the_error_is_told() -> None:
+    """Records say from what to what it rose, soon after the stream changed, whatever batches and restarts."""
+    make = partial(pipeline_of, policy="exact", evaluate={"window": 60, "emit": "never"}, emit={"splits": "never"})
+    events = changing()
+    outputs = same_however_run(make, events)
+    told = results_of(outputs)
+    assert {type(each) for each in told} == {Drift}
+    first = told[0]
+    assert isinstance(first, Drift)
+    assert 600 < first.examples == first.source.offset + 1 < 700
+    assert first.before < 0.1 < 0.5 < first.after
+    assert 0 < first.width < first.examples
+    assert outputs[0].key is None
+    assert outputs[0].headers == (
+        ("type", b"drift"),
+        ("out_id", f"tree:0:{first.source.offset}:0:1000000".encode()),
+    )
+    pipeline = make()
+    processed = pipeline.process(records_of(events))
+    assert processed.outcomes[0][1].drifts == len(told)
+    quality = pipeline.models[0].status().quality
+    assert quality is not None
+    last = told[-1]
+    assert isinstance(last, Drift)
+    assert (quality.drifts, quality.since) == (len(told), 1_000 - last.examples)
+
+
+@pytest.mark.parametrize(
+    ("drift", "expected"), [({"delta": 1e-300}, 0), (None, None)], ids=["rarely", "turned off"]
+)
+def test_nobody_is_told_of_what_is_not_watched(drift: dict[str, float] | None, expected: int | None) -> None:
+    """A delta that finds nothing counts none; turned off there is no record, no count and no state."""
+    pipeline = pipeline_of(policy="exact", evaluate={"emit": "never", "drift": drift}, emit={"splits": "never"})
+    processed = pipeline.process(records_of(changing()))
+    assert processed.outputs == []
+    assert processed.outcomes[0][1].drifts == expected
+    names = {name for name in pipeline.arrays()["tree"] if name.startswith("evaluation.drift")}
+    assert bool(names) == (expected is not None)
 
 
 @pytest.mark.parametrize("policy", ["exact", "efdt", "imac"])

@@ -18,6 +18,9 @@ TREE_NAMES = (
     "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, inherit, input, "
     "kind, max_depth, memory_limit, on_delete, period, policy, predict, tau"
 )
+UNWATCHED = (
+    "113ecfb1674de0da0907ff9726cebdbacddb6e8525524b59f310a00f25a74e37"  # with evaluate: {window: 5}, as ever
+)
 UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
 OTHERS = "(periodic, osm, imac, efdt or hat)"
 
@@ -143,7 +146,7 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
         ),
         (
             "evaluate: {windw: 5}",
-            "9:16: .evaluate.windw: expected one of emit, window, got 'windw' (did you mean 'window'?)",
+            "9:16: .evaluate.windw: expected one of drift, emit, window, got 'windw' (did you mean 'window'?)",
         ),
         (
             "evaluate: {emit: change}",
@@ -287,3 +290,32 @@ def test_what_other_kinds_have(tmp_path: Path) -> None:
     assert "it takes deletes; a model of kind 'tree' does not" in problem
     (problem,) = _problems(tmp_path, f"{DYNAMIC}    policy: imac\n")
     assert "a model of kind 'tree' has it" in problem
+
+
+def test_drift_is_watched_unless_it_is_turned_off(tmp_path: Path) -> None:
+    """It is on with a delta of 0.002; null and false turn it off; what the default is no fingerprint tells."""
+    told = {}
+    for name, drift in {"default": "", "same": ", drift: {delta: 0.002}", "empty": ", drift: {}"}.items():
+        told[name] = _load(tmp_path, TREE + f"    evaluate: {{window: 5{drift}}}\n")
+    for name, drift in {"null": "null", "false": "false", "other": "{delta: 0.01}"}.items():
+        told[name] = _load(tmp_path, TREE + f"    evaluate: {{window: 5, drift: {drift}}}\n")
+    deltas = {}
+    for name, settings in told.items():
+        model = settings.models["spam"]
+        assert isinstance(model, TreeSettings)
+        assert model.evaluate is not None
+        deltas[name] = None if model.evaluate.drift is None else model.evaluate.drift.delta
+    on = {"default": 0.002, "same": 0.002, "empty": 0.002}
+    assert deltas == on | {"null": None, "false": None, "other": 0.01}
+    prints = {name: fingerprint(settings) for name, settings in told.items()}
+    assert prints["default"] == prints["same"] == prints["empty"] == UNWATCHED
+    assert prints["null"] == prints["false"]
+    assert len(set(prints.values())) == 3
+
+
+@pytest.mark.parametrize("drift", ["{delta: 0}", "{delta: 1}", "{delta: much}", "true", "{delt: 0.1}"])
+def test_a_wrong_drift_is_told(tmp_path: Path, drift: str) -> None:
+    """Its delta is a probability, and it has no other settings."""
+    [problem] = _problems(tmp_path, TREE + f"    evaluate: {{drift: {drift}}}\n")
+    assert ".evaluate.drift" in problem
+    assert "expected" in problem

@@ -163,7 +163,7 @@ def test_status_page(server: Server, board: StatusBoard) -> None:
     assert "The worker is <strong>running</strong>; its loop ticked 1.0 s ago." in body
     assert "<td>sms</td><td>3</td><td>1000</td><td>1234</td><td>234</td>" in body
     assert (
-        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td>" + 7 * "<td></td>" + "</tr>" in body
+        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td>" + 8 * "<td></td>" + "</tr>" in body
     )
     assert all(f'href="{path}"' in body for path in ("/metrics", "/livez", "/readyz"))
 
@@ -177,8 +177,13 @@ def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -
     board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=quality),))
     body = _get(server, "/")[1]
     assert "<th>accuracy of late</th><th>majority of late</th><th>no change of late</th>" in body
-    assert "<th>kappa m of late</th><th>kappa temporal of late</th></tr>" in body
-    assert "<td>0.7500</td><td>0.2500</td><td>0.7500</td><td>0.6667</td><td>0.0000</td></tr>" in body
+    assert "<th>kappa m of late</th><th>kappa temporal of late</th><th>error rose</th></tr>" in body
+    assert "<td>0.7500</td><td>0.2500</td><td>0.7500</td><td>0.6667</td><td>0.0000</td><td></td></tr>" in body
+    other = quality._replace(drifts=1, since=2_345)
+    both = quality.plus(other).plus(quality._replace(drifts=2, since=9_000))
+    assert (both.drifts, both.since) == (3, 2_345)
+    board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=both),))
+    assert "<td>3, 2,345 examples ago</td></tr>" in _get(server, "/")[1]
 
 
 def test_unknown_path(server: Server) -> None:

@@ -49,6 +49,7 @@ DECLARED = {
     "anabranch_state_bytes": ("gauge", {"model"}),
     "anabranch_examples_judged": ("counter", {"model"}),
     "anabranch_examples_right": ("counter", {"model"}),
+    "anabranch_drifts": ("counter", {"model"}),
     "anabranch_tree_nodes": ("gauge", {"model"}),
     "anabranch_tree_depth": ("gauge", {"model"}),
     "anabranch_prequential_accuracy": ("gauge", {"model", "over"}),
@@ -101,6 +102,8 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.aborted()
     metrics.lost()
     metrics.evaluated("spam", 8, 6)
+    metrics.drifted("spam", 1)
+    metrics.drifted("calm", 0)
     total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2, np.array([[8, 6, 4, 3], [0] * 4]))
     recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
     quality = Quality(8, total, recent)
@@ -160,6 +163,8 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_live_examples", {"model": "spam"}, 85),
         ("anabranch_state_bytes", {"model": "spam"}, 65_536),
         ("anabranch_examples_right_total", {"model": "spam"}, 12),
+        ("anabranch_drifts_total", {"model": "spam"}, 2),
+        ("anabranch_drifts_total", {"model": "calm"}, 0),
         ("anabranch_tree_nodes", {"model": "spam"}, 7),
         ("anabranch_tree_depth", {"model": "spam"}, 2),
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),

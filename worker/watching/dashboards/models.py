@@ -72,6 +72,12 @@ _QUALITY = Row(
         most=1,
     ),
     graph(
+        "Rises of the error",
+        "short",
+        "How often in an hour the error of the predictions rose, as ADWIN finds it: the stream has changed.",
+        Query(f"sum by (model) (increase(anabranch_drifts_total{{{MODELS}}}[1h]))", "{{model}}"),
+    ),
+    graph(
         "Macro F1",
         "short",
         "Mean over the classes: a rare one counts as much as a frequent one.",

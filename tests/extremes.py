@@ -41,7 +41,7 @@ from tests.oracles.naive_regression import Event
 from tests.support.hostile import HOSTILE
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model, sorted_by_source
-from worker.codec import DeadLetter, Evaluation, Output, Prediction, Split, Tree, decode_output
+from worker.codec import DeadLetter, Drift, Evaluation, Output, Prediction, Split, Tree, decode_output
 from worker.codec.encode import Measures, encode
 from worker.codec.event import encode_batch, encode_event
 from worker.log.port import OutRecord, Records
@@ -286,6 +286,10 @@ def check_output(output: Output) -> None:
         case Evaluation():
             check_measures(output.total)
             check_measures(output.recent)
+            return
+        case Drift():
+            assert 0.0 <= output.before < output.after <= 1.0
+            assert 0 < output.width < output.examples
             return
         case DeadLetter():
             assert output.detail

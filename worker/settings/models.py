@@ -292,7 +292,7 @@ class EvaluateSettings(Section):
         """Leave out what came later where it is as it is unless told: fingerprints stay as they were."""
         written: dict[str, Any] = write(self)
         if self.drift == DriftSettings():
-            del written["drift"]
+            written.pop("drift", None)  # where defaults are left out it is not there
         return written
 
     @field_validator("emit")

@@ -64,6 +64,23 @@ def test_what_is_deleted_is_forgotten() -> None:
     assert sum(map(sum, [output for output in outputs if isinstance(output, Tree)][-1].counts[:1])) == len(kept)
 
 
+def test_a_delete_changes_no_evaluation() -> None:
+    """Sums, window, baselines and the watch over the error stay to the bit, even where all examples go."""
+    pipeline = pipeline_of(evaluate={"window": 30, "emit": "never"})
+    events = named(labelled(100))
+
+    def evaluation() -> dict[str, Any]:
+        arrays = pipeline.arrays()["tree"]
+        return {name: array.tolist() for name, array in arrays.items() if name.startswith("evaluation.")}
+
+    run(pipeline, events)
+    before = evaluation()
+    run(pipeline, [(key, {"op": "delete", "id": event["id"]}) for key, event in events])
+    assert pipeline.models[0].status().examples == 0
+    assert evaluation() == before
+    pipeline.models[0].check()
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [

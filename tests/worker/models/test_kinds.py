@@ -217,6 +217,19 @@ def test_it_predicts_evaluates_and_refuses() -> None:
     assert [each.reason for each in found if isinstance(each, DeadLetter)] == ["absent-example"]
 
 
+def test_a_key_without_examples_stays_until_its_tombstone() -> None:
+    """Deletes leave a key's labels known to the baselines, whatever the batches are; a tombstone does not."""
+    ham = {"x": [], "y": "ham"}
+    events = [
+        *((b"a", ham), (b"a", {"op": "delete", **ham}), (b"b", {"x": [], "y": "spam"})),
+        *((b"a", ham), (b"a", None), (b"c", {"x": [], "y": "spam"}), (b"a", ham)),
+    ]
+    model = sample("majority", WORDS) | {"input": "in", "evaluate": {"emit": {"every": 1}}}
+    outputs = same_however_run(lambda: one_model(model), events)
+    told = [each for each in results_of(outputs) if isinstance(each, Evaluation)]
+    assert [each.total.no_change for each in told] == [0.0, 0.0, 1 / 3, 1 / 4, 1 / 5]
+
+
 def test_same_results_where_keys_are_too_many() -> None:
     """Bounds hold, whatever the batches are."""
     events = [(b"%d" % (at % 5), {"x": [], "y": "ham"} if at % 7 else None) for at in range(60)]

@@ -135,3 +135,21 @@ def test_a_run_ends_with_accuracies_beside_what_costs_nothing(tmp_path: Path) ->
     shown = [" ".join(line.split()) for line in _run("show", settings, "--topic", "sms.out").stdout.splitlines()]
     assert "tree last 3 0.6667 0.6667 0.3333 0.0000 0.5000" in shown
     assert "tree all 6 0.3333 0.3333 0.3333 0.0000 0.0000" in shown
+
+
+def test_a_rise_of_the_error_is_shown(tmp_path: Path) -> None:
+    """`show` lists where the error rose, from what to what."""
+    labels = ["ham", *["spam"] * 500, *["ham", "spam"] * 80]
+    settings = _events(tmp_path, [encode_event(["win"], label) for label in labels])
+    tree = {"kind": "tree", "input": "sms", "classes": ["ham", "spam"], "features": "names"}
+    models = {"tree": tree | {"evaluate": {"emit": "never"}, "emit": {"splits": "never"}}}
+    settings.write_text(yaml.safe_dump(SETTINGS | {"models": models}))
+    assert _run("run", settings, "--until-end").exit_code == 0
+    lines = [" ".join(line.split()) for line in _run("show", settings, "--topic", "sms.out").stdout.splitlines()]
+    assert "drift: the error has risen" in lines
+    assert "model error before since over examples offset" in lines
+    [first, *_] = [line.split() for line in lines if line.startswith("tree ")]
+    before, after, width, examples = float(first[1]), float(first[2]), int(first[3]), int(first[4])
+    assert before < 0.05 < after < 0.6
+    assert width < 500 < examples
+    assert first[5] == f"0/{examples - 1}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from algorithms.core.kinds import Kind
+from algorithms.trees.policies import adwin
 from tests.worker.settings.test_settings import SMALLEST, _load, _problems
 from worker.settings import fingerprint
 from worker.settings.models import DynamicTreeSettings, TreeSettings
@@ -305,6 +306,7 @@ def test_drift_is_watched_unless_it_is_turned_off(tmp_path: Path) -> None:
         assert isinstance(model, TreeSettings)
         assert model.evaluate is not None
         deltas[name] = None if model.evaluate.drift is None else model.evaluate.drift.delta
+    assert adwin.DELTA == 0.002
     on = {"default": 0.002, "same": 0.002, "empty": 0.002}
     assert deltas == on | {"null": None, "false": None, "other": 0.01}
     prints = {name: fingerprint(settings) for name, settings in told.items()}

@@ -23,6 +23,7 @@ from worker.commands.running import worker_on
 from worker.log.port import LogError
 from worker.settings import Settings
 from worker.views.run_text import baselines_table, models_table, read_words, refusals_table
+from worker.views.words import model_word
 from worker.watching.status import Status, StatusBoard
 from worker.watching.tally import Tally
 
@@ -68,6 +69,9 @@ def _tell(tally: Tally, settings: Settings, settings_file: Path) -> None:
     console.print(models_table(tally, settings.models))
     if tally.evaluated.total():
         console.print(baselines_table(tally, settings.models))
+    for model in sorted(settings.models):
+        if tally.applied[model, "insert"] and (awaited := tally.awaited(model)):
+            click.echo(f"{model_word(model)}: {awaited}; compare the settings with the events")
     if not tally.refused:
         return
     console.print(refusals_table(tally))

@@ -17,6 +17,7 @@ from algorithms.core.pool import Answered
 from worker.codec import Events, Reason
 from worker.codec.events import NO_ID
 from worker.log.port import Records
+from worker.models.awaited import Awaited
 from worker.models.intake import Bools, Intake, refusal
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal
@@ -103,12 +104,15 @@ class PoolModel(ABC, Generic[P, A]):
         Its classes and features.
     pool : Pool
         An empty one.
+    awaited : Awaited
+        What the settings name, to be told where it does not come.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"learned"})  # of a pool of `Rows`
 
-    def __init__(self, name: str, intake: Intake, pool: P) -> None:
+    def __init__(self, name: str, intake: Intake, pool: P, awaited: Awaited) -> None:
         self.name = name
+        self._awaited = awaited
         self._intake = intake
         self._pool = pool
         self._keys = Keys()
@@ -158,7 +162,10 @@ class PoolModel(ABC, Generic[P, A]):
             refusal(events, event, *REFUSALS[Status(int(status[event]))])
             for event in np.flatnonzero(status > Status.SKIPPED).tolist()
         ]
+        self._awaited.see(label[(op == Op.INSERT) & (status == Status.APPLIED)], feature, self._pool.names)
         outcome = self._outcome(prepared, answers)._replace(
+            missing=self._awaited.missing,
+            has_others=self._awaited.has_others,
             refusals=sorted(refused, key=_place),
             applied=prepared.applied(status),
             ignored=int(np.count_nonzero(status == Status.IGNORED)),

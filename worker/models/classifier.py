@@ -16,6 +16,7 @@ from algorithms.core.fixed_point import UNIT
 from algorithms.trees.evaluation import Guesses
 from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
+from worker.models.awaited import Awaited
 from worker.models.base import Pool, PoolModel, Prepared
 from worker.models.evaluation import LATER, Evaluations, Predictions
 from worker.models.intake import Intake, id_of, result_of, source_of
@@ -104,7 +105,8 @@ class ClassifierModel(PoolModel[P, A]):
     def __init__(
         self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
     ) -> None:
-        super().__init__(name, Intake(settings.classes, settings.features), pool)
+        awaited = Awaited(settings.classes, settings.feature_kinds[1], complete=settings.names_all_features)
+        super().__init__(name, Intake(settings.classes, settings.features), pool, awaited)
         self._classes = settings.classes
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 

@@ -47,6 +47,8 @@ class Outcome(NamedTuple):
     right: int = 0  # of these, predicted rightly
     majority: int = 0  # and rightly by always saying the key's most frequent label so far
     no_change: int = 0  # and by always saying its last one
+    missing: frozenset[str] = frozenset()  # classes and attributes that settings name and nothing has had so far
+    has_others: bool = False  # whether events had features that settings do not name, where these name all
     drifts: int | None = None  # how often the error of predictions rose, None where nobody watches it
 
 

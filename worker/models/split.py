@@ -14,6 +14,7 @@ from algorithms.splits.pool import SplitPool
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.log.port import Records
+from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.intake import Bools, Intake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
@@ -68,7 +69,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
-        super().__init__(name, Intake(settings.classes, settings.features), pool)
+        super().__init__(name, Intake(settings.classes, settings.features), pool, Awaited(settings.classes))
         self._settings = settings
 
     # --- events

@@ -132,6 +132,11 @@ class ClassifierSettings(ModelSettings):
         return f"{len(self.classes)} classes"
 
     @property
+    def names_all_features(self) -> bool:
+        """Whether features are named, and nothing is said of others."""
+        return False
+
+    @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
         """The kind of features that are not named, and of those that are: any number, where a model takes any."""
         return Kind.NUMERIC, {}
@@ -314,6 +319,11 @@ class TreesSettings(ClassifierSettings):
     def _of_the_space(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
         attributes.check_space(info.data.get("features"))
         return attributes
+
+    @property
+    def names_all_features(self) -> bool:
+        """Whether there are attributes without a default."""
+        return bool(self.attributes.kinds) and "default" not in self.attributes.model_fields_set
 
     @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:

@@ -183,6 +183,8 @@ class WorkerListener:
 
     def _warn(self, *, all_of_it: bool) -> None:
         """Tell of what was refused: why, where and how often. What was sent is in the dead letters alone."""
+        for model, awaited in self._tally.untold_awaited():
+            logger.warning("settings and events differ, correct one of them", model=model, awaited=awaited)
         for refuser, refused, events in self._tally.untold(self._clock(), all_of_it=all_of_it):
             source, offset, row = refused.last
             logger.warning(

@@ -9,9 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 from worker.codec.reasons import Reason
 from worker.log.port import Records, TopicPartition
+from worker.models import Outcome
 from worker.pipeline import Processed
 
 _QUIET_SECONDS = 10.0  # between two warnings of the same kind
+_ENOUGH = 10_000  # inserts of a model, after which what it names should have come
 
 
 class Refuser(NamedTuple):
@@ -64,6 +66,9 @@ class Tally:
         self.majority: Counter[str] = Counter()
         self.no_change: Counter[str] = Counter()
         self.refused: dict[Refuser, Refused] = {}
+        self._missing: dict[str, dict[TopicPartition, frozenset[str]]] = {}
+        self._others: set[str] = set()
+        self._unannounced: set[str] = set()
 
     def add(self, records: Records, processed: Processed) -> None:
         """Count what a batch led to."""
@@ -79,8 +84,36 @@ class Tally:
             self.right[model] += outcome.right
             self.majority[model] += outcome.majority
             self.no_change[model] += outcome.no_change
+            self._await(model, records.source, outcome)
             for refusal in outcome.refusals:
                 self._refuse(Refuser(topic, model, refusal.reason), records, refusal.record, refusal.row)
+
+    def _await(self, model: str, source: TopicPartition, outcome: Outcome) -> None:
+        if model not in self._missing:
+            self._missing[model] = {}
+            self._unannounced.add(model)
+        self._missing[model][source] = outcome.missing
+        if outcome.has_others:
+            self._others.add(model)
+
+    def awaited(self, model: str) -> str:
+        """Return what settings and events of a model have not in common, in a sentence; empty where there is none.
+
+        Names are those of the settings; those of features that the settings do not name are data.
+        """
+        missing = frozenset.intersection(*self._missing.get(model, {}).values() or [frozenset()])
+        said = [f"no event had {', '.join(sorted(missing))}"] if missing else []
+        if model in self._others:
+            said.append("events had features that its attributes do not name, which are taken as binary")
+        return "; ".join(said)
+
+    def untold_awaited(self) -> Iterator[tuple[str, str]]:
+        """Yield, once for each model, its name and what `awaited` says after enough inserts."""
+        for model in sorted(self._unannounced):
+            if self.applied[model, "insert"] >= _ENOUGH:
+                self._unannounced.discard(model)
+                if said := self.awaited(model):
+                    yield model, said
 
     def _refuse(self, refuser: Refuser, records: Records, record: int, row: int) -> None:
         place = (records.source, int(records.offsets[record]), row)

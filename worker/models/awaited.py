@@ -1,0 +1,64 @@
+"""What the settings of a model name and has not come yet, and the other way round: a name may be misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from algorithms.core.arrays import Int32s, Int64s, UInt32s
+from algorithms.core.names import Interner
+from worker.codec.encode import Class
+
+
+class Awaited:
+    """Classes and attributes that settings name, until events have them; it is no part of a model's state.
+
+    Parameters
+    ----------
+    classes : sequence of int or of str
+        Label 0, label 1 and so on.
+    attributes : collection of int or of bytes
+        The features that the settings name.
+    complete : bool
+        Whether they are taken to name all, so that others are worth a word.
+
+    Attributes
+    ----------
+    missing : frozenset of str
+        Those that no event has had since the model was made, as the settings write them.
+    has_others : bool
+        Whether an event had a feature that a complete list of attributes does not name.
+    """
+
+    def __init__(
+        self, classes: Iterable[Class], attributes: Collection[int | bytes] = (), *, complete: bool = False
+    ) -> None:
+        self._classes = {number: f"class {name}" for number, name in enumerate(classes)}
+        self._shown = {
+            name: f"attribute {name.decode() if isinstance(name, bytes) else name}" for name in attributes
+        }
+        self._attributes: dict[int, str] | None = None  # by numbers, which a restore may change
+        self._declared: Int64s = np.zeros(0, np.int64)
+        self._complete = complete and bool(self._shown)
+        self.missing = frozenset([*self._classes.values(), *self._shown.values()])
+        self.has_others = False
+
+    def see(self, label: Int32s, feature: UInt32s, names: Interner | None) -> None:
+        """Look at the labels and features of a batch. O(entries) while something is missing, else nothing."""
+        if self._attributes is None:
+            self._attributes = {_number(name, names): shown for name, shown in self._shown.items()}
+            self._declared = np.array(sorted(self._attributes), np.int64)
+        for found, awaited in ((label, self._classes), (feature, self._attributes)):
+            if awaited:
+                for number in np.intersect1d(found, np.fromiter(awaited, np.int64)).tolist():
+                    self.missing -= {awaited.pop(number)}
+        if self._complete and not self.has_others:
+            self.has_others = not np.isin(feature, self._declared).all()
+
+
+def _number(name: int | bytes, names: Interner | None) -> int:
+    """Return the number of an attribute, which pools give to those that settings name when they are made."""
+    number = name if isinstance(name, int) or names is None else names.find(name)
+    assert isinstance(number, int)
+    return number

@@ -137,7 +137,10 @@ class Encoder:
             Where a feature or a value is none; it says what to do.
         """
         try:
-            return self._of_mapping(x, numeric) if isinstance(x, Mapping) else self._of_names(x)
+            is_mapping = type(x) is dict or isinstance(
+                x, Mapping
+            )  # the latter takes long, for a row of a few numbers
+            return self._of_mapping(x, numeric) if is_mapping else self._of_names(x)
         except TypeError as error:  # an unhashable feature
             raise ValueError(f"expected features named by text, whole numbers or bytes, got {x!r}") from error
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.names import Names
 from algorithms.core.stored import stored
@@ -69,11 +72,23 @@ class Out(NamedTuple):
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
     leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
-    weights: Float64s  # float64[c], scratch
-    logs: Int64s  # int64[c], scratch
+    # What follows is the same arrays in every batch, see `scratch`.
+    weights: Float64s  # float64[c]
+    logs: Int64s  # int64[c]
     counts: Int64s  # int64[1], predictions so far
     told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE and so on
     scores: Float64s  # float64[3], of the split: score, second, impurity of the node before
+
+
+def scratch(classes: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return the parts of `Out` that one batch after the other writes: weights, logs, counts, told, scores."""
+    return (
+        np.zeros(classes),
+        np.zeros(classes, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(3),
+    )
 
 
 class Choice(NamedTuple):

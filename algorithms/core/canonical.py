@@ -24,7 +24,7 @@ from algorithms.core.events import (
     WRONG_VALUE,
     Events,
 )
-from algorithms.core.jit import Direct, inlined, jit
+from algorithms.core.jit import direct, inlined, jit
 from algorithms.core.kinds import BINARY, NOMINAL
 from algorithms.core.schema import Kinds, kind_of
 from algorithms.core.sorting import sort
@@ -141,7 +141,7 @@ class Canonicaliser:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._canonicalise = Direct(canonicalise)
+        self._canonicalise = direct(canonicalise)
         self._spare = _Spare(np.empty(0, np.uint32), np.empty(0))
 
     def __call__(self, events: Events, known: Kinds) -> Canonical:
@@ -150,15 +150,10 @@ class Canonicaliser:
         if entries > len(self._spare.feature):
             self._spare = _Spare(np.empty(2 * entries, np.uint32), np.empty(2 * entries))
         given = _Given(events.op, events.named, events.pointer, events.feature, events.value)
-        made = op, status, asked, pointer, feature, value, kind = Canonical(
-            op=np.empty(n, np.int8),
-            status=np.empty(n, np.int8),
-            asked=np.empty(n, np.int64),
-            pointer=np.empty(n + 1, np.int64),
-            feature=np.empty(entries, np.uint32),
-            value=np.empty(entries, np.float64),
-            kind=np.empty(entries, np.int8),
-        )
+        op, status, asked = np.empty(n, np.int8), np.empty(n, np.int8), np.empty(n, np.int64)
+        pointer, feature = np.empty(n + 1, np.int64), np.empty(entries, np.uint32)
+        value, kind = np.empty(entries, np.float64), np.empty(entries, np.int8)
+        made = Canonical(op, status, asked, pointer, feature, value, kind)
         left, questions = self._canonicalise(known, self._terms, given, made, self._spare)
         if left < entries:
             feature, value, kind = feature[:left], value[:left], kind[:left]

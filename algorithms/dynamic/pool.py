@@ -14,7 +14,7 @@ from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser
 from algorithms.core.criteria import CRITERIA
 from algorithms.core.events import Batch, Events, OnDuplicate
-from algorithms.core.jit import Direct
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Pool
@@ -164,7 +164,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
         self._canonical = Canonicaliser(TERMS)
-        self._apply = Direct(kernel.apply)
+        self._apply = direct(kernel.apply)
 
     # --- events
 

@@ -158,9 +158,8 @@ class Encoder:
         values: list[float] = []
         categories = False
         for feature, value in x.items():
-            kind = type(value)
-            number = value
-            if kind is float or kind is int:
+            if type(value) is float or type(value) is int:
+                number: Any = value
                 if not numeric and value != 0 and value != 1:
                     raise ValueError(_not_binary(feature, value))
             elif isinstance(value, str):

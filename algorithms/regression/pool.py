@@ -14,7 +14,7 @@ from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import number
-from algorithms.core.jit import Direct
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
 from algorithms.core.pool import Pool
@@ -98,7 +98,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
-        self._grow = Direct(grow.apply)
+        self._grow = direct(grow.apply)
 
     # --- events
 

@@ -16,7 +16,7 @@ from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import Batch, Events, OnDuplicate, Op
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.core.given import check_columns, features_of, key_of, whole
-from algorithms.core.jit import Direct
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne, Pool
@@ -166,7 +166,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             criterion=make_criterion(MEMO),
         )
         super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=make_criterion)
-        self._apply = Direct(kernel.apply)
+        self._apply = direct(kernel.apply)
         self._longest_live = 0  # features of the largest example in the example store
 
     # --- events

@@ -15,7 +15,7 @@ from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.criteria import CRITERIA, Entropy, Gini
 from algorithms.core.events import Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
-from algorithms.core.jit import Direct
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, name_or_id
 from algorithms.core.pool import MEMO, Pool
@@ -197,7 +197,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
-        self._grow = Direct(grow.apply)
+        self._grow = direct(grow.apply)
         self._scratch = scratch(classes)
 
     # --- events
@@ -211,7 +211,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         n, asked = len(made.op), made.asked
         out = Out(
             np.zeros(n, np.int8),
-            filled(n, NONE, np.int64),
+            np.empty(n, np.int64),
             filled(n, NONE, np.int32),
             np.zeros(n),
             np.zeros((len(asked), self._classes)),

@@ -67,7 +67,7 @@ class Out(NamedTuple):
     """Where the kernels write."""
 
     status: Int8s  # int8[n]
-    node: Int64s  # int64[n], which node is to try to split, while an event is worked on
+    node: Int64s  # int64[n], which node is to try to split, while an example is learned; of others anything
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for

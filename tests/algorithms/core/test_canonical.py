@@ -120,9 +120,10 @@ def test_a_repeated_feature_is_told_of_before_a_wrong_value() -> None:
 def test_what_is_given_is_left_as_it_is() -> None:
     """No column of the events is written to, though they are sorted and zeros are left out."""
     events = events_of([Raw(Op.INSERT, False, [(7, 0.0), (3, 2.0), (5, np.nan)])])
-    before = [column.copy() for column in events]
+    before: list[Any] = [np.copy(getattr(events, name)) for name in Events._fields]
     Canonicaliser(TERMS[1])(events, Schema(Kind.BINARY, {}).known)
-    for column, was in zip(events, before, strict=True):
+    for name, was in zip(Events._fields, before, strict=True):
+        column: Any = getattr(events, name)
         assert column.tobytes() == was.tobytes()
 
 
@@ -138,6 +139,7 @@ def test_columns_are_made_plain(change: Any) -> None:
     events = events_of([Raw(Op.INSERT, False, [(7, 0.5), (3, 2.0)]), Raw(Op.PREDICT, False, [(1, 1.0)])])
     assert plain(events) is events
     made = plain(Events(*[change(column) for column in events]))
-    for column, was in zip(made, events, strict=True):
+    for name in Events._fields:
+        column: Any = getattr(made, name)
         assert column.flags.carray
-        assert column.tolist() == was.tolist()
+        assert column.tolist() == getattr(events, name).tolist()

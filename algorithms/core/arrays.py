@@ -32,6 +32,13 @@ def extended(array: A, rows: int) -> A:
     return longer  # type: ignore[return-value]  # same dtype and rank as `array`
 
 
+def filled(n: int, value: float, dtype: type) -> npt.NDArray[Any]:
+    """Return n times a value. `np.full` does the same in four times the time where n is small."""
+    array: npt.NDArray[Any] = np.empty(n, dtype)
+    array.fill(value)
+    return array
+
+
 def are_set(flags: Int64s, indexes: Int32s) -> npt.NDArray[np.bool_]:
     """Return which of these indexes have a flag above 0; beyond the end none has."""
     found = indexes < len(flags)

@@ -55,7 +55,8 @@ class Status(IntEnum):
 INSERT, DELETE, PREDICT, DROP = (int(op) for op in Op)
 APPLIED, IGNORED, ALREADY_DROPPED, SKIPPED = range(4)
 DUPLICATE_ID, ABSENT_ID, ABSENT_EXAMPLE, CANNOT_FORGET = range(4, 8)
-TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW, WRONG_LABEL, WRONG_WEIGHT = range(8, 13)
+TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW = range(8, 11)
+WRONG_LABEL, WRONG_WEIGHT, WRONG_VALUE, REPEATED_FEATURE = range(11, 15)
 
 # Why a kernel stopped: all events are applied; there is something to tell of the event before. All else is what
 # must be enlarged before it can go on, of which each kernel has its own.

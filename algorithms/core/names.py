@@ -102,6 +102,11 @@ class Interner:
         """Return the number of a name, None where it has none."""
         return self._numbers.get(name)
 
+    def find_all(self, names: Iterable[bytes]) -> list[int | None]:
+        """Return the number of each of these names, None where one has none."""
+        get = self._numbers.get
+        return [get(name) for name in names]
+
     def intern(self, name: bytes) -> int:
         """Return the number of a name; a new one has no references yet."""
         return self.intern_all([name])[0]
@@ -176,6 +181,8 @@ class Interner:
         """Forget the names without references: of those just interned, and those that kernels released."""
         arrays = self.arrays
         noted = int(arrays.counts[ORPHANS])
+        if not noted and np.count_nonzero(arrays.references.take(interned)) == len(interned):  # mostly so
+            return
         arrays.counts[ORPHANS] = 0
         released = arrays.orphans[:noted] if noted <= len(arrays.orphans) else np.arange(arrays.counts[HIGH])
         candidates = np.unique(np.concatenate([interned, released]).astype(np.int64))

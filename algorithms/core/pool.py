@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set
+from algorithms.core.canonical import plain
 from algorithms.core.events import DONE, TOLD, Events, Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import (
@@ -268,14 +269,16 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
 
     # --- a batch
 
-    def _begin(self, events: Events, checked: bool) -> None:
-        """Make sure that a batch can be applied, and make room for its keys."""
+    def _begin(self, events: Events, checked: bool) -> Events:
+        """Make sure that a batch can be applied, and make room for its keys; return it with plain columns."""
         if not checked:
             check_columns(events, self._LABEL, self.names)
-        if len(events.key):
+        events = plain(events)
+        if np.count_nonzero(events.key >= len(self._heads)):
             self._reserve(int(events.key.max()) + 1)
         self._cover(len(events.key))
         self._show_names()
+        return events
 
     def _run(self, batch: Any, out: Any) -> Iterator[int]:
         """Let the kernel apply a batch; yield each event after which it has something to tell."""
@@ -298,7 +301,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
 
     def _show_names(self) -> None:
         """Let kernels see the names as they are now."""
-        if self.names is not None:
+        if self.names is not None and self.names.arrays is not self._state.names:
             self._state = self._state._replace(names=self.names.arrays)
 
     def _cover(self, inserts: int) -> None:

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Int8s, Int64s, UInt32s
+from algorithms.core.arrays import Int8s, Int64s, UInt32s, int64
 from algorithms.core.given import number_of
+from algorithms.core.jit import inlined
 from algorithms.core.kinds import Kind
 from algorithms.core.names import Interner
 
 Feature = int | bytes
+
+
+class Kinds(NamedTuple):
+    """What a schema says, as kernels see it."""
+
+    numbers: Int64s  # int64[..], features, ascending
+    kinds: Int8s  # int8[..], the `Kind` of each
+    default: int  # that of all others
+
+
+@inlined
+def kind_of(known: Kinds, feature: int) -> int:
+    """Return the `Kind` of a feature. O(log of the features that have one of their own)."""
+    low = int64(0)
+    high = int64(known.numbers.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if known.numbers[middle] < feature:
+            low = middle + 1
+        else:
+            high = middle
+    if low < known.numbers.size and known.numbers[low] == feature:
+        return int64(known.kinds[low])
+    return known.default
 
 
 class Schema:
@@ -42,14 +68,24 @@ class Schema:
         self._note({number: kind for number, kind in found.items() if number is not None})
 
     def _note(self, kinds: Mapping[int, Kind]) -> None:
-        self.numbers: Int64s = np.array(sorted(kinds), np.int64)
-        self._kinds: Int8s = np.array([kinds[number] for number in self.numbers.tolist()], np.int8)
+        numbers = sorted(kinds)
+        self.known = Kinds(
+            numbers=np.array(numbers, np.int64),
+            kinds=np.array([kinds[number] for number in numbers], np.int8),
+            default=int(self._default),
+        )
+
+    @property
+    def numbers(self) -> Int64s:
+        """int64[..], the numbers of the features whose kinds were told, ascending."""
+        return self.known.numbers
 
     def of(self, feature: Int64s | UInt32s) -> Int8s:
         """Return the `Kind` of each of these features, which are given by their numbers."""
-        kind = np.full(len(feature), self._default, np.int8)
-        if len(self.numbers):
-            at = np.minimum(np.searchsorted(self.numbers, feature), len(self.numbers) - 1)
-            found = self.numbers[at] == feature
-            kind[found] = self._kinds[at[found]]
+        numbers, kinds, default = self.known
+        kind = np.full(len(feature), default, np.int8)
+        if len(numbers):
+            at = np.minimum(np.searchsorted(numbers, feature), len(numbers) - 1)
+            found = numbers[at] == feature
+            kind[found] = kinds[at[found]]
         return kind

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.canonical import Canonical, Canonicaliser, plain
 from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import jit
 from algorithms.core.kinds import Kind
@@ -17,7 +19,7 @@ from algorithms.core.rows import Rows
 from algorithms.core.schema import Schema
 from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
-from algorithms.dynamic.canonical import Canonical, canonicalised, check_kinds
+from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
 from algorithms.dynamic.splitter import Way
@@ -127,11 +129,14 @@ def _checked(sample: Sample, classes: int, schema: Schema) -> Canonical:
             f"{len(sample.pointer)}"
         )
     schema.intern(None)
-    entries = canonicalised(sample.pointer, sample.feature, sample.value, schema.of)
-    if entries.wrong.any():
-        raise ValueError(f"expected finite values, example {int(np.argmax(entries.wrong))} has another")
-    if entries.repeated.any():
-        raise ValueError(f"example {int(np.argmax(entries.repeated))} lists a feature twice")
+    if len(odd := np.flatnonzero(~np.isfinite(sample.value))):
+        example = int(np.searchsorted(sample.pointer, odd[0], side="right")) - 1
+        raise ValueError(f"expected finite values, example {example} has another")
+    inserts = np.full(n, Op.INSERT, np.int8)
+    events = Events.of(inserts, sample.label, sample.pointer, sample.feature, sample.value)
+    entries = Canonicaliser(TERMS)(plain(events), schema.known)
+    if len(twice := np.flatnonzero(entries.status == Status.REPEATED_FEATURE)):
+        raise ValueError(f"example {twice[0]} lists a feature twice")
     if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
         raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
     if n and int(sample.weight.min()) < 1:

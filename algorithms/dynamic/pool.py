@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import example_store, rows
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
-from algorithms.core.canonical import batch_of, refusals
+from algorithms.core.canonical import Canonicaliser
 from algorithms.core.criteria import CRITERIA
-from algorithms.core.events import Batch, Events, OnDuplicate, Op
+from algorithms.core.events import Batch, Events, OnDuplicate
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Pool
@@ -22,7 +23,7 @@ from algorithms.dynamic import events as kernel
 from algorithms.dynamic import examples, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
-from algorithms.dynamic.canonical import canonicalised, check_kinds
+from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.feasibility import missing
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.splitter import Way
@@ -162,6 +163,8 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         )
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
+        self._canonical = Canonicaliser(TERMS)
+        self._apply = direct(kernel.apply)
 
     # --- events
 
@@ -170,13 +173,27 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
 
         O(depth log features + features) each; rebuilds amortise as in paper 002.
         """
-        self._begin(events, checked)
-        batch, refused = self._canonicalised(events)
-        n = len(batch.key)
-        asked = np.flatnonzero(batch.op == Op.PREDICT)
+        events = self._begin(events, checked)
+        made = self._canonical(events, self._schema.known)
+        batch = Batch(
+            key=events.key,
+            op=made.op,
+            label=events.label,
+            weight=events.weight,
+            time=events.time,
+            pointer=made.pointer,
+            feature=made.feature,
+            value=made.value,
+            kind=made.kind,
+            bits=made.value.view(np.int64),
+            named=events.named,
+            id_high=events.id_high,
+            id_low=events.id_low,
+        )
+        n, asked = len(made.op), made.asked
         out = Out(
             status=np.zeros(n, np.int8),
-            predicted=np.full(n, NONE, np.int32),
+            predicted=filled(n, NONE, np.int32),
             loss=np.zeros(n),
             rebuilt=np.zeros(n, np.int64),
             shares=np.zeros((len(asked), self._classes)),
@@ -189,34 +206,14 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         for event in self._run(batch, out):
             key = int(batch.key[event])
             snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
-        out.status[refused > 0] = refused[refused > 0]
+        np.maximum(out.status, made.status, out=out.status)  # to the kernel, what was refused is `SKIPPED`
         return Answers(out.status, snapshots, out.predicted, out.loss, out.rebuilt, asked, out.shares, out.leaf)
 
     def _prediction(self, answers: Answers) -> Float64s:
         return answers.weights[0]
 
-    def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
-        """Return the events as the kernel wants them, and what is refused for its features."""
-        entries = canonicalised(events.pointer, events.feature, events.value, self.kinds_of)
-        by_id = (events.op == Op.DELETE) & (events.named != 0)
-        looked_at = ~(by_id | (events.op == Op.DROP) | (events.op < 0))
-        refused = refusals(events, entries.wrong, entries.repeated, looked_at)
-        batch = batch_of(
-            events,
-            refused,
-            pointer=entries.pointer,
-            feature=entries.feature,
-            value=entries.value,
-            kind=entries.kind,
-            bits=entries.value.view(np.int64),
-            named=events.named,
-            id_high=events.id_high,
-            id_low=events.id_low,
-        )
-        return batch, refused
-
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return kernel.apply(self._state, self.rules, self._scratch, batch, out, *at)
+        return self._apply(self._state, self.rules, self._scratch, batch, out, *at)
 
     @property
     def _heads(self) -> Int64s:

@@ -16,9 +16,9 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
+from algorithms.core.sorting import sort
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, Segment
-from algorithms.dynamic.sorting import sort
 from algorithms.dynamic.vocabulary import KIND, feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between

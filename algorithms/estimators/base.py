@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from algorithms.core.events import Events, Op, Status
+from algorithms.core.events import INSERT, PREDICT, SKIPPED, Events, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import digest_of, fixed_point_of, id_of, is_number
 from algorithms.core.pool import Id
@@ -43,7 +44,7 @@ class Waiting(NamedTuple):
 class One(NamedTuple):
     """One event."""
 
-    op: Op
+    op: int  # an `Op`
     entries: Entries
     label: float = 0
     units: int = UNIT
@@ -182,7 +183,7 @@ class Estimator:
 
     def _ask(self, entries: Entries) -> Any:
         """Return what the pool answers to one prediction, behind what waits; None where nothing was learned."""
-        return self._apply(One(Op.PREDICT, entries)) if self._knows else None
+        return self._apply(One(PREDICT, entries)) if self._knows else None
 
     def _apply(self, last: One | None) -> Any:
         """Apply what waits, and then one event where there is one; its status is for the caller to look at."""
@@ -192,41 +193,51 @@ class Estimator:
         n = len(ends)
         self._waiting = Waiting([], [], [], [], [])
         numbers = pool.names.intern_all(names)
-        ops = [int(Op.INSERT)] * n
-        identity = {}
         if last is not None:
             own, more = self._numbers_of(last)
             numbers, values = numbers + own, values + more
-            ops, ends = [*ops, int(last.op)], [*ends, len(numbers)]
+            ends = [*ends, len(numbers)]
             labels, weights = [*labels, last.label], [*weights, last.units]
-            if last.id is not None:
-                identity = _named(n, last.id)
-        features = np.array(numbers, np.uint32)
-        answers = pool.apply(
-            Events.of(
-                op=np.array(ops, np.int8),
-                label=np.array(labels, self._DIGITS),
-                pointer=np.array([0, *ends], np.int64),
-                feature=features,
-                value=np.array(values, np.float64),
-                weight=np.array(weights, np.int64),
-                **identity,
-            ),
-            checked=True,
+        key, op, _, _, time, named, high, low, _, _, _ = _alike(n, None if last is None else last.op)
+        events = Events(
+            key,
+            op,
+            np.array(labels, self._DIGITS),
+            np.array(weights, np.int64),
+            time,
+            named,
+            high,
+            low,
+            pointer=np.array([0, *ends], np.int64),
+            feature=np.array(numbers, np.uint32),
+            value=np.array(values, np.float64),
         )
-        if n or ops[-1] != Op.PREDICT:
-            pool.sweep(features)
-        raise_refused(answers.status[:n])
+        if last is not None and last.id is not None:
+            events = events._replace(**_named(n, last.id))
+        answers = pool.apply(events, checked=True)
+        if n or last is None or last.op != PREDICT:
+            pool.sweep(events.feature)
+        if n:
+            raise_refused(answers.status[:n])
         return answers
 
     def _numbers_of(self, one: One) -> tuple[list[int], list[float]]:
         """Return the numbers of features and their values; to a question an unknown one says nothing."""
         names, values = one.entries
-        if one.op != Op.PREDICT:
+        if one.op != PREDICT:
             return self._pool.names.intern_all(names), values
-        found = [(self._pool.names.find(name), value) for name, value in zip(names, values, strict=True)]
-        known = [(number, value) for number, value in found if number is not None]
+        found = self._pool.names.find_all(names)
+        if None not in found:
+            return found, values
+        known = [(number, value) for number, value in zip(found, values, strict=True) if number is not None]
         return [number for number, _ in known], [value for _, value in known]
+
+
+@lru_cache(maxsize=8)
+def _alike(inserts: int, last: int | None) -> Events:
+    """Return events of which only the columns that do not depend on examples count; pools write to none."""
+    op = np.array([INSERT] * inserts + ([] if last is None else [last]), np.int8)
+    return Events.of(op, np.zeros(len(op)), np.zeros(len(op) + 1, np.int64), np.zeros(0, np.uint32))
 
 
 def _named(waiting: int, id: Id) -> dict[str, Any]:
@@ -242,11 +253,11 @@ def _named(waiting: int, id: Id) -> dict[str, Any]:
 
 def weight_units(w: Any) -> int:
     """Return a weight in units; raise ValueError where it is none."""
-    return UNIT if w == 1.0 and is_number(w) else fixed_point_of(w)
+    return UNIT if w == 1.0 and (type(w) is float or is_number(w)) else fixed_point_of(w)
 
 
 def raise_refused(status: Any) -> None:
     """Raise ValueError where an event was refused."""
-    worst = int(status.max(initial=0))
-    if worst > Status.SKIPPED:
+    if np.count_nonzero(status > SKIPPED):
+        worst = int(status.max())
         raise ValueError(MESSAGES.get(Status(worst), f"the example was refused: {Status(worst).name}"))

@@ -137,7 +137,10 @@ class Encoder:
             Where a feature or a value is none; it says what to do.
         """
         try:
-            return self._of_mapping(x, numeric) if isinstance(x, Mapping) else self._of_names(x)
+            is_mapping = type(x) is dict or isinstance(
+                x, Mapping
+            )  # the latter takes long, for a row of a few numbers
+            return self._of_mapping(x, numeric) if is_mapping else self._of_names(x)
         except TypeError as error:  # an unhashable feature
             raise ValueError(f"expected features named by text, whole numbers or bytes, got {x!r}") from error
 
@@ -155,9 +158,8 @@ class Encoder:
         values: list[float] = []
         categories = False
         for feature, value in x.items():
-            kind = type(value)
-            number = value
-            if kind is float or kind is int:
+            if type(value) is float or type(value) is int:
+                number: Any = value
                 if not numeric and value != 0 and value != 1:
                     raise ValueError(_not_binary(feature, value))
             elif isinstance(value, str):

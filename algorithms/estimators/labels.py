@@ -148,8 +148,11 @@ class Classifier(Estimator):
         if answers is None:
             return None
         weights = self._weights(answers)
-        best = max(self._labels, key=lambda label: weights[self._labels[label]], default=None)
-        return best if sum(weights) else None
+        most, best = 0.0, None
+        for label, number in self._labels.items():
+            if weights[number] > most:
+                most, best = weights[number], label
+        return best
 
     def _weights(self, answers: Any) -> list[float]:
         """Return the weight of each class in the answer to one prediction."""

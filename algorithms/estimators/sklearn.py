@@ -80,6 +80,12 @@ class _Columns(BaseEstimator):
 
     def _rows(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:  # noqa: N803  (scikit-learn's name)
         """Return checked rows and labels; the first ones say how many columns there are."""
+        if _is_plain(X, y):
+            if first:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            if X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+                return X, y
         rows, labels = validate_data(self, X, y, accept_sparse="csr", reset=first, dtype="numeric")
         return rows, labels
 
@@ -93,7 +99,7 @@ class _Columns(BaseEstimator):
     def _events(self, rows: Any, op: Op, label: Any = None, units: Int64s | None = None) -> Events:
         pointer, feature, value = entries_of(rows)
         n = len(pointer) - 1
-        if value.size and not np.abs(value).max() <= LARGEST_VALUE:
+        if value.size and not -LARGEST_VALUE <= value.min() <= value.max() <= LARGEST_VALUE:
             raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {np.abs(value).max()}")
         if not self.numeric_ and (value != 1.0).any():
             odd = value[value != 1.0][0]
@@ -160,17 +166,31 @@ class _Columns(BaseEstimator):
         return np.array([found.get(column, 0.0) for column in range(self.n_features_in_)])
 
 
+def _is_plain(X: Any, y: Any) -> bool:  # noqa: N803
+    """Return whether scikit-learn would hand back a table and labels as they are; it asks for long to say so."""
+    return (
+        type(X) is type(y) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.size > 0
+        and y.shape == X.shape[:1]
+        and (y.dtype.kind in "biu" or (y.dtype == np.float64 and bool(np.isfinite(y).all())))
+        and bool(np.isfinite(X).all())
+    )
+
+
 def entries_of(rows: Any) -> tuple[Int64s, UInt32s, Float64s]:
     """Return where each row's entries begin and end, their columns, and their values; zeros are left out."""
     if isinstance(rows, np.ndarray):
         n, d = rows.shape
-        present = rows != 0
-        pointer = np.zeros(n + 1, np.int64)
-        if present.all():
-            pointer[:] = np.arange(n + 1) * d
-            return pointer, np.tile(np.arange(d, dtype=np.uint32), n), rows.astype(np.float64).ravel()
-        np.cumsum(present.sum(axis=1), out=pointer[1:])
-        return pointer, np.nonzero(present)[1].astype(np.uint32), rows[present].astype(np.float64)
+        columns = np.tile(np.arange(d, dtype=np.uint32), n)
+        values = rows.ravel().astype(np.float64, copy=False)
+        present = np.flatnonzero(values)
+        pointer = np.arange(n + 1) * d
+        if len(present) == len(values):
+            return pointer, columns, values
+        np.cumsum(np.count_nonzero(values.reshape(n, d), axis=1), out=pointer[1:])
+        return pointer, columns[present], values[present]
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()
         rows.sum_duplicates()
@@ -219,7 +239,8 @@ class _Classes(ClassifierMixin, _Columns):
         if first:
             self._begin()
         rows, labels = self._rows(X, y, first)
-        check_classification_targets(labels)
+        if labels.dtype.kind not in "biuU":  # those are classes, whatever they are; it takes long to say so
+            check_classification_targets(labels)
         if first:
             if classes is None:
                 raise ValueError("expected all labels that may come as `classes` in the first call of partial_fit")

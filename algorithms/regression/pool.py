@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Int8s, Int64s, extended
-from algorithms.core.canonical import batch_of, in_order, refusals
-from algorithms.core.events import Batch, Events, Op, Status
+from algorithms.core.arrays import Int8s, Int64s, extended, filled
+from algorithms.core.canonical import Canonicaliser, Terms
+from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import number
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
 from algorithms.core.pool import Pool
@@ -96,6 +97,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         self.rules = Rules(period, bound_of(1.0, delta), tau, max_keys, max_depth)
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
+        self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
+        self._grow = direct(grow.apply)
 
     # --- events
 
@@ -104,18 +107,17 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
         O(features of the examples), attempts apart.
         """
-        self._begin(events, checked)
-        batch, refused = self._canonicalised(events)
+        batch, refused = self._canonicalised(self._begin(events, checked))
         n = len(batch.key)
         out = Out(
             status=np.zeros(n, np.int8),
-            node=np.full(n, NONE, np.int64),
-            predicted=np.full(n, np.nan),
+            node=filled(n, NONE, np.int64),
+            predicted=filled(n, np.nan, np.float64),
             leaf=np.zeros(n, np.int64),
             scores=np.zeros(2),
         )
         splits = [self._split(out, event) for event in self._run(batch, out)]
-        out.status[refused > 0] = refused[refused > 0]
+        np.maximum(out.status, refused, out=out.status)  # to the kernel, what was refused is `SKIPPED`
         return Answers(out.status, splits, out.predicted, out.leaf)
 
     def _label(self, given: Any) -> float:
@@ -131,16 +133,18 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
     def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
         """Return the events with features in order and their kinds, and what is refused for a value or label."""
-        row, feature, value, repeated = in_order(events.pointer, events.feature, events.value + 0.0)  # -0.0 is 0.0
-        inserts = events.op == Op.INSERT
-        odd = ~(np.abs(value) <= LARGEST_VALUE)
-        refused = refusals(events, row[odd], repeated, inserts | (events.op == Op.PREDICT))
-        refused[inserts & (refused == 0) & ~(np.abs(events.label) <= LARGEST_VALUE)] = Status.WRONG_LABEL
-        columns = {"feature": feature.astype(np.uint32), "value": value, "kind": self.kinds_of(feature)}
-        return batch_of(events, refused, label=events.label + 0.0, **columns), refused
+        made = self._canonical(events._replace(value=events.value + 0.0), self._schema.known)  # -0.0 is 0.0
+        wrong = (made.op == INSERT) & ~(np.abs(events.label) <= LARGEST_VALUE)
+        made.op[wrong] = -1
+        made.status[wrong] = WRONG_LABEL
+        key, weight, time = events.key, events.weight, events.time
+        batch = Batch(
+            key, made.op, events.label + 0.0, weight, time, made.pointer, made.feature, made.value, made.kind
+        )
+        return batch, made.status
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return grow.apply(self._state, self.rules, batch, out, *at)
+        return self._grow(self._state, self.rules, batch, out, *at)
 
     @property
     def _heads(self) -> Int64s:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
-from algorithms.core.canonical import batch_of
 from algorithms.core.criteria import CRITERIA, UNIT
-from algorithms.core.events import Events, OnDuplicate, Op
+from algorithms.core.events import Batch, Events, OnDuplicate, Op
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.core.given import check_columns, features_of, key_of, whole
+from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne, Pool
@@ -166,6 +166,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             criterion=make_criterion(MEMO),
         )
         super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=make_criterion)
+        self._apply = direct(kernel.apply)
         self._longest_live = 0  # features of the largest example in the example store
 
     # --- events
@@ -187,7 +188,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         """
         if not checked:
             check_events(events, self.names)
-        self._begin(events, checked=True)
+        events = self._begin(events, checked=True)
         n = len(events.key)
         longest = int(np.diff(events.pointer).max(initial=0))
         out = Out(
@@ -203,13 +204,24 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         )
         if self.rules.tracked or events.named.any():
             self._longest_live = max(self._longest_live, longest)
-        batch = batch_of(events, named=events.named, id_high=events.id_high, id_low=events.id_low)
+        batch = Batch(
+            key=events.key,
+            op=events.op,
+            label=events.label,
+            weight=events.weight,
+            time=events.time,
+            pointer=events.pointer,
+            feature=events.feature,
+            named=events.named,
+            id_high=events.id_high,
+            id_low=events.id_low,
+        )
         told = list(self._run(batch, out))
         assert not told, "all that splits have to tell is in their decisions"
         return _trimmed(out)
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return kernel.apply(self._state, self.rules, batch, out, *at)
+        return self._apply(self._state, self.rules, batch, out, *at)
 
     @property
     def _heads(self) -> Int64s:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
+from algorithms.core.arrays import Float64s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
-from algorithms.core.canonical import batch_of, in_order, refusals
+from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.criteria import CRITERIA, Entropy, Gini
-from algorithms.core.events import Batch, Events, Op
+from algorithms.core.events import Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
-from algorithms.core.kinds import Kind, is_category
+from algorithms.core.jit import direct
+from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, name_or_id
 from algorithms.core.pool import MEMO, Pool
 from algorithms.core.rows import COUNT, NONE
@@ -43,6 +44,7 @@ from algorithms.trees.state import (
     Forest,
     Out,
     Rules,
+    scratch,
 )
 
 
@@ -194,28 +196,29 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             criterion=made,
         )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
+        self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
+        self._grow = direct(grow.apply)
+        self._scratch = scratch(classes)
 
     # --- events
 
     def apply(self, events: Events, *, checked: bool = False) -> Answers:
         """Apply events in order. O(features of the examples), attempts and searches apart; see `Pool.apply`."""
-        self._begin(events, checked)
-        batch, refused = self._canonicalised(events)
-        n = len(batch.key)
-        asked = np.flatnonzero(batch.op == Op.PREDICT)
+        events = self._begin(events, checked)
+        made = self._canonical(events, self._schema.known)
+        keys, label, weight, time = events.key, events.label, events.weight, events.time
+        batch = Batch(keys, made.op, label, weight, time, made.pointer, made.feature, made.value, made.kind)
+        n, asked = len(made.op), made.asked
         out = Out(
-            status=np.zeros(n, np.int8),
-            node=np.full(n, NONE, np.int64),
-            predicted=np.full(n, NONE, np.int32),
-            loss=np.zeros(n),
-            shares=np.zeros((len(asked), self._classes)),
-            weights=np.zeros(self._classes),
-            leaf=np.zeros(len(asked), np.int64),
-            logs=np.zeros(self._classes, np.int64),
-            counts=np.zeros(1, np.int64),
-            told=np.zeros(1, np.int64),
-            scores=np.zeros(3),
+            np.zeros(n, np.int8),
+            np.empty(n, np.int64),
+            filled(n, NONE, np.int32),
+            np.zeros(n),
+            np.zeros((len(asked), self._classes)),
+            np.zeros(len(asked), np.int64),
+            *self._scratch,
         )
+        out.counts[0] = 0
         splits: list[Split] = []
         snapshots: list[tuple[int, int, Tree]] = []
         for event in self._run(batch, out):
@@ -224,7 +227,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             if out.told[0] & SNAPSHOT_DUE:
                 key = int(batch.key[event])
                 snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
-        out.status[refused > 0] = refused[refused > 0]
+        np.maximum(out.status, made.status, out=out.status)  # to the kernel, what was refused is `SKIPPED`
         return Answers(out.status, splits, snapshots, out.predicted, out.loss, asked, out.shares, out.leaf)
 
     def _prediction(self, answers: Answers) -> Float64s:
@@ -236,18 +239,8 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         score, second, impurity = out.scores.tolist()
         return split_of(self._state.nodes, node, event, feature, (score, second, impurity))
 
-    def _canonicalised(self, events: Events) -> tuple[Batch, Int8s]:
-        """Return the events with features in order and their kinds, and what is refused for a value."""
-        row, feature, value, repeated = in_order(events.pointer, events.feature, events.value)
-        kind = self.kinds_of(feature)
-        odd = ~(np.abs(value) <= LARGEST_VALUE)
-        if not self.rules.plain:
-            odd |= (kind == Kind.NOMINAL) & ~is_category(np.where(odd, 0.0, value))
-        refused = refusals(events, row[odd], repeated, (events.op == Op.INSERT) | (events.op == Op.PREDICT))
-        return batch_of(events, refused, feature=feature.astype(np.uint32), value=value, kind=kind), refused
-
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return grow.apply(self._state, self.rules, batch, out, *at)
+        return self._grow(self._state, self.rules, batch, out, *at)
 
     @property
     def _heads(self) -> Int64s:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.names import Names
 from algorithms.core.stored import stored
@@ -64,16 +67,28 @@ class Out(NamedTuple):
     """Where the kernels write."""
 
     status: Int8s  # int8[n]
-    node: Int64s  # int64[n], which node is to try to split, while an event is worked on
+    node: Int64s  # int64[n], which node is to try to split, while an example is learned; of others anything
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
     leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
-    weights: Float64s  # float64[c], scratch
-    logs: Int64s  # int64[c], scratch
+    # What follows is the same arrays in every batch, see `scratch`.
+    weights: Float64s  # float64[c]
+    logs: Int64s  # int64[c]
     counts: Int64s  # int64[1], predictions so far
     told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE and so on
     scores: Float64s  # float64[3], of the split: score, second, impurity of the node before
+
+
+def scratch(classes: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return the parts of `Out` that one batch after the other writes: weights, logs, counts, told, scores."""
+    return (
+        np.zeros(classes),
+        np.zeros(classes, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(3),
+    )
 
 
 class Choice(NamedTuple):

@@ -22,6 +22,10 @@ from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
 from worker.bench.dynamic import against, bench_dynamic
+from worker.bench.estimators import SETS as ESTIMATOR_SETS
+from worker.bench.estimators import Terms as EstimatorTerms
+from worker.bench.estimators import bench_estimators
+from worker.bench.estimators import peers as estimator_peers
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
@@ -281,7 +285,7 @@ def observers(
     if min(counts) < 2:
         raise click.BadParameter("expected at least 2 examples", param_hint="--sizes")
     chosen = {name: SIDES[name] for name in dict.fromkeys([BASE, *sides])}
-    with _river("--river measures beside river"):
+    with _peer("--river measures beside river", "river"):
         chosen |= river_sides() if beside else {}
     _print(lambda progress: bench_observers(chosen, tasks, counts, repeats, seed, progress, ascending))
 
@@ -313,7 +317,7 @@ def regression(
     terms = RegressionTerms(period, delta, tau, repeats)
     made = [STREAMS[name](examples, seed) for name in streams]
     if beside:
-        with _river("--river measures beside river"):
+        with _peer("--river measures beside river", "river"):
             river_trees(terms)
     _print(lambda progress: bench_regression(made, sides, terms, river_trees if beside else None, progress))
 
@@ -352,7 +356,7 @@ def peers(
     repeats: int,
 ) -> None:
     """Grow trees beside river's Hoeffding trees, on the same examples: examples per second, accuracy, leaves."""
-    with _river("bench peers measures beside river"):
+    with _peer("bench peers measures beside river", "river"):
         peer = river()
     with _naming("--data"):
         tables = [table_of(name, data, examples) for name in sets]
@@ -362,6 +366,41 @@ def peers(
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
             yield from bench_peers(table, peer, terms, progress)
+
+    _print(lines)
+
+
+@bench.command()
+@click.option("--data", type=_FOLDER, required=True, help="Folder with the recorded sets.")
+@click.option("--sets", type=_Listed(list(SETS)), default=",".join(ESTIMATOR_SETS), show_default=True)
+@click.option("--predict", type=_Listed(list(_PREDICT)), default="adaptive-present,majority", show_default=True)
+@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="grace_period.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
+@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option("--unlearned", type=click.IntRange(1), default=1000, show_default=True, help="Examples unlearned.")
+@_repeats
+def estimators(
+    data: Path,
+    sets: list[str],
+    predict: list[str],
+    period: int,
+    delta: float,
+    tau: float,
+    examples: int | None,
+    unlearned: int,
+    repeats: int,
+) -> None:
+    """Learn, predict and unlearn one example at a time beside river; fit rows beside the pool that learns them."""
+    with _peer("bench estimators measures beside river and with scikit-learn", "river", "sklearn", "scipy"):
+        beside = estimator_peers()
+    with _naming("--data"):
+        tables = [table_of(name, data, examples) for name in sets]
+    terms = EstimatorTerms([_PREDICT[each] for each in predict], period, delta, tau, unlearned, repeats)
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_estimators(table, beside, terms, progress)
 
     _print(lines)
 
@@ -415,14 +454,15 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
 
 
 @contextmanager
-def _river(what: str) -> Iterator[None]:
-    """End with a message where river is not installed."""
+def _peer(what: str, *names: str) -> Iterator[None]:
+    """End with a message where a peer is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "river":
+        if error.name is None or (name := error.name.partition(".")[0]) not in names:
             raise
-        fail(f"{what}, which is not there; pip install 'anabranch[peers]' brings it")
+        missing = "which" if len(names) == 1 else f"and {name}"
+        fail(f"{what}, {missing} is not there; pip install 'anabranch[peers]' brings it")
 
 
 @contextmanager

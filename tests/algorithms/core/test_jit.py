@@ -106,6 +106,33 @@ def test_kept_files_have_no_code_but_the_machine_s(folder: Path) -> None:
     assert b"BC\xc0\xde" not in file.read_bytes()
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_direct_call_finds_other_code_for_another_first_argument() -> None:
+    """Types are looked at where the first argument is another object than before, and only there."""
+    call = jit.direct(increased)
+    narrow, wide = Counter(np.zeros(1, np.int32)), Counter(np.zeros(1, np.int64))
+    for state in (narrow, narrow, wide, wide, narrow):
+        call(state, 1 << 20)
+    assert (narrow.counts[0], wide.counts[0]) == (3 << 20, 2 << 20)
+    assert call(wide, 1 << 40) == (1 << 40) + (2 << 20)
+
+
+@compiled
+def test_a_direct_call_compiles_and_keeps_as_any_other(folder: Path) -> None:
+    """The code is looked for where kernels are kept, and kept there; nothing is compiled where that is refused."""
+    state = Counter(np.zeros(1, np.int64))
+    kernel: Any = jit.jit(increased.py_func)  # type: ignore[attr-defined]
+    call = jit.direct(kernel)
+    with cache.kept_only(), pytest.raises(cache.NotKeptError):
+        call(state, 1)
+    assert [call(state, 1), call(state, 1)] == [1, 2]
+    assert len(_files(folder)) == 1
+    again: Any = jit.jit(increased.py_func)  # type: ignore[attr-defined]
+    with cache.kept_only():
+        assert jit.direct(again)(state, 1) == 3
+    assert sum(again.compiled.stats.cache_hits.values()) == 1
+
+
 def _line(kernel: Any) -> int:
     line: int = kernel.py_func.__code__.co_firstlineno
     return line

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.builder import Sample, build_tree
-from algorithms.dynamic.sorting import sort
 from algorithms.dynamic.splitter import Way
 from algorithms.trees.snapshot import Tree
 from tests.oracles.naive import budget
@@ -172,23 +171,6 @@ def test_one_class_or_no_example_is_a_leaf() -> None:
     """A pure sample and an empty one have one node, whatever their features."""
     assert len(compare([Example({1: 1.0}, 1), Example({2: 1.0}, 1)], Terms()).number) == 1
     assert compare([], Terms()).weight.tolist() == [[0, 0]]
-
-
-@given(st.lists(st.sampled_from(VALUES), max_size=80), st.integers(0, 5))
-@settings(max_examples=budget(100), deadline=None, derandomize=True, database=None)
-def test_sorting_is_stable_and_leaves_the_rest_alone(values: list[float], start: int) -> None:
-    """Numbers are sorted with what belongs to them, equal ones in the order in which they came."""
-    room = np.full(len(values) + 10, -7.0)
-    room[start : start + len(values)] = values
-    whose = np.arange(len(room), dtype=np.int32)
-    before = room.copy()
-    stop = start + len(values)
-    sort(room, whose, start, stop, np.zeros(len(values)), np.zeros(len(values), np.int32))
-    order = start + np.argsort(np.array(values), kind="stable")
-    assert whose[start:stop].tolist() == order.tolist()
-    assert room[start:stop].tolist() == before[order].tolist()
-    assert (room[:start] == -7.0).all()
-    assert (room[stop:] == -7.0).all()
 
 
 @pytest.mark.parametrize(

@@ -213,3 +213,63 @@ def test_examples_in_docstrings() -> None:
     found = doctest.testmod(ours)
     assert found.attempted == 15
     assert found.failed == 0
+
+
+# --- rows that scikit-learn would hand back as they are
+
+
+class _Asked(np.ndarray):
+    """An array that scikit-learn is asked about."""
+
+
+def test_plain_tables_are_learned_as_all_others() -> None:
+    """A table of numbers that is taken as it is leads to the model that lists of the same numbers lead to."""
+    rng = np.random.default_rng(5)
+    table = rng.integers(0, 4, (300, 3)).astype(np.float64)
+    y = (table[:, 1] > 1).astype(np.int64)
+    for model in (ours.TreeClassifier, ours.ForgettingTreeClassifier, ours.TreeRegressor):
+        plain, other = model(), model()
+        for start in range(0, 300, 100):
+            rows = slice(start, start + 100)
+            more = {} if model is ours.TreeRegressor else {"classes": [0, 1]}
+            plain.partial_fit(table[rows], y[rows], **more)
+            other.partial_fit(table[rows].tolist(), y[rows].tolist(), **more)
+        assert plain.n_features_in_ == other.n_features_in_ == 3
+        assert pickle.dumps(plain) == pickle.dumps(other)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda table, y: (table[:, :2], y),
+        lambda table, y: (np.where(table == table.max(), np.nan, table), y),
+        lambda table, y: (table[:-1], y),
+        lambda table, y: (table[0], y),
+        lambda table, y: (table[:0], y[:0]),
+        lambda table, y: (table, y + 0.5),
+        lambda table, y: (table, np.where(y == 0, np.nan, y)),
+        lambda table, y: (table.astype(str), y),
+    ],
+)
+def test_wrong_tables_are_refused_with_scikit_learns_words(wrong: Any) -> None:
+    """What is wrong with an array is said as of others that are never taken as they are; nothing is learned."""
+    table, y = np.arange(12.0).reshape(4, 3), np.array([0, 1, 0, 1])
+    model = ours.TreeClassifier().partial_fit(table, y, classes=[0, 1])
+    before = pickle.dumps(model)
+    said = []
+    for given in (wrong(table, y), [each.view(_Asked) for each in wrong(table, y)]):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011  (whatever it says, twice)
+            model.partial_fit(*given)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert pickle.dumps(model) == before
+
+
+def test_names_of_columns_are_missed_where_they_were_told_before() -> None:
+    """An array after a table with named columns warns, as with all of scikit-learn; and fit forgets names."""
+    pandas = pytest.importorskip("pandas", reason="pip install 'anabranch[peers]'")
+    table, y = np.arange(12.0).reshape(4, 3), np.array([0, 1, 0, 1])
+    model = ours.TreeClassifier().fit(pandas.DataFrame(table, columns=["a", "b", "c"]), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.partial_fit(table, y)
+    assert not hasattr(model.fit(table, y), "feature_names_in_")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from algorithms.core.arrays import Float64s, Int32s, int64
+from typing import Any
+
+from algorithms.core.arrays import int64
 from algorithms.core.jit import jit
 
 _RUN = 12  # shorter runs are sorted by insertion
 
 
 @jit
-def sort(
-    values: Float64s, whose: Int32s, start: int, stop: int, spare_values: Float64s, spare_whose: Int32s
-) -> None:
+def sort(values: Any, whose: Any, start: int, stop: int, spare_values: Any, spare_whose: Any) -> None:
     """Sort values start to stop, none of them NaN, stably; `whose` moves along. O(n log n), whatever the order.
 
-    The spare arrays have room for stop - start.
+    The spare arrays have room for stop - start, and the types of those that they are spare for.
     """
     for begin in range(start, stop, _RUN):
         for at in range(begin + 1, min(begin + _RUN, stop)):
@@ -37,13 +37,7 @@ def sort(
 
 @jit
 def _merge(
-    values: Float64s,
-    whose: Int32s,
-    start: int,
-    middle: int,
-    stop: int,
-    spare_values: Float64s,
-    spare_whose: Int32s,
+    values: Any, whose: Any, start: int, middle: int, stop: int, spare_values: Any, spare_whose: Any
 ) -> None:
     """Merge two sorted runs in place, the first of them by way of the spare arrays."""
     if values[middle - 1] <= values[middle]:

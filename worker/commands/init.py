@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from worker.commands.common import fail, read_settings
-from worker.commands.publish_columns import as_options, column_options, file_options, named_format
+from worker.commands.publish_columns import as_options, column_options, file_options, named_format, no_columns
 from worker.commands.publish_source import file_source, lines_source, show_progress
 from worker.publishing.publisher import judged
 from worker.safe_text import printable_lines
@@ -100,6 +100,8 @@ def init(
 
 def _show(console: Console, layout: Layout | None, found: Contents) -> None:
     """Show what was seen."""
+    if layout is None and not found.events:
+        return
     if layout is None:
         console.print(features_words(found))
     else:
@@ -119,9 +121,7 @@ def _columns(file: str, name: str, columns: Columns, encoding: str) -> tuple[Lay
     if rows is None:
         label = columns.label if name == "npz" else None
         if columns != Columns(label=label):
-            raise click.UsageError(
-                f"expected no options about columns, {name} has none; leave them out or say --format csv"
-            )
+            raise no_columns(name)
         return None, columns
     with ExitStack() as stack:
         lines, source = lines_source(file, encoding, stack)

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from worker.commands.common import until_signalled
-from worker.commands.publish_columns import column_options, file_options, named_format
+from worker.commands.publish_columns import column_options, file_options, named_format, no_columns
 from worker.commands.publish_recording import publish_recording
 from worker.commands.publish_source import Source, file_source, generated_source, show_progress
 from worker.commands.publish_target import Target, target_options
@@ -197,6 +197,7 @@ def publish(
             stopped = stack.enter_context(until_signalled())
             log = stack.enter_context(target.opened([topic], stopped))
             form = replace(form, partitions=target.prepare(log, topic, target.partitions))
+            done.before = target.records(log, topic, form.partitions)
             advance = stack.enter_context(show_progress(opened))
             for chunk in chunks(entries, opened.size):
                 if stopped():
@@ -248,8 +249,9 @@ def _check_recording(target: Target) -> None:
 
 @dataclass
 class _Done:
-    """What has been done so far."""
+    """What has been done so far, and how many records there were before."""
 
+    before: int = 0
     events: int = 0
     records: int = 0
     skipped: int = 0
@@ -260,9 +262,7 @@ def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_
     table = FORMATS[format_name].is_table
     label = columns.label if format_name == "npz" else None  # the array of that name
     if not table and replace(columns, unlabelled=False) != Columns(label=label):
-        raise click.UsageError(
-            f"expected no options about columns, {format_name} has none; leave them out or say --format csv"
-        )
+        raise no_columns(format_name)
     if format_name == "parquet" and (columns.header is not None or columns.delimiter is not None):
         raise click.UsageError(
             "expected no --header and --delimiter with Parquet, which has neither; leave them out"
@@ -334,7 +334,9 @@ def _print_end(source: Source, done: _Done, form: Form, target: Target) -> None:
         click.echo(f"skipped {_count(done.skipped, 'line')} of {source.name}", err=True)
     records = "" if form.batch is None else f" in {_count(done.records, 'record')}"
     partitions = _count(form.partitions, "partition")
-    click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {target.name}")
+    # A file that is published again is learned again.
+    behind = f", behind {_count(done.before, 'record')} from before" if done.before else ""
+    click.echo(f"{_count(done.events, 'event')}{records} to {form.topic} ({partitions}) of {target.name}{behind}")
     click.echo(target.next_steps(form.topic))
 
 

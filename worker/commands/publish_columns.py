@@ -114,6 +114,14 @@ def named_format(file: str, format_name: str | None) -> str:
     return format_name
 
 
+def no_columns(format_name: str) -> click.UsageError:
+    """Return what to raise where something was said of columns, and the format has none."""
+    table = "jsonrows" if format_name == "jsonl" else "csv"
+    return click.UsageError(
+        f"expected no options about columns, {format_name} has none; leave them out or say --format {table}"
+    )
+
+
 def as_options(columns: Columns) -> list[str]:
     """Return what is said of columns as options of the command line, quoted for a shell."""
     said = [option(f"--{use}", name) for use, name in columns.uses.items() if name is not None]

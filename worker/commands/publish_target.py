@@ -13,7 +13,7 @@ import click
 
 from worker.commands.common import open_log, read_settings, show_command
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import Log, LogError
+from worker.log.port import Log, LogError, TopicPartition
 from worker.publishing.partitioners import PARTITIONERS, Partitioner
 from worker.settings import Settings
 
@@ -108,6 +108,13 @@ class Target:
             )
         return count
 
+    def records(self, log: Log, topic: str, partitions: int) -> int:
+        """Return how many records an embedded log has in the topic; 0 of Kafka, where topics have a past anyway."""
+        if self.settings is not None and self.settings.log.kafka is not None:
+            return 0
+        bounds = (log.watermarks(TopicPartition(topic, number)) for number in range(partitions))
+        return sum(high - low for low, high in bounds)
+
     def _advice(self, topic: str, partitions: int | None) -> str:
         if topic in self.inputs:
             file = shlex.quote(str(self.settings_file))
@@ -118,10 +125,13 @@ class Target:
         """Return what can be done with the events of the topic."""
         route = None if self.settings is None else self.settings.routes.get(topic)
         output = f"{topic}.out" if route is None else route.output
+        if self.settings is not None and route is None:
+            inputs = ", ".join(self.inputs)
+            return f"no model of {self.settings_file} reads {topic}: set it as the input of one (now {inputs})"
         if self.settings is None:
             run = f"SETTINGS, with a model whose input is {topic} (anabranch init writes them)"
         else:
-            run = shlex.quote(str(self.settings_file))
+            run = f"{shlex.quote(str(self.settings_file))} --until-end"
         where = self.settings_file or self.log_path
         assert where is not None
         return f"next: anabranch run {run}; then\n      {show_command(where, output)}"

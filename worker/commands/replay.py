@@ -97,7 +97,7 @@ def _replay(log: EmbeddedLog, settings: Settings, output: Path, restore_every: i
             worker.run(stop, until_end=True)
     if stop():
         fail("stopped before the end of the recording; the results are incomplete")
-    click.echo(f"{records} records in, {outputs} results and dead letters out")
+    click.echo(f"{records:,} records in, {outputs:,} results and dead letters out")
 
 
 def _by_itself(settings: Settings, output: Path) -> Settings:

@@ -80,7 +80,9 @@ class LogFile:
         self.path = path
         self._write_ahead = False
         if mode != "rwc" and not path.is_file():
-            raise LogError(f"{path}: expected an existing log file, found none; check the path")
+            raise LogError(
+                f"{path}: expected an existing log file, found none; check the path, or publish events first"
+            )
         try:
             # One thread owns a log, but it need not be the one that opened it.
             self._connection = sqlite3.connect(

@@ -53,7 +53,8 @@ class _Reader(NamedTuple):
     def _of_label(self, label: int | float | str) -> str:
         names = ", ".join(map(str, self.classes[:_SHOWN])) + (", ..." if len(self.classes) > _SHOWN else "")
         counted = isinstance(label, int) and 0 <= label < len(self.classes) <= _SHOWN
-        pairs = enumerate(self.classes) if counted else [(label, self.classes[0])]
+        # Which class a name stands for is not known; a guess would be copied as it is.
+        pairs = enumerate(self.classes) if counted else [(label, "CLASS")]
         mapping = ",".join(f"{old}={new}" for old, new in pairs)
         return (
             f"expected a label among the classes of the model {self.name!r} ({names}), got {brief(str(label))}; "

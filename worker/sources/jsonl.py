@@ -38,9 +38,8 @@ def _parse(line: str) -> tuple[str | None, dict[str, Any]] | None:
     event = parse_object(line)
     for name in event:
         if name not in FIELDS:
-            hint = (
-                "" if "x" in event or "op" in event else "; where names are columns of yours say --format jsonrows"
-            )
+            is_event = "op" in event or isinstance(event.get("x"), list | dict)
+            hint = "" if is_event else "; where names are columns of yours say --format jsonrows"
             raise UnreadableError(f"expected the fields {', '.join(FIELDS)}, got {brief(name)}{hint}")
     fields = {name: value for name, value in event.items() if value is not None}
     for name in ("id", "key"):

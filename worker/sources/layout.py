@@ -137,7 +137,7 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
         example = option("--label", likeliest.name)
         raise SourceError(
             f"{lines.name}:1: expected to be told the label's column, as none is called {', '.join(_LABELS)}; got "
-            f"{_few(names)}; say {example}, or whichever it is, or --as predict"
+            f"{_few(names)}; say {example}, or whichever it is{_without_label(names, header=header)}"
         )
     taken = {column for column in uses.values() if column is not None}
     wanted = names if columns.features is None else [*dict.fromkeys([*columns.features, *columns.kinds])]
@@ -156,6 +156,12 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
     _look_at_labels(lines, made)
     lines.note(made.describe(), line=1)
     return made
+
+
+def _without_label(names: list[str], *, header: bool) -> str:
+    """Return what can be said of a table that has no label."""
+    text = ", or --format text where lines are a label, a tab and a text" if len(names) == 2 and not header else ""
+    return f"{text}; without labels, publish --as predict"
 
 
 def _uses(lines: Lines, columns: Columns, seen: list[Seen]) -> dict[str, str | None]:
@@ -245,6 +251,12 @@ def _look_at_labels(lines: Lines, made: Layout) -> None:
         lines.note(
             f"label {seen.name!r} has more than {_MANY_CLASSES:,} different values in the first rows, and a "
             "model tells apart as many classes at most",
+            line=1,
+        )
+    elif seen.known >= _ENOUGH and seen.is_mostly_different:
+        lines.note(
+            f"nearly every row has a label of its own in column {seen.name!r}, so that there is nothing to learn; "
+            "name another column with --label",
             line=1,
         )
 

@@ -145,6 +145,30 @@ def test_files_for_no_model(text: str, message: str) -> None:
     assert not Path("worker.yaml").exists()
 
 
+def test_rows_of_json() -> None:
+    """Lines that are rows of a table are said to be, though one column has the name of a field; no empty tables."""
+    Path("t.jsonl").write_text('{"id": 1, "x": 0.5, "page": "a", "clicked": 1}\n' * 3)
+    result = _run("init", "t.jsonl")
+    assert result.stderr.endswith("got 'page'; where names are columns of yours say --format jsonrows\n")
+    assert result.stdout == ""
+
+
+def test_labelled_text_as_a_table() -> None:
+    """Where the label's column is not known, a file that may be labelled text is said to be."""
+    Path("t.tsv").write_text("ham\tsee you\nspam\twin a prize\n" * 3)
+    assert "--format text where lines are a label, a tab and a text; without" in _run("init", "t.tsv").stderr
+
+
+def test_labels_that_are_all_different() -> None:
+    """A wrong column as the label is told of."""
+    Path("t.csv").write_text("order,y\n" + "".join(f"o{n},{n % 2}\n" for n in range(200)))
+    assert (
+        "nearly every row has a label of its own in column 'order'"
+        in _run("init", "t.csv", "--label", "order").stderr
+    )
+    assert "label of its own" not in _run("init", "t.csv", "--label", "y").stderr
+
+
 def test_a_deleting_file_gets_a_tree_that_forgets() -> None:
     """A file with deletes gets a dynamic tree."""
     Path("e.jsonl").write_text(_jsonl())

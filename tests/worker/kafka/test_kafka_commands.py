@@ -214,7 +214,7 @@ def test_publish_a_file(bench: Bench) -> None:
     assert result.exit_code == 0, result.output
     assert result.output.splitlines() == [
         f"4 events to {bench.input} (3 partitions) of {bench.kafka.bootstrap}",
-        f"next: anabranch run {bench.settings}; then",
+        f"next: anabranch run {bench.settings} --until-end; then",
         f"      anabranch show {bench.settings} --topic {bench.input}.out",
     ]
     result = _publish(bench, "--partitions", 4)

@@ -92,6 +92,7 @@ def test_the_advice_works(tmp_path: Path) -> None:
     (advice,) = re.findall(r"--map-label (\S+),", _publish(tmp_path, text).stderr)
     assert advice == "0=ham,1=spam"
     assert _publish(tmp_path, text, "--map-label", advice).exit_code == 0
+    assert "as with --map-label yes=CLASS, or set" in _publish(tmp_path, _line(y="yes")).stderr
 
 
 def test_one_model_is_enough(tmp_path: Path) -> None:

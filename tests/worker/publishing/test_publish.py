@@ -149,6 +149,16 @@ def test_jsonl(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["win a prize", "\twin a prize"])
+def test_texts_without_labels(tmp_path: Path, line: str) -> None:
+    """A text that is predicted needs no label; one that is deleted may go by its label."""
+    text = f"{line}\nham\tsee you\n"
+    predicts = _publish(tmp_path, "t.txt", text, "--as", "predict")
+    assert [event.features for event in predicts] == [("win", "a", "prize"), ("see", "you")]
+    (delete,) = _publish(tmp_path, "t.txt", "ham\tsee you\n", "--as", "delete")
+    assert (delete.features, delete.label) == (("see", "you"), "ham")
+
+
 @pytest.mark.parametrize("option", ["--map-label", "--labels"])
 def test_labels_are_renamed(tmp_path: Path, option: str) -> None:
     """Labels are renamed by what they mean, so that 1, +1 and 1.0 are one."""
@@ -610,6 +620,29 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+def test_publishing_twice(tmp_path: Path) -> None:
+    """What goes behind other records is said to, since a file that is published again is learned again."""
+    path, log = tmp_path / "t.svm", tmp_path / "events.db"
+    path.write_text("1 1:1\n" * 1_234)
+    first, second = (_run(path, "--log", log, "--topic", "t", "--partitions", 4) for _ in range(2))
+    assert "behind" not in first.stdout
+    assert f"1,234 events to t (4 partitions) of {log}, behind 1,234 records from before\n" in second.stdout
+
+
+def test_a_topic_that_no_model_reads(tmp_path: Path) -> None:
+    """It is written, and that nobody reads it is said instead of what to run."""
+    settings, path = tmp_path / "worker.yaml", tmp_path / "t.svm"
+    settings.write_text(
+        f"log: {{embedded: {tmp_path / 'events.db'}}}\n"
+        "models: {m: {kind: split, input: sms, classes: [0, 1], features: ids}}\n"
+    )
+    path.write_text("1 1:1\n")
+    result = _run(path, "--to", settings, "--topic", "smss")
+    assert result.stdout.splitlines()[1:] == [
+        f"no model of {settings} reads smss: set it as the input of one (now sms)"
+    ]
+
+
 def test_keys_choose_partitions(tmp_path: Path) -> None:
     """Every key goes to the partition that its checksum names, the same for ever."""
     assert [crc32(key, 4) for key in (b"", b"a", b"sms", "zoë".encode())] == [0, 3, 3, 0]
@@ -641,6 +674,7 @@ def test_dry_run(tmp_path: Path) -> None:
     [
         (["a.dat"], "expected a suffix among .csv, .tsv"),
         (["a.txt", "--label", "y"], "expected no options about columns, text has none"),
+        (["a.jsonl", "--label", "y"], "jsonl has none; leave them out or say --format jsonrows"),
         (["a.csv", "--label", "y", "--numeric", "y"], "expected one use of each column, got several of 'y'"),
         (["a.parquet", "--no-header"], "expected no --header and --delimiter with Parquet"),
         (["a.csv", "--encoding", "klingon"], "expected an encoding that Python knows, got 'klingon'"),

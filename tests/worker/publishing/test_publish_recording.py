@@ -229,7 +229,7 @@ def test_to_settings(recording: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.output.splitlines() == [
         f"2 events to sms (2 partitions) of {recording.parent / 'there.db'}",
-        f"next: anabranch run {settings}; then",
+        f"next: anabranch run {settings} --until-end; then",
         f"      anabranch show {settings} --topic sms.out",
     ]
     murmur2 = _publish_text(recording.parent, "--to", settings, "--key-value", "k", "--partitioner", "murmur2")

@@ -109,7 +109,7 @@ class Target:
         return count
 
     def records(self, log: Log, topic: str, partitions: int) -> int:
-        """Return how many records an embedded log has in the topic; 0 of Kafka, where topics have a past anyway."""
+        """Return how many records an embedded log has in the topic; 0 of Kafka, where a topic has a past."""
         if self.settings is not None and self.settings.log.kafka is not None:
             return 0
         bounds = (log.watermarks(TopicPartition(topic, number)) for number in range(partitions))

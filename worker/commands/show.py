@@ -18,7 +18,7 @@ from worker.codec import DeadLetter, Drift, Evaluation, Output, Prediction, Spli
 from worker.commands.common import clear_errors, fail, open_log, read_settings, show_command
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import Log
+from worker.log.port import Log, TopicPartition, Watermarks
 from worker.safe_text import json_line
 from worker.views import tree_dot, tree_svg
 from worker.views.fitting import fitted
@@ -39,6 +39,7 @@ from worker.views.tree_text import draw
 from worker.views.words import key_word, model_word, topic_word
 
 _LAST = 10  # of each kind
+_LOOKED_AT = 1_000  # records, for the keys and models that there are
 _SETTINGS = (".yaml", ".yml")  # suffixes
 
 
@@ -50,6 +51,7 @@ class _Shown(NamedTuple):
     missing: Sequence[str]  # that the settings name and it does not hold
     group: str
     dead: Mapping[str, str]  # the topic of dead letters beside each of results
+    states: Sequence[str]  # topics of saved models
 
 
 class _Summary(NamedTuple):
@@ -115,6 +117,9 @@ def show(
                 return
             sources = partitions_of(shown.log, topic, shown.topics)
             bounds = {source: shown.log.watermarks(source) for source in sources}
+            if topic in shown.states and not as_json:
+                console.print(f"{topic_word(topic)} holds saved models, which only a worker reads")
+                return
             browser = Browser(shown.log, bounds, wanted, lambda told: click.echo(told, err=True))
             if drawing:
                 _draw(drawing, topic, browser.scan() if last is None else browser.tail(last))
@@ -129,6 +134,8 @@ def show(
                 with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
                     summary = _summary(browser.scan(passed), _LAST)
                 _show_summary(console, topic, summary, _LAST)
+                if not any(summary) and wanted != Filter(None, None):
+                    _show_what_there_is(console, shown.log, bounds)
                 if not any(summary) and topic in shown.dead and key is None and model is None:
                     _show_refusals(console, log, shown, shown.dead[topic])
     except KeyboardInterrupt:
@@ -146,7 +153,8 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
         with EmbeddedLog(path, group=group, create=False) as log:
             topics = list(log.topics())
             dead = {topic: f"{topic.removesuffix('.out')}.dead" for topic in topics if topic.endswith(".out")}
-            yield _Shown(log, topics, [], group, dead)
+            states = [topic for topic in topics if topic.endswith(".state")]
+            yield _Shown(log, topics, [], group, dead, states)
         return
     from worker.watching import logs  # takes its time, and files have nothing to log
 
@@ -161,7 +169,8 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
         missing = [topic for topic in named if opened.partitions(topic) is None]
         there = [topic for topic in named if topic not in missing]
         dead = {route.output: route.dead_letters for route in settings.routes.values()}
-        yield _Shown(opened, there, missing, settings.group, dead)
+        states = [] if settings.checkpoint is None else [route.state for route in settings.routes.values()]
+        yield _Shown(opened, there, missing, settings.group, dead, states)
 
 
 @contextmanager
@@ -218,6 +227,17 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
             click.echo(tree_dot.draw(tree, key), nl=False)
         case "json":
             click.echo(json_line(tree_object(key, tree)))
+
+
+def _show_what_there_is(console: Console, log: Log, bounds: Mapping[TopicPartition, Watermarks]) -> None:
+    """Tell of the keys and models near the end of a topic, where those that were asked for are not in it."""
+    records = list(Browser(log, bounds).tail(_LOOKED_AT))
+    keys = sorted({key_word(record.key) for record in records})
+    models = sorted({model_word(record.model) for record in records if record.model})
+    for what, found in (("keys", keys), ("models", models)):
+        if found:
+            more = f" and {len(found) - _LAST:,} more" if len(found) > _LAST else ""
+            console.print(f"{what} of its last records: {', '.join(found[:_LAST])}{more}", soft_wrap=True)
 
 
 def _show_refusals(console: Console, path: Path, shown: _Shown, dead: str) -> None:

@@ -82,7 +82,7 @@ def show(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case dict():
-            return "a mapping"
+            return "a mapping" if value else "an empty mapping"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -66,11 +66,14 @@ class Sheet:
         self._title = title
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        widths = self._widths(options.max_width - (3 * len(self._columns) - 1))  # less what is between columns
-        if widths is None:
+        for between in (3, 2):  # cells from one column to the next
+            widths = self._widths(options.max_width - (between * (len(self._columns) - 1) + 2))
+            if widths is not None:
+                break
+        else:
             yield from self._blocks(options.max_width)
             return
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, between - 2))
         if self._title:
             table.title, table.title_justify, table.title_style = Text(self._title), "left", "bold"
         for column, width in zip(self._columns, widths, strict=True):

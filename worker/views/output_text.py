@@ -15,6 +15,7 @@ from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
 from worker.views.split_text import split_line
 from worker.views.words import (
+    brief_weight_word,
     class_word,
     feature_word,
     gain_word,
@@ -50,7 +51,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
-        sides = [_weights(branch) for branch in split.counts]
+        sides = ["/".join(map(brief_weight_word, branch)) for branch in split.counts]
         lines.append(
             [
                 key_word(key),

@@ -13,7 +13,7 @@ from rich.text import Text
 from worker.codec.encode import Tree
 from worker.views.fitting import cut_name
 from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
-from worker.views.words import class_word, weight_word
+from worker.views.words import brief_weight_word, class_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
@@ -158,7 +158,7 @@ def _classes(tree: Tree, weights: Sequence[float], most: int) -> Text:
     """Return the weights of the classes, those that fit; the name of the first may be cut."""
     text = Text()
     for index, (name, weight) in enumerate(zip(tree.classes, weights, strict=True)):
-        word, number = class_word(name), weight_word(weight)
+        word, number = class_word(name), brief_weight_word(weight)
         last = index == len(weights) - 1
         if not index and cell_len(f"{word} {number}") > most - (0 if last else 2):
             word = _cut("", word, f" {number}", most - (0 if last else 2), is_name=isinstance(name, str))
@@ -174,7 +174,7 @@ def _classes(tree: Tree, weights: Sequence[float], most: int) -> Text:
 def _least(tree: Tree, nodes: Sequence[_Node]) -> int:
     """Return how many cells the weights need at least: for one, a piece of its name and a mark for the others."""
     name = min(_NAME, cell_len(class_word(tree.classes[0])))
-    return max(name + 1 + len(weight_word(tree.counts[node.at][0])) + 2 for node in nodes)
+    return max(name + 1 + len(brief_weight_word(tree.counts[node.at][0])) + 2 for node in nodes)
 
 
 def _in_ascii(text: Text) -> Text:

@@ -45,6 +45,13 @@ def weight_word(weight: float) -> str:
     return f"{weight:,.3f}".rstrip("0").rstrip(".")
 
 
+def brief_weight_word(weight: float) -> str:
+    """Return a weight to four digits, whole from 1,000 on: what stands in a leaf may be an estimate anyway."""
+    places = 0 if weight >= 1_000 else 1 if weight >= 100 else 2 if weight >= 10 else 3
+    text = f"{weight:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
+
+
 def number_word(number: float) -> str:
     """Return a threshold or a value to six digits."""
     return f"{number:.6g}"

@@ -149,7 +149,7 @@ class Server:
         except OSError as error:
             raise ServerError(
                 f"expected to listen on {host}:{port}, got: {error.strerror}; "
-                "set metrics.host and metrics.port (0 for any free port, null for none)"
+                "set metrics: {host: ..., port: ...} in the settings (port 0 for any free one, null for none)"
             ) from error
         # A daemon, so that a worker that dies of an error is not kept half alive by its status page.
         self._thread = threading.Thread(target=self._listener.serve_forever, args=(0.1,), name="http", daemon=True)

@@ -146,7 +146,7 @@ def test_files_for_no_model(text: str, message: str) -> None:
 
 
 def test_rows_of_json() -> None:
-    """Lines that are rows of a table are said to be, though one column has the name of a field; no empty tables."""
+    """Lines that are rows of a table are said to be, though a column is called like a field; no empty tables."""
     Path("t.jsonl").write_text('{"id": 1, "x": 0.5, "page": "a", "clicked": 1}\n' * 3)
     result = _run("init", "t.jsonl")
     assert result.stderr.endswith("got 'page'; where names are columns of yours say --format jsonrows\n")
@@ -162,10 +162,8 @@ def test_labelled_text_as_a_table() -> None:
 def test_labels_that_are_all_different() -> None:
     """A wrong column as the label is told of."""
     Path("t.csv").write_text("order,y\n" + "".join(f"o{n},{n % 2}\n" for n in range(200)))
-    assert (
-        "nearly every row has a label of its own in column 'order'"
-        in _run("init", "t.csv", "--label", "order").stderr
-    )
+    wrong = _run("init", "t.csv", "--label", "order")
+    assert "nearly every row has a label of its own in column 'order'" in wrong.stderr
     assert "label of its own" not in _run("init", "t.csv", "--label", "y").stderr
 
 

@@ -34,7 +34,7 @@ from worker.safe_text import printable
 from worker.views import tree_dot, tree_svg
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
-from worker.views.words import feature_word, key_word, weight_word
+from worker.views.words import brief_weight_word, feature_word, key_word, weight_word
 
 NOW = 1_700_000_000_000
 CLASSES = ("ham", "spam")
@@ -283,6 +283,16 @@ def test_words() -> None:
         "0.333",
         "100",
     ]
+    estimates = (0, 0.12345, 1 / 3, 12.3456, 165.719, 1781.988, 100)
+    assert [brief_weight_word(weight) for weight in estimates] == [
+        "0",
+        "0.123",
+        "0.333",
+        "12.35",
+        "165.7",
+        "1,782",
+        "100",
+    ]
 
 
 # --- the command
@@ -348,7 +358,20 @@ def test_last_and_key(tmp_path: Path) -> None:
     assert "unknown" in last
     assert "x1b" not in last
     assert "unknown" not in _shown(log, "--topic", "sms.out", "--key", "nz")
-    assert _shown(log, "--topic", "sms.out", "--key", "nobody") == "no such records in sms.out"
+    assert _shown(log, "--topic", "sms.out", "--key", "nobody").splitlines() == [
+        "no such records in sms.out",
+        "keys of its last records: au, nz",
+        "models of its last records: other, spam",
+    ]
+
+
+def test_saved_models(tmp_path: Path) -> None:
+    """A state topic has no events; its tombstones are not shown as such."""
+    path = tmp_path / "events.db"
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms.state", 1)
+        log.append([OutRecord("sms.state", 0, b"\x96\xa4page", None, (), NOW)])
+    assert _shown(path, "--topic", "sms.state") == "sms.state holds saved models, which only a worker reads"
 
 
 def test_many_keys(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from worker.commands.show import show
 from worker.commands.validate import validate
 from worker.log.embedded import EmbeddedLog
 from worker.views import tree_dot, tree_svg
-from worker.views.fitting import fitted
+from worker.views.fitting import Column, Sheet, fitted
 from worker.views.output_text import (
     baselines_table,
     dead_letter_text,
@@ -282,6 +282,17 @@ def test_numbers_are_never_cut(name: str, weights: tuple[float, ...]) -> None:
 
 def _numbers(drawn: str) -> set[str]:
     return set(re.findall(r"-?\d[\d,.]*(?:e-?\d+)?", re.sub(r"…\d+ ", "", drawn)))  # less depths
+
+
+def test_a_table_closes_up_before_it_is_taken_apart() -> None:
+    """Where a table is some cells too wide its columns stand closer; then each row is some lines."""
+    sheet = Sheet([Column("model"), *(Column("number", is_number=True) for _ in range(7))], [["tree", *["1"] * 7]])
+    narrowest = 5 + 7 * 6 + 7 * 2 + 2
+    for width in (narrowest, narrowest + 6, narrowest + 7, 200):
+        lines = _rendered(sheet, width).splitlines()
+        assert max(map(cell_len, lines)) <= width
+        assert lines[1].split() == ["model", *["number"] * 7]
+    assert _rendered(sheet, narrowest - 1).split() == ["model", "tree", *["number", "1"] * 7]
 
 
 def test_a_narrow_tree_keeps_its_heaviest_numbers() -> None:

@@ -311,7 +311,9 @@ def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_no_models(tmp_path: Path) -> None:
     """A worker without a model is refused."""
     text = "log: {embedded: a}\nmodels: {}\n"
-    assert _problems(tmp_path, text) == ["worker.yaml:2:9: models: expected at least 1 entry, got a mapping"]
+    assert _problems(tmp_path, text) == [
+        "worker.yaml:2:9: models: expected at least 1 entry, got an empty mapping"
+    ]
 
 
 @pytest.mark.parametrize(("text", "got"), [("", "null"), ("[]", "[]"), ("a", "'a'")])

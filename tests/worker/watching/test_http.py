@@ -237,7 +237,7 @@ def test_port_in_use(server: Server, pages: Pages) -> None:
 
 def test_unknown_host(pages: Pages) -> None:
     """A host that is none of this machine's is named, with what to do."""
-    with pytest.raises(ServerError, match=r"expected to listen on 192\.0\.2\.1:0, got: .*; set metrics\.host"):
+    with pytest.raises(ServerError, match=r"expected to listen on 192\.0\.2\.1:0, got: .*; set metrics: {host: "):
         Server("192.0.2.1", 0, pages)
 
 

@@ -181,9 +181,10 @@ def _setting(source: TopicPartition, offset: int | str, expected: Expected) -> s
 
 def _anew(source: TopicPartition) -> str:
     """Return how a person makes all results anew."""
+    new = f"{source.topic}-2"
     return (
-        "another group in the settings, and other topics for results and state (topics: "
-        f"{{{source.topic}: {{output: ..., dead_letters: ..., state: ...}}}})"
+        "another group in the settings, and other topics for results and state (as with topics: "
+        f"{{{source.topic}: {{output: {new}.out, dead_letters: {new}.dead, state: {new}.state}}}})"
     )
 
 

@@ -47,6 +47,12 @@ def word(feature: Any) -> str:
     return feature if isinstance(feature, str) and feature.isprintable() and feature else repr(feature)
 
 
+def _counted(label: Label, weight: float) -> str:
+    """Return a label with its weight; beside a label that is a number, what of the two is the weight is marked."""
+    is_number = isinstance(label, int | float) and not isinstance(label, bool)
+    return f"{word(label)}{':' if is_number else ''} {number_word(weight)}"
+
+
 def number_word(value: float) -> str:
     """Return a number, short: whole ones whole."""
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.5g}"
@@ -108,9 +114,7 @@ def class_nodes(tree: Any, labels: dict[Label, int], criterion: str, name: Any =
         own = weights[at].tolist()
         total = sum(own)
         best = max(zip(labels, own, strict=True), key=lambda pair: pair[1])[0] if total else None
-        told = "  ".join(
-            f"{word(label)} {number_word(each)}" for label, each in zip(labels, own, strict=True) if each
-        )
+        told = "  ".join(_counted(label, each) for label, each in zip(labels, own, strict=True) if each)
         known = Known(
             weight=total,
             impurity=class_impurity(criterion, own),

@@ -416,7 +416,7 @@ class BestSplit(Forgetting):
     def to_text(self) -> str:
         """Return the best split, and what comes behind it, as text."""
         rows = [f"{row.gain:.4f}  {word(row.feature)}  {row.present}" for row in self.top()]
-        return "\n".join([repr(self), *rows])
+        return "\n".join([repr(self), *rows]) if rows else text(repr(self), [])
 
 
 class TreeRegressor(_Drawn):

@@ -498,6 +498,19 @@ def test_features_that_become_numbers_later() -> None:
 # --- pictures
 
 
+def test_numbers_as_labels_are_told_from_weights() -> None:
+    """Beside a label that is a number stands what of the two is the weight."""
+    model = ForgettingTreeClassifier()
+    for label in (0, 1, 1, True, 2.5, "a"):
+        model.learn_one([], label)
+    assert model.to_text().splitlines()[-1] == "→ 1  0: 1  1: 3  2.5: 1  a 1"
+
+
+def test_a_split_that_has_learned_nothing_says_so() -> None:
+    """As a tree does."""
+    assert BestSplit().to_text() == "BestSplit(): has learned nothing"
+
+
 def test_pictures_are_of_the_tree() -> None:
     """Text and HTML show each node; what was told in features and labels cannot steer the page or the terminal."""
     model = ForgettingTreeClassifier()

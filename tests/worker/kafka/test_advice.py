@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -167,8 +168,7 @@ def test_all_results_anew(place: Place) -> None:
     assert "go back to those, or make all results anew with these" in told
     fields = re.search(r"topics: (\{.*\})\)", told)
     assert fields is not None, told
-    for_ = {name: f"{place.topic}.anew.{name}" for name in re.findall(r"(\w+): \.\.\.", fields[1])}
-    assert f"{{{place.topic}: {{" in fields[1]
+    for_ = yaml.safe_load(fields[1])[place.topic]
     anew = _changed(place, models={"spam": model}, group=f"{place.settings.group}-2", topics={place.topic: for_})
     with place.log("creator") as log:
         for name, compacted in zip(for_.values(), (False, False, True), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -460,15 +461,23 @@ def test_an_offset_that_a_person_sets(tmp_path: Path, checkpoints: bool) -> None
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
-    """Results up to the committed offset came from other settings, so the models cannot be rebuilt with these."""
+    """Results up to the committed offset came from other settings; the message names topics for new ones."""
     log, again = _small(tmp_path)
     settings = demo.settings(tmp_path / "small.db", None)
     spam = settings.models["word"].model_copy(update={"criterion": "gini"})
     changed = settings.model_copy(update={"models": {"spam": spam}})
     with log:
-        with pytest.raises(LogError, match=r"expected the settings that the results up to offset 5"):
+        with pytest.raises(LogError, match=r"expected the settings that the results up to offset 5") as raised:
             _worker(log, changed, 5_000).run(lambda: False, until_end=True)
         again.run(lambda: False, until_end=True)
+        done = log.watermarks(SOURCE).high
+    advised = re.search(r"topics: (\{.*\})\)", str(raised.value))
+    assert advised is not None
+    said = changed.model_dump(exclude_unset=True) | {"group": "second", "topics": yaml.safe_load(advised[1])}
+    anew = Settings.model_validate(said)
+    with EmbeddedLog(tmp_path / "small.db", group="second") as log:
+        _worker(log, anew, 5_000).run(lambda: False, until_end=True)
+        assert log.committed(SOURCE) == done
 
 
 def test_a_second_worker_of_the_group_is_stopped(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ class Sheet:
         self._title = title
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        for between in (3, 2):  # cells from one column to the next
-            widths = self._widths(options.max_width - (between * (len(self._columns) - 1) + 2))
+        # Names are folded between their words, and words only where closer columns do not help.
+        for whole, between in ((True, 3), (True, 2), (False, 3), (False, 2)):  # cells from one column to the next
+            widths = self._widths(options.max_width - (between * (len(self._columns) - 1) + 2), whole=whole)
             if widths is not None:
                 break
         else:
@@ -89,16 +90,17 @@ class Sheet:
             table.add_row(*row)
         yield table
 
-    def _widths(self, room: int) -> list[int] | None:
+    def _widths(self, room: int, *, whole: bool) -> list[int] | None:
         """Return how wide each column is: as its contents where there is room, None where there is too little."""
         columns = list(zip(self._columns, *self._rows, strict=True))
         natural = [
             max(_widest(column.heading), *(_widest(cell.plain) for cell in cells), 0) for column, *cells in columns
         ]
-        widths = [
-            width if column.is_number else min(width, max([_NAME, *map(_longest_number, cells)]))
-            for width, (column, *cells) in zip(natural, columns, strict=True)
-        ]
+        widths = []
+        for width, (column, *cells) in zip(natural, columns, strict=True):
+            kept = [_NAME, *map(cell_len, column.heading.split())]
+            kept += [_longest_word(cell) if whole else _longest_number(cell) for cell in cells]
+            widths.append(width if column.is_number else min(width, max(kept)))
         spare = room - sum(widths)
         if spare < 0:
             return None
@@ -125,6 +127,10 @@ class Sheet:
 
 def _widest(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
+
+
+def _longest_word(cell: Text) -> int:
+    return max(map(cell_len, cell.plain.split()), default=0)
 
 
 def _longest_number(cell: Text) -> int:

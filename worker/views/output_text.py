@@ -14,6 +14,7 @@ from worker.codec.reference import Event, decode
 from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
 from worker.views.split_text import split_line
+from worker.views.tree_nodes import children_of
 from worker.views.words import (
     brief_weight_word,
     class_word,
@@ -21,6 +22,7 @@ from worker.views.words import (
     gain_word,
     key_word,
     model_word,
+    number_word,
     share_word,
     topic_word,
     weight_word,
@@ -37,17 +39,22 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
     """Return the splits of a model's keys; weights of classes are in the order that the header names."""
     rows = list(splits)
     classes = "/".join(class_word(name) for name in rows[0][1].classes) if rows else ""
+    numeric = any(split.threshold is not None for _, split in rows)
+    low, high = ("absent, ≤", "present, >") if numeric else ("absent", "present")
     columns = [
         Column("key"),
         Column("feature", style="bold"),
         Column("gain", is_number=True, style="green"),
         Column("runner-up"),
         Column("n", is_number=True),
-        Column(f"absent\n{classes}", is_number=True),
-        Column(f"present\n{classes}", is_number=True),
+        Column(f"{low}\n{classes}", is_number=True),
+        Column(f"{high}\n{classes}", is_number=True),
     ]
     lines: list[list[str | Text]] = []
     for key, split in rows:
+        feature = feature_word(split.feature)
+        if split.threshold is not None:
+            feature += f" > {number_word(split.threshold)}"
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
@@ -55,7 +62,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
         lines.append(
             [
                 key_word(key),
-                feature_word(split.feature),
+                feature,
                 gain_word(split.gain),
                 runner_up,
                 weight_word(split.n),
@@ -139,7 +146,16 @@ def _measured(evaluation: Evaluation) -> list[tuple[str, Measures]]:
 def tree_heading(key: bytes | None, tree: Tree) -> Text:
     """Return what to write above the drawing of a tree."""
     line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
-    return line.append(_size_words(tree), "not bold dim")
+    line.append(_size_words(tree), "not bold dim")
+    if _has_grown(tree):
+        line.append(", inner ones as of their split", "not bold dim")
+    return line
+
+
+def _has_grown(tree: Tree) -> bool:
+    """Return whether more examples came to the children of a node than it counts itself."""
+    below = [sum(sum(tree.counts[child]) for child in children) for children in children_of(tree)]
+    return any(more > sum(own) + 0.5 for more, own in zip(below, tree.counts, strict=True))
 
 
 def dead_letter_text(letter: DeadLetter) -> Text:

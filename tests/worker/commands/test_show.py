@@ -32,6 +32,7 @@ from worker.log.embedded_reader import EmbeddedReader
 from worker.log.port import OutRecord, Records, TopicPartition, Watermarks
 from worker.safe_text import printable
 from worker.views import tree_dot, tree_svg
+from worker.views.output_text import splits_table, tree_heading
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 from worker.views.words import brief_weight_word, feature_word, key_word, weight_word
@@ -169,6 +170,24 @@ call ?                       ██████████░░ ham 4,827  spa
     assert [line.split() for line in drawn.splitlines()] == [line.split() for line in expected.splitlines()]
     assert len({line.index("ham", 30) for line in drawn.splitlines()}) == 1
     assert max(map(len, drawn.splitlines())) <= 80
+
+
+def test_what_stands_beside_an_inner_node() -> None:
+    """Of a tree that grows it is what the node held when it split, less than is below it, and that is said."""
+    grown = TREE._replace(node=[0, 1, 2], parent=[-1, 0, 0], branch=[0, 0, 1], feature=[0, None, None])
+    grown = grown._replace(kind=["binary", None, None], threshold=[None] * 3)
+    said = ", 3 nodes, inner ones as of their split"
+    assert tree_heading(b"k", grown._replace(counts=[(4, 4), (9, 1), (1, 9)])).plain.endswith(said)
+    assert tree_heading(b"k", grown._replace(counts=[(4, 4), (3, 1), (1, 3)])).plain.endswith(", 3 nodes")
+
+
+def test_numeric_splits_in_a_table() -> None:
+    """A numeric split has its threshold, and the columns say which side is which."""
+    split = _split(1)._replace(kind="numeric", threshold=2.5)
+    drawn = _render(splits_table("m", [(b"k", split)]))
+    assert " call > 2.5 " in drawn
+    assert re.search(r"absent, ≤ +present, >", drawn)
+    assert "≤" not in _render(splits_table("m", [(b"k", _split(1))]))
 
 
 def test_draw_in_ascii() -> None:

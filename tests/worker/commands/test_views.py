@@ -295,6 +295,14 @@ def test_a_table_closes_up_before_it_is_taken_apart() -> None:
     assert _rendered(sheet, narrowest - 1).split() == ["model", "tree", *["number", "1"] * 7]
 
 
+def test_names_are_folded_between_their_words() -> None:
+    """A column of one word has its room before a column of two has it for both in a line."""
+    sheet = Sheet([Column("key"), Column("feature")], [["electricity", "date > 0.694177"]])
+    lines = [line.split() for line in _rendered(sheet, 27).splitlines()]
+    assert ["electricity", "date", ">"] in lines
+    assert ["0.694177"] in lines
+
+
 def test_a_narrow_tree_keeps_its_heaviest_numbers() -> None:
     """At 80 columns a long name is cut, and the weight beside it stands there whole."""
     name = "a-class-name-of-24-chars"

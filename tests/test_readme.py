@@ -42,9 +42,15 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "anabranch publish clicks.csv" in _run(*init.split()[1:], "--output", "init.yaml")
     publish = next(line for line in _text("README.md").splitlines() if line.startswith("anabranch publish"))
     _run(*publish.split()[1:])
+    Path("new.txt").write_text("see a prize\n")
+    Path("wrong.tsv").write_text("ham\tsee you soon\n")
+    for command in re.findall(r"^anabranch (publish (?:new|wrong).*?)  +#", _text("README.md"), re.MULTILINE):
+        assert "1 event to sms" in _run(*command.split())
     _run("run", "worker.yaml", "--until-end")
     shown = _run("show", "events.db", "--topic", "sms.out")
     assert "everyone" in shown
+    assert "predictions" in shown
+    assert "no such records" in _run("show", "events.db", "--topic", "sms.dead")
     _run("replay", "worker.yaml", "events.db", "out.db")
     assert "the results equal" in _run("replay", "worker.yaml", "events.db", "again.db", "--expect", "out.db")
     exec(compile(library, "README.md", "exec"), {})
@@ -52,6 +58,7 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = _run("validate", "worker.yaml")
     assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in said
     assert "recent: dynamic-tree (epsilon 0.1, gini, 2 classes, last 1000 examples) sms -> sms.out" in said
+    _run("replay", "worker.yaml", "events.db", "more.db")
 
 
 @pytest.mark.parametrize("page", ["trees", "dynamic", "regression", "estimators"])

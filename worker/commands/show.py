@@ -126,15 +126,16 @@ def show(
             elif follow:
                 _show_lines(console, browser.tail(last or _LAST), as_json=as_json)
                 _show_lines(console, browser.coming(), as_json=as_json)
-            elif last is not None:
-                _show_some(console, topic, browser.tail(last), last, as_json=as_json)
             elif as_json:
-                _show_lines(console, browser.scan(), as_json=True)
+                _show_lines(console, browser.scan() if last is None else browser.tail(last), as_json=True)
             else:
-                with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
-                    summary = _summary(browser.scan(passed), _LAST)
-                _show_summary(console, topic, summary, _LAST)
-                if not any(summary) and wanted != Filter(None, None):
+                if last is not None:
+                    summary = _summary(browser.tail(last), last)
+                else:
+                    with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
+                        summary = _summary(browser.scan(passed), _LAST)
+                _show_summary(console, topic, summary, last or _LAST)
+                if not any(summary) and wanted != Filter():
                     _show_what_there_is(console, shown.log, bounds)
                 if not any(summary) and topic in shown.dead and key is None and model is None:
                     _show_refusals(console, log, shown, shown.dead[topic])
@@ -254,13 +255,6 @@ def _show_refusals(console: Console, path: Path, shown: _Shown, dead: str) -> No
     _show_others(console, [(first.key, result_of(first))])
     # Not folded: a command is copied as it is.
     console.print(f"all of them: {show_command(path, dead)}", soft_wrap=True)
-
-
-def _show_some(console: Console, topic: str, records: Iterable[Record], last: int, *, as_json: bool) -> None:
-    if as_json:
-        _show_lines(console, records, as_json=True)
-    else:
-        _show_summary(console, topic, _summary(records, last), last)
 
 
 def _summary(records: Iterable[Record], last: int) -> _Summary:

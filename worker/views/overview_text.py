@@ -23,7 +23,7 @@ class PartitionRow(NamedTuple):
 
 def overview(group: str, rows: Iterable[PartitionRow]) -> Sheet:
     """Return a line for each partition; the name of a topic stands beside its first one."""
-    headings = ("partition", "records", "low", "high", f"read by {printable(group, 20)}")
+    headings = ("partition", "records", "low", "high", f"read by\n{printable(group, 20)}")
     columns = [Column("topic", style="bold"), *(Column(heading, is_number=True) for heading in headings)]
     lines = []
     for row in rows:

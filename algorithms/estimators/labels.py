@@ -201,6 +201,7 @@ class Forgetting(Classifier):
     def unlearn_one(self, x: Any = None, y: Label = None, w: float = 1.0, *, id: Id | None = None) -> None:
         """Forget an example: its id, or else its features, label and weight, as they were learned.
 
+        What was learned with an id is forgotten by this id.
         An example that a window has dropped is forgotten already.
 
         Raises
@@ -212,6 +213,10 @@ class Forgetting(Classifier):
         """
         if (id is None) == (x is None):
             raise ValueError("expected an example, as unlearn_one(x, y), or its id, as unlearn_one(id=...)")
+        if id is None and y is None:
+            raise ValueError(
+                "expected the label that the example was learned with, as unlearn_one(x, y), got None"
+            )
         entries = Entries([], [])
         number: int | None = 0
         if id is None:
@@ -224,5 +229,7 @@ class Forgetting(Classifier):
         if self._knows and number is not None:
             status = Status(int(self._apply(One(Op.DELETE, entries, number, units, id)).status[-1]))
         if status in (Status.ABSENT_EXAMPLE, Status.ABSENT_ID):
-            said = f"with the id {id!r}" if id is not None else f"{x!r} of the label {y!r} and the weight {w!r}"
+            said = f"with the id {id!r}"
+            if id is None:
+                said = f"{x!r} of the label {y!r} and the weight {w!r}; if it had an id, say unlearn_one(id=...)"
             raise LookupError(f"expected an example that was learned and not unlearned since, got one {said}")

@@ -7,59 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.contents import contents
+from tests.support.published import NOW, events_of, insert, published, records_of, run
 from worker.codec import Bounds, decode_batch
 from worker.codec.event import encode_batch, encode_event
-from worker.codec.events import DELETE, INSERT, PREDICT
+from worker.codec.events import DELETE, PREDICT
 from worker.codec.reference import Event, decode
-from worker.commands.publish import publish
-from worker.log.embedded import EmbeddedLog
-from worker.log.port import OutRecord, Records, TopicPartition
+from worker.log.port import OutRecord
 from worker.publishing import publisher
-from worker.publishing.partitioners import crc32
 from worker.publishing.publisher import Form, make_records
 from worker.sources import FORMATS, BadLine, Columns, Entry, Example, Lines, SourceError, format_of
 
-NOW = 1_700_000_000_000
 PLAIN = Form("t", 1, "k")
-
-
-def _run(*arguments: object, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(publish, [str(argument) for argument in arguments], input=stdin)
-
-
-def _publish(folder: Path, name: str, text: str, *options: str) -> list[Event]:
-    """Publish a file that is as it should be, and return the events that a worker reads."""
-    log = folder / "events.db"
-    log.unlink(missing_ok=True)
-    (folder / name).write_text(text, encoding="utf-8")
-    result = _run(folder / name, "--log", log, "--topic", "t", "--timestamp", NOW, *options)
-    assert result.exit_code == 0, result.output
-    return _events(log)
-
-
-def _records(log: Path, topic: str = "t") -> list[Records]:
-    with EmbeddedLog(log, create=False) as opened:
-        count = opened.partitions(topic) or 0
-        return [opened.read(TopicPartition(topic, number), 0, 100_000) for number in range(count)]
-
-
-def _events(log: Path, topic: str = "t") -> list[Event]:
-    found = []
-    for records in _records(log, topic):
-        events, faults = decode_batch(records.values, records.timestamps, Bounds(), records.keys)
-        assert not faults
-        found += [event for _, _, event in contents(events)]
-    return found
-
-
-def _insert(features: tuple[Any, ...], label: int | float | str, **more: Any) -> Event:
-    values = more.pop("values", (1.0,) * len(features))
-    return Event(INSERT, more.pop("time", NOW), label=label, features=features, values=values, **more)
 
 
 # --- formats
@@ -68,9 +30,9 @@ def _insert(features: tuple[Any, ...], label: int | float | str, **more: Any) ->
 def test_text(tmp_path: Path) -> None:
     """A line of text gives its words, lower-cased, each once, as they come."""
     text = "spam\tWin a FREE prize: free!\r\n\nham\tSee you at 8, Zoë\n"
-    assert _publish(tmp_path, "sms.txt", text) == [
-        _insert(("win", "a", "free", "prize"), "spam"),
-        _insert(("see", "you", "at", "8", "zoë"), "ham"),
+    assert published(tmp_path, "sms.txt", text) == [
+        insert(("win", "a", "free", "prize"), "spam"),
+        insert(("see", "you", "at", "8", "zoë"), "ham"),
     ]
 
 
@@ -82,12 +44,12 @@ def test_csv(tmp_path: Path) -> None:
         "007,2024-05-01 14:00:00+02:00,0,0,,\n"
         "7,1714564800001,0,,1,0\n"
     )
-    events = _publish(tmp_path, "clicks.csv", text, "--label", "clicked", "--id", "id", "--time", "when")
+    events = published(tmp_path, "clicks.csv", text, "--label", "clicked", "--id", "id", "--time", "when")
     noon = 1_714_564_800_000
     assert events == [
-        _insert(("mobile", "country=nz", 'note=x, "y"'), 1, id="a", time=noon),
-        _insert((), 0, id="007", time=noon),
-        _insert(("country=1", "note=0"), 0, id=7, time=noon + 1),
+        insert(("mobile", "country=nz", 'note=x, "y"'), 1, id="a", time=noon),
+        insert((), 0, id="007", time=noon),
+        insert(("country=1", "note=0"), 0, id=7, time=noon + 1),
     ]
 
 
@@ -95,9 +57,9 @@ def test_csv_categorical_and_chosen_features(tmp_path: Path) -> None:
     """Only the columns named are features, and 0 and 1 of a categorical one are values."""
     text = "y,a,b,c\n1,1,0,1\n0,0,1,1\n"
     options = ("--label", "y", "--features", "a,b", "--categorical", "b")
-    assert _publish(tmp_path, "t.csv", text, *options) == [
-        _insert(("a", "b=0"), 1),
-        _insert(("b=1",), 0),
+    assert published(tmp_path, "t.csv", text, *options) == [
+        insert(("a", "b=0"), 1),
+        insert(("b=1",), 0),
     ]
 
 
@@ -105,29 +67,29 @@ def test_csv_text_beside_features(tmp_path: Path) -> None:
     """Words and columns are features together; one that is both is there once."""
     text = "y,body,free\nspam,free prize,1\n"
     options = ("--label", "y", "--text", "body", "--features", "free")
-    assert _publish(tmp_path, "t.csv", text, *options) == [_insert(("free", "prize"), "spam")]
+    assert published(tmp_path, "t.csv", text, *options) == [insert(("free", "prize"), "spam")]
 
 
 def test_tsv_without_header(tmp_path: Path) -> None:
     """Without a header columns go by their numbers, and quotes in a tsv are plain characters."""
     text = 'ham\t"hello\nspam\t"win" it\n'
     options = ("--no-header", "--label", "1", "--text", "2", "--number-ids")
-    assert _publish(tmp_path, "t.tsv", text, *options) == [
-        _insert(("hello",), "ham", id=0),
-        _insert(("win", "it"), "spam", id=1),
+    assert published(tmp_path, "t.tsv", text, *options) == [
+        insert(("hello",), "ham", id=0),
+        insert(("win", "it"), "spam", id=1),
     ]
 
 
 def test_svmlight(tmp_path: Path) -> None:
     """Features of value 1 are listed, others have values; comments, blank lines and qid are passed over."""
     text = "# made by hand\n+1 3:1 17:1 # first\n\n-1 qid:4 5:2.5 2:1\n1.0\n0.5 4294967295:1.0\n"
-    assert _publish(tmp_path, "t.svm", text) == [
-        _insert((3, 17), 1),
-        _insert((5, 2), -1, values=(2.5, 1.0)),
-        _insert((), 1),
-        _insert((4294967295,), 0.5),
+    assert published(tmp_path, "t.svm", text) == [
+        insert((3, 17), 1),
+        insert((5, 2), -1, values=(2.5, 1.0)),
+        insert((), 1),
+        insert((4294967295,), 0.5),
     ]
-    result = _run(tmp_path / "t.svm", "--log", tmp_path / "events.db", "--topic", "u")
+    result = run(tmp_path / "t.svm", "--log", tmp_path / "events.db", "--topic", "u")
     assert f"{tmp_path / 't.svm'}:4: qid is ignored: a tree knows no queries" in result.stderr
 
 
@@ -141,11 +103,11 @@ def test_jsonl(tmp_path: Path) -> None:
             '{"x": {"i": [1, 2], "v": [1, 0.5]}, "y": 0.25}',
         ]
     )
-    assert _publish(tmp_path, "t.jsonl", text) == [
-        _insert(("free",), "spam", id="a", weight=2 << 20, time=5),
+    assert published(tmp_path, "t.jsonl", text) == [
+        insert(("free",), "spam", id="a", weight=2 << 20, time=5),
         Event(DELETE, NOW, id="a"),
         Event(PREDICT, NOW, features=("price",), values=(3.5,)),
-        _insert((1, 2), 0.25, values=(1.0, 0.5)),
+        insert((1, 2), 0.25, values=(1.0, 0.5)),
     ]
 
 
@@ -153,9 +115,9 @@ def test_jsonl(tmp_path: Path) -> None:
 def test_texts_without_labels(tmp_path: Path, line: str) -> None:
     """A text that is predicted needs no label; one that is deleted may go by its label."""
     text = f"{line}\nham\tsee you\n"
-    predicts = _publish(tmp_path, "t.txt", text, "--as", "predict")
+    predicts = published(tmp_path, "t.txt", text, "--as", "predict")
     assert [event.features for event in predicts] == [("win", "a", "prize"), ("see", "you")]
-    (delete,) = _publish(tmp_path, "t.txt", "ham\tsee you\n", "--as", "delete")
+    (delete,) = published(tmp_path, "t.txt", "ham\tsee you\n", "--as", "delete")
     assert (delete.features, delete.label) == (("see", "you"), "ham")
 
 
@@ -163,7 +125,7 @@ def test_texts_without_labels(tmp_path: Path, line: str) -> None:
 def test_labels_are_renamed(tmp_path: Path, option: str) -> None:
     """Labels are renamed by what they mean, so that 1, +1 and 1.0 are one."""
     text = "-1 1:1\n+1 1:1\n1.0 1:1\n3 1:1\n"
-    events = _publish(tmp_path, "t.svm", text, option, "-1=no,+1=yes")
+    events = published(tmp_path, "t.svm", text, option, "-1=no,+1=yes")
     assert [event.label for event in events] == ["no", "yes", "yes", 3]
 
 
@@ -187,13 +149,13 @@ def test_forms_mean_the_same(tmp_path: Path, options: tuple[str, ...]) -> None:
         '{"x": [], "y": "c", "id": 6, "ts": 77}\n{"op": "delete", "id": 5}\n{"op": "delete", "id": "b"}\n'
         '{"op": "predict", "x": [9]}\n{"x": [7], "y": 2.5, "w": 0.5}\n{"x": [7], "y": 1.5, "w": 1.5}\n'
     )
-    assert _publish(tmp_path, "t.jsonl", text, *options) == _publish(tmp_path, "t.jsonl", text)
+    assert published(tmp_path, "t.jsonl", text, *options) == published(tmp_path, "t.jsonl", text)
 
 
 def test_columns_of_names(tmp_path: Path) -> None:
     """Columnar records take names too, also beside events without any."""
     text = "a\tx y\nb\t...\na\ty z\n"
-    assert _publish(tmp_path, "t.txt", text, "--batch", "10") == _publish(tmp_path, "t.txt", text)
+    assert published(tmp_path, "t.txt", text, "--batch", "10") == published(tmp_path, "t.txt", text)
 
 
 def test_batches_keep_the_order_of_a_key(tmp_path: Path) -> None:
@@ -201,8 +163,8 @@ def test_batches_keep_the_order_of_a_key(tmp_path: Path) -> None:
     lines = [{"key": "ab"[n % 2], "x": [n], "y": 1, "id": n} for n in range(20)]
     lines[7] = {"key": "b", "op": "delete", "id": 1}
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    events = _publish(tmp_path, "t.jsonl", text, "--batch", "4")
-    (records,) = _records(tmp_path / "events.db")
+    events = published(tmp_path, "t.jsonl", text, "--batch", "4")
+    (records,) = records_of(tmp_path / "events.db")
     assert list(records.keys) == [b"a"] * 3 + [b"b"] * 4
     assert [event.id for event in events] == [
         *range(0, 20, 2),
@@ -231,8 +193,8 @@ def test_features_may_be_called_like_fields(tmp_path: Path, word: str, options: 
     expected = []
     for x in xs:
         values = tuple(map(float, x.values())) if isinstance(x, dict) else (1.0,) * len(x)
-        expected.append(_insert(tuple(x), "a", values=values))
-    assert _publish(tmp_path, "a.jsonl", lines, *options) == expected
+        expected.append(insert(tuple(x), "a", values=values))
+    assert published(tmp_path, "a.jsonl", lines, *options) == expected
 
 
 @pytest.mark.parametrize("name", ["i", "v", "ptr", "n"])
@@ -240,8 +202,8 @@ def test_columns_may_be_called_like_fields(tmp_path: Path, name: str) -> None:
     """A column of a table too."""
     text = f"label,{name}\n1,1\n0,red\n"
     for options in ((), ("--batch", "10")):
-        events = _publish(tmp_path, "a.csv", text, "--label", "label", *options)
-        assert events == [_insert((f"{name}=1",), 1), _insert((f"{name}=red",), 0)]
+        events = published(tmp_path, "a.csv", text, "--label", "label", *options)
+        assert events == [insert((f"{name}=1",), 1), insert((f"{name}=red",), 0)]
 
 
 @pytest.mark.parametrize("word", FIELD_NAMES)
@@ -311,7 +273,7 @@ def test_encode_takes_arrays_and_mappings() -> None:
     assert decode(encode_event(arrays, 1, packed=True), NOW, Bounds()) == expected
     assert decode(encode_batch([arrays], [1], ts=NOW), NOW, Bounds()) == expected
     assert encode_event(np.array([1, 2]), 0) == encode_event([1, 2], 0)
-    assert decode(encode_event({"price": 3.5}, 1), NOW, Bounds()) == [_insert(("price",), 1, values=(3.5,))]
+    assert decode(encode_event({"price": 3.5}, 1), NOW, Bounds()) == [insert(("price",), 1, values=(3.5,))]
 
 
 @pytest.mark.parametrize(
@@ -349,7 +311,7 @@ def test_csv_round_trip(rows: list[tuple[str, str, str]]) -> None:
     for label, p, q in rows:
         p, q = p.strip(), q.strip()
         names = [*([f"p={p}"] if p else []), *([f"q={q}"] if q else [])]
-        expected.append(_insert(tuple(names), label))
+        expected.append(insert(tuple(names), label))
     assert _decoded(text.encode(), "csv", Columns(label="y", nominal=("p", "q"))) == expected
 
 
@@ -366,7 +328,7 @@ def test_svmlight_round_trip(rows: list[tuple[int, dict[int, float]]], batch: in
     """Whatever an SVMlight file says comes back from the records, in every form."""
     text = "".join(f"{label} {' '.join(f'{i}:{v!r}' for i, v in x.items())}\n" for label, x in rows)
     expected = [
-        _insert(tuple(i for i, v in x.items() if v), label, values=tuple(v for v in x.values() if v))
+        insert(tuple(i for i, v in x.items() if v), label, values=tuple(v for v in x.values() if v))
         for label, x in rows
     ]
     form = Form("t", 1, "k", packed=packed and batch is None, batch=batch)
@@ -528,25 +490,25 @@ def test_stops_at_a_bad_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(publisher, "CHUNK_EVENTS", 2)
     path, log = tmp_path / "t.txt", tmp_path / "events.db"
     path.write_text("a\t1\na\t2\na\t3\noops\na\t5\n")
-    result = _run(path, "--log", log, "--topic", "t")
+    result = run(path, "--log", log, "--topic", "t")
     assert result.exit_code == 1
     assert result.stderr == (
         f"Error: {path}:4: expected a label, a tab and a text, got 'oops'\n"
         "nothing of its chunk was written; correct the line, or go on past such lines with --skip-bad\n"
         "2 events before that went to t\n"
     )
-    assert [event.features for event in _events(log)] == [("1",), ("2",)]
+    assert [event.features for event in events_of(log)] == [("1",), ("2",)]
 
 
 def test_skips_bad_lines(tmp_path: Path) -> None:
     """With --skip-bad the first bad lines are told, all are counted, and ids stay those of the rows."""
     path, log = tmp_path / "t.txt", tmp_path / "events.db"
     path.write_text("a\t1\n" + "oops\n" * 7 + "a\t9\n")
-    result = _run(path, "--log", log, "--topic", "t", "--skip-bad", "--number-ids")
+    result = run(path, "--log", log, "--topic", "t", "--skip-bad", "--number-ids")
     assert result.exit_code == 0
     assert result.stderr.count("expected a label, a tab") == 5
     assert result.stderr.endswith(f"skipped 7 lines of {path}\n")
-    assert [event.id for event in _events(log)] == [0, 8]
+    assert [event.id for event in events_of(log)] == [0, 8]
 
 
 # --- input
@@ -559,9 +521,9 @@ def test_gzip_and_standard_input(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(data))
     runs = [
-        _run(path, "--log", log, "--topic", "a", "--label", "y", "--timestamp", NOW),
+        run(path, "--log", log, "--topic", "a", "--label", "y", "--timestamp", NOW),
         *(
-            _run(
+            run(
                 "-",
                 "--format",
                 "csv",
@@ -579,14 +541,14 @@ def test_gzip_and_standard_input(tmp_path: Path) -> None:
         ),
     ]
     assert [result.exit_code for result in runs] == [0, 0, 0]
-    assert [_events(log, topic) for topic in "abc"] == [[_insert(("a",), 1)]] * 3
+    assert [events_of(log, topic) for topic in "abc"] == [[insert(("a",), 1)]] * 3
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:
     """A cut gzip file is told as such."""
     path = tmp_path / "t.txt.gz"
     path.write_bytes(gzip.compress(b"ham\thello\n")[:-6])
-    result = _run(path, "--log", tmp_path / "events.db", "--topic", "t")
+    result = run(path, "--log", tmp_path / "events.db", "--topic", "t")
     assert result.exit_code == 1
     assert "expected whole gzip data, got damaged data" in result.stderr
 
@@ -602,126 +564,3 @@ def test_a_missing_column(tmp_path: Path) -> None:
     """A column that the table does not have ends the reading and names those it has."""
     with pytest.raises(SourceError, match="file:1: expected a column 'z', got 'a', 'b'"):
         _read(b"a,b\n1,2\n", "csv", Columns(label="z"), tmp_path)
-
-
-# --- the command
-
-
-def test_what_it_says(tmp_path: Path) -> None:
-    """It ends with what was written and what to run next, and shows no progress bar outside a terminal."""
-    path, log = tmp_path / "t.svm", tmp_path / "events.db"
-    path.write_text("1 1:1\n" * 1_234)
-    result = _run(path, "--log", log, "--topic", "t", "--batch", "1000", "--partitions", "4")
-    assert result.stdout == (
-        f"1,234 events in 2 records to t (4 partitions) of {log}\n"
-        "next: anabranch run SETTINGS, with a model whose input is t (anabranch init writes them); then\n"
-        f"      anabranch show {log} --topic t.out\n"
-    )
-    assert result.stderr == ""
-
-
-def test_publishing_twice(tmp_path: Path) -> None:
-    """What goes behind other records is said to, since a file that is published again is learned again."""
-    path, log = tmp_path / "t.svm", tmp_path / "events.db"
-    path.write_text("1 1:1\n" * 1_234)
-    first, second = (_run(path, "--log", log, "--topic", "t", "--partitions", 4) for _ in range(2))
-    assert "behind" not in first.stdout
-    assert f"1,234 events to t (4 partitions) of {log}, behind 1,234 records from before\n" in second.stdout
-
-
-def test_a_topic_that_no_model_reads(tmp_path: Path) -> None:
-    """It is written, and that nobody reads it is said instead of what to run."""
-    settings, path = tmp_path / "worker.yaml", tmp_path / "t.svm"
-    settings.write_text(
-        f"log: {{embedded: {tmp_path / 'events.db'}}}\n"
-        "models: {m: {kind: split, input: sms, classes: [0, 1], features: ids}}\n"
-    )
-    path.write_text("1 1:1\n")
-    result = _run(path, "--to", settings, "--topic", "smss")
-    assert result.stdout.splitlines()[1:] == [
-        f"no model of {settings} reads smss: set it as the input of one (now sms)"
-    ]
-
-
-def test_keys_choose_partitions(tmp_path: Path) -> None:
-    """Every key goes to the partition that its checksum names, the same for ever."""
-    assert [crc32(key, 4) for key in (b"", b"a", b"sms", "zoë".encode())] == [0, 3, 3, 0]
-    log = tmp_path / "events.db"
-    path = tmp_path / "t.csv"
-    path.write_text("y,k\n" + "".join(f"1,key{n % 10}\n" for n in range(50)))
-    assert _run(path, "--log", log, "--topic", "t", "--partitions", 4, "--label", "y", "--key", "k").exit_code == 0
-    for partition, records in enumerate(_records(log)):
-        assert {crc32(key or b"", 4) for key in records.keys} <= {partition}
-    # A second file goes to the topic as it is.
-    assert _run(path, "--log", log, "--topic", "t", "--label", "y", "--key-value", "one").exit_code == 0
-    assert sum(key == b"one" for records in _records(log) for key in records.keys) == 50
-
-
-def test_dry_run(tmp_path: Path) -> None:
-    """A dry run prints the first events as JSON lines that can be published, and writes nothing."""
-    path, log = tmp_path / "t.txt", tmp_path / "events.db"
-    path.write_text("".join(f"ham\tword{n}\n" for n in range(9)))
-    result = _run(path, "--log", log, "--topic", "t", "--dry-run")
-    assert result.exit_code == 0
-    assert not log.exists()
-    assert result.stdout.splitlines()[0] == '{"key": "t", "x": ["word0"], "y": "ham"}'
-    again = _publish(tmp_path, "u.jsonl", result.stdout)
-    assert again == _publish(tmp_path, "t.txt", path.read_text(), "--limit", "5")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a.dat"], "expected a suffix among .csv, .tsv"),
-        (["a.txt", "--label", "y"], "expected no options about columns, text has none"),
-        (["a.jsonl", "--label", "y"], "jsonl has none; leave them out or say --format jsonrows"),
-        (["a.csv", "--label", "y", "--numeric", "y"], "expected one use of each column, got several of 'y'"),
-        (["a.parquet", "--no-header"], "expected no --header and --delimiter with Parquet"),
-        (["a.csv", "--encoding", "klingon"], "expected an encoding that Python knows, got 'klingon'"),
-        (
-            ["a.csv", "--label", "y", "--key", "k", "--key-value", "v"],
-            "expected --key or --key-value, got both",
-        ),
-        (["a.jsonl", "--number-ids"], "expected --number-ids where the file has no ids"),
-        (["a.svm", "--packed", "--batch", "3"], "expected --packed or --batch, got both"),
-        (["a.txt", "--packed"], "expected integer features for --packed, text gives names"),
-        (["a.txt", "--map-label", "ham"], "expected OLD=NEW, got 'ham'"),
-        (["a.txt"], "expected --log FILE"),
-    ],
-)
-def test_usage(arguments: list[str], message: str) -> None:
-    """Options that mean nothing together are refused before anything is read."""
-    result = _run(*arguments, "--topic", "t")
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
-
-
-def test_a_missing_file_leaves_no_log(tmp_path: Path) -> None:
-    """A wrong path is told, and no empty log is left behind."""
-    result = _run(tmp_path / "none.txt", "--log", tmp_path / "events.db", "--topic", "t")
-    assert (result.exit_code, result.stderr.count("expected a file to read, got none")) == (1, 1)
-    assert not (tmp_path / "events.db").exists()
-
-
-def test_another_number_of_partitions(tmp_path: Path) -> None:
-    """A topic keeps its partitions; asking for others is refused by the log."""
-    (tmp_path / "t.txt").write_text("a\tb\n")
-    arguments = (tmp_path / "t.txt", "--log", tmp_path / "events.db", "--topic", "t", "--partitions")
-    assert _run(*arguments, 2).exit_code == 0
-    result = _run(*arguments, 3)
-    assert result.exit_code == 1
-    assert "it exists with 2" in result.stderr
-
-
-def test_recordings_are_reproducible(tmp_path: Path) -> None:
-    """With a fixed timestamp the same file gives the same records."""
-    text = "a\tx\nb\ty\n"
-
-    def written() -> list[OutRecord]:
-        _publish(tmp_path, "t.txt", text)
-        (records,) = _records(tmp_path / "events.db")
-        rows = zip(records.keys, records.values, records.headers, records.timestamps.tolist(), strict=True)
-        return [OutRecord("t", 0, *row) for row in rows]
-
-    assert written() == written()
-    assert {record.timestamp for record in written()} == {NOW}

@@ -303,7 +303,7 @@ def test_a_port_in_use_ends_the_command(tmp_path: Path) -> None:
         ended = _run("run", str(_settings(tmp_path, metrics={"port": port})))
     assert ended.returncode == 1
     assert f"Error: expected to listen on 127.0.0.1:{port}, got: Address already in use" in ended.stderr
-    assert "metrics.port" in ended.stderr
+    assert "set metrics: {host: ..., port: ...} in the settings (port 0 for any free one" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

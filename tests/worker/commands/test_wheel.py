@@ -63,7 +63,7 @@ def test_a_wheel_brings_its_kernels(wheel: Path, tmp_path: Path) -> None:
 
 SETTINGS = """\
 log: {embedded: events.db}
-models: {spam: {kind: split, input: sms, classes: [ham, spam], features: names, finder: baseent}}
+models: {spam: {kind: split, input: sms, classes: [ham, spam], features: names}}
 metrics: {port: 0}
 logging: {format: json}
 """

@@ -146,7 +146,7 @@ def test_a_replay_gives_the_bytes_of_the_run(bench: Bench) -> None:
         assert "600 records of" in bench.done("publish", "--recording", source, "--to", bench.settings)
     bench.done("run", bench.settings, "--until-end")
     assert "recorded 1,200 records of" in bench.record()
-    assert "1200 records in" in bench.done(
+    assert "1,200 records in" in bench.done(
         "replay", bench.settings, bench.folder / "rec.db", bench.folder / "out.db"
     )
     with bench.log() as log, EmbeddedLog(bench.folder / "out.db") as replayed, EmbeddedLog(source) as published:
@@ -212,7 +212,7 @@ def test_publish_a_file(bench: Bench) -> None:
     bench.create(3)
     result = _publish(bench, "--timestamp", 1_700_000_000_000, "--key-value", "k")
     assert result.exit_code == 0, result.output
-    assert result.output.splitlines() == [
+    assert result.stdout.splitlines() == [  # the client may warn on standard error of a coordinator that loads
         f"4 events to {bench.input} (3 partitions) of {bench.kafka.bootstrap}",
         f"next: anabranch run {bench.settings} --until-end; then",
         f"      anabranch show {bench.settings} --topic {bench.input}.out",

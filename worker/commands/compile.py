@@ -122,7 +122,10 @@ def use(kernel: str) -> None:
         from worker.codec import Bounds, decode_batch
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
-        import worker.pipeline  # noqa: F401  # all that a worker may need once something has grown
+        # All that a worker may need once something has grown.
+        import worker.models.dynamic
+        import worker.models.split
+        import worker.models.tree  # noqa: F401
         from algorithms.core.jit import load_ahead
 
         load_ahead()

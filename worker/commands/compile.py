@@ -125,7 +125,8 @@ def use(kernel: str) -> None:
         # All that a worker may need once something has grown.
         import worker.models.dynamic
         import worker.models.split
-        import worker.models.tree  # noqa: F401
+        import worker.models.tree
+        import worker.pipeline  # noqa: F401
         from algorithms.core.jit import load_ahead
 
         load_ahead()

@@ -69,23 +69,30 @@ def group(kafka: Cluster) -> Iterator[Group]:
         log.close()
 
 
+def create(bootstrap: str, prefix: str, partitions: int, **config: str) -> str:
+    """Create a topic that no other test has used, and return its name once brokers tell of it."""
+    name = f"{prefix}-{uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    new = NewTopic(name, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
+    deadline = time.monotonic() + 2 * TIME_LIMIT
+    while time.monotonic() < deadline:
+        # A node that was frozen before may keep a request to itself until that times out, and what is created is
+        # known to the controller first.
+        try:
+            admin.create_topics([new], request_timeout=5.0)[name].result(TIME_LIMIT)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
+        if admin.list_topics(name, TIME_LIMIT).topics[name].error is None:
+            return name
+        time.sleep(0.1)
+    raise AssertionError(f"no broker tells of {name}")
+
+
 @pytest.fixture
 def topic(kafka: Cluster) -> str:
     """Return a topic of three partitions that no other test has used."""
-    name = f"events-{uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    deadline = time.monotonic() + 2 * TIME_LIMIT
-    while True:
-        # A node that was frozen before may keep a request to itself until that times out.
-        try:
-            admin.create_topics([NewTopic(name, 3, 1)], request_timeout=5.0)[name].result(TIME_LIMIT)
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                return name  # by a request that was given up
-            if time.monotonic() > deadline:
-                raise
-        else:
-            return name
+    return create(kafka.bootstrap, "events", 3)
 
 
 @pytest.fixture
@@ -459,10 +466,7 @@ def test_an_end_without_records_is_told(group: Group, source: TopicPartition) ->
 )
 def test_a_record_that_is_too_large_is_named(group: Group, size: int, advice: str) -> None:
     """A record that the client or the topic refuses for its size is an error with place, size and remedy."""
-    topic = f"small-{uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": group.bootstrap})
-    small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    admin.create_topics([small])[topic].result(TIME_LIMIT)
+    topic = create(group.bootstrap, "small", 1, max_message_bytes="2000")
     source = TopicPartition(topic, 0)
     log = group.member("writer")
     with pytest.raises(LogError, match=rf"{topic}/0 of {size + 3:,} bytes was refused: .*{advice}") as error:

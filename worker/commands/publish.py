@@ -184,8 +184,7 @@ def publish(
     try:
         with ExitStack() as stack:
             opened = source(stack)
-            numbered = number_ids or updates is not None
-            finished = finish(opened.entries, labels, number_ids=numbered, op=default_op)
+            finished = finish(opened.entries, labels, number_ids=number_ids or updates is not None, op=default_op)
             entries: Iterator[Entry] = islice(finished, limit)
             if target.settings is not None:
                 entries = fitting(entries, target.settings, topic)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tests.support.cached import cached_folder
+from worker.broker.cached import cache_base, cached_folder
 
 _MODULE = "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1"
 _BUILDING = 540.0  # s, the first time: it is some 100,000 lines of Go
@@ -46,7 +46,7 @@ def find_kustomize() -> Kustomize:
     for command in (("kustomize", "build"), ("kubectl", "kustomize")):
         if shutil.which(command[0]) is not None:
             return Kustomize(command)
-    return Kustomize((str(cached_folder("kustomize", _build) / "kustomize"), "build"))
+    return Kustomize((str(cached_folder(cache_base() / "kustomize", _build) / "kustomize"), "build"))
 
 
 def _build(scratch: Path) -> Path:

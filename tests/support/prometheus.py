@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from tests.support.cached import cached_folder
+from worker.broker.cached import cache_base, cached_folder
 from worker.broker.ports import HOST, free_ports
 
 _TIME_LIMIT = 60.0  # s, for machines that are busy with something else
@@ -45,7 +45,7 @@ def find_programs() -> Programs:
     found = [shutil.which(name) for name in Programs._fields]
     if all(found):
         return Programs(*(Path(each or "") for each in found))
-    folder = cached_folder("prometheus", _fetch)
+    folder = cached_folder(cache_base() / "prometheus", _fetch)
     return Programs(*(folder / name for name in Programs._fields))
 
 

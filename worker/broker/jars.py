@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from worker.broker.cached import cache_base, cached_folder
 from worker.broker.errors import BrokerUnavailable
 
 VERSION = "4.3.1"
@@ -70,15 +68,13 @@ def install(
     BrokerUnavailable
         There is no Java 17 or newer; or the jars are not in the cache yet and Maven is missing or fails.
     """
-    java = find_java()
-    folder = cache_folder() / version
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(folder.with_name(f"{version}.lock")):
-            if not folder.exists():
-                notify(f"fetching Apache Kafka {version} with Maven, some 45 MB, once, into {folder}")
-                _fetch(version, folder, timeout)
-    return Installation(java, folder)
+    java, folder = find_java(), cache_folder() / version
+
+    def fetch(scratch: Path) -> Path:
+        notify(f"fetching Apache Kafka {version} with Maven, some 45 MB, once, into {folder}")
+        return _fetch(version, scratch, timeout)
+
+    return Installation(java, cached_folder(folder, fetch))
 
 
 def find_java() -> Path:
@@ -102,49 +98,38 @@ def find_java() -> Path:
 
 def cache_folder() -> Path:
     """Return where jars are kept, and data that nobody gave another place."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base.absolute() / "anabranch" / "kafka"
+    return cache_base() / "kafka"
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock file: Maven's own folder does not bear two downloads of one file at a time."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _fetch(version: str, folder: Path, timeout: float) -> None:
+def _fetch(version: str, scratch: Path, timeout: float) -> Path:
     maven = shutil.which("mvn")
     if maven is None:
         raise BrokerUnavailable(
             f"expected Maven, to fetch Apache Kafka {version}, found no mvn in PATH; "
             "install it (Debian: apt-get install maven)"
         )
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{version}.part-") as scratch:
-        (Path(scratch) / "pom.xml").write_text(_POM.format(version=version), "utf-8")
-        command = [maven, "-B", "-ntp", "-q", _GOAL, "-DincludeScope=runtime", "-DoutputDirectory=jars"]
-        try:
-            subprocess.run(
-                command,
-                cwd=scratch,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=True,
-                timeout=timeout,
-            )
-        except subprocess.TimeoutExpired:
-            raise BrokerUnavailable(
-                f"expected Maven to fetch Apache Kafka {version} within {timeout:.0f} s, it did not; try again"
-            ) from None
-        except subprocess.CalledProcessError as error:
-            plain = re.sub(r"\x1b\[[\d;]*m", "", error.stdout)  # it colours even what is no terminal
-            said = "\n".join(plain.strip().splitlines()[:_SHOWN])
-            raise BrokerUnavailable(
-                f"expected Maven to fetch Apache Kafka {version}, it ended with code {error.returncode}; "
-                f"see to what it said and try again:\n{said}"
-            ) from None
-        # Whole or not at all: a folder of this name is taken for complete.
-        (Path(scratch) / "jars").rename(folder)
+    (scratch / "pom.xml").write_text(_POM.format(version=version), "utf-8")
+    command = [maven, "-B", "-ntp", "-q", _GOAL, "-DincludeScope=runtime", "-DoutputDirectory=jars"]
+    try:
+        subprocess.run(
+            command,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        raise BrokerUnavailable(
+            f"expected Maven to fetch Apache Kafka {version} within {timeout:.0f} s, it did not; try again"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        plain = re.sub(r"\x1b\[[\d;]*m", "", error.stdout)  # it colours even what is no terminal
+        said = "\n".join(plain.strip().splitlines()[:_SHOWN])
+        raise BrokerUnavailable(
+            f"expected Maven to fetch Apache Kafka {version}, it ended with code {error.returncode}; "
+            f"see to what it said and try again:\n{said}"
+        ) from None
+    return scratch / "jars"

@@ -77,6 +77,7 @@ def restore(
     # First the offset: once it is stable, no transaction of a former owner can still end, and whatever such
     # a one wrote to the state topic lies below the high watermark that is asked for next.
     committed = log.committed(source)
+    note = "" if committed is None else log.metadata(source)
     saved = None
     if checkpoints is not None:
         saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, restore_timeout)
@@ -85,7 +86,7 @@ def restore(
     pipeline.skips.update(marks.skips)
     if committed is None and saved is None and expected.results is not None:
         _check_unused(log, source, expected, clock)
-    begin, end = _range(log, source, committed, saved, expected)
+    begin, end = _range(log, source, committed, note, saved, expected)
     if checkpoints is not None and saved is not None:
         if not _fits(saved.models, pipeline):
             raise _other_layout(saved, source)
@@ -93,17 +94,17 @@ def restore(
             yield end - begin
         pipeline.restore(saved.models)
     yield from _replay(log, pipeline, begin, end, clock, restore_timeout)
-    is_set = committed is not None and not log.metadata(source)
+    is_set = committed is not None and not note
     return Start(end, committed is None or is_set, is_set, marks.attempt)
 
 
 def _range(
-    log: Log, source: TopicPartition, committed: int | None, saved: Saved | None, expected: Expected
+    log: Log, source: TopicPartition, committed: int | None, note: str, saved: Saved | None, expected: Expected
 ) -> tuple[int, int]:
     """Return from where to replay and where to go live.
 
-    Workers commit each offset with a note. One without was set by a person, who decides where to go on; nobody
-    misses what is gone before it.
+    Workers commit each offset with a note, the fingerprint of their settings. One without was set by a person, who
+    decides where to go on; nobody misses what is gone before it.
     """
     low, high = log.watermarks(source)
     name = str(source)
@@ -118,7 +119,6 @@ def _range(
             f"this is not the topic that was read before; bring it back, or start anew: {_anew(source)}"
         )
     begin = 0 if saved is None else saved.record.offset
-    note = log.metadata(source)
     if not note:
         return max(begin, low), max(committed, low)
     if note != expected.settings:

@@ -181,11 +181,12 @@ def lacking_topics(log: Log, settings: Settings, clock: Callable[[], float]) -> 
 
 def _lacking(log: Log, settings: Settings) -> dict[str, str]:
     """Return what is not there, inputs too, and what for."""
-    counts = _inputs_there(log, settings)
-    _missing(log, _written(settings, counts))  # what is there and unfit is told before anything is waited for
     inputs = {topic: f"the input of model {_readers(settings, topic)}" for topic in settings.routes}
     written = {topic.name: topic.use for topic in _written(settings, dict.fromkeys(settings.routes, 0))}
-    return {name: use for name, use in (inputs | written).items() if log.partitions(name) is None}
+    lacking = {name: use for name, use in (inputs | written).items() if log.partitions(name) is None}
+    if lacking:  # what is there and unfit is told before anything is waited for
+        _missing(log, _written(settings, _inputs_there(log, settings)))
+    return lacking
 
 
 def _readers(settings: Settings, topic: str) -> str:

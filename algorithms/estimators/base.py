@@ -198,22 +198,14 @@ class Estimator:
             numbers, values = numbers + own, values + more
             ends = [*ends, len(numbers)]
             labels, weights = [*labels, last.label], [*weights, last.units]
-        key, op, _, _, time, named, high, low, _, _, _ = _alike(n, None if last is None else last.op)
-        events = Events(
-            key,
-            op,
-            np.array(labels, self._DIGITS),
-            np.array(weights, np.int64),
-            time,
-            named,
-            high,
-            low,
+        events = _alike(n, None if last is None else last.op)._replace(
+            label=np.array(labels, self._DIGITS),
+            weight=np.array(weights, np.int64),
             pointer=np.array([0, *ends], np.int64),
             feature=np.array(numbers, np.uint32),
             value=np.array(values, np.float64),
+            **({} if last is None or last.id is None else _named(n, last.id)),
         )
-        if last is not None and last.id is not None:
-            events = events._replace(**_named(n, last.id))
         answers = pool.apply(events, checked=True)
         if n or last is None or last.op != PREDICT:
             pool.sweep(events.feature)

@@ -137,9 +137,8 @@ class Encoder:
             Where a feature or a value is none; it says what to do.
         """
         try:
-            is_mapping = type(x) is dict or isinstance(
-                x, Mapping
-            )  # the latter takes long, for a row of a few numbers
+            # To ask for a Mapping takes long, for a row of a few numbers.
+            is_mapping = type(x) is dict or isinstance(x, Mapping)
             return self._of_mapping(x, numeric) if is_mapping else self._of_names(x)
         except TypeError as error:  # an unhashable feature
             raise ValueError(f"expected features named by text, whole numbers or bytes, got {x!r}") from error

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from algorithms.core.arrays import Int32s, Int64s, UInt32s
+from algorithms.core.arrays import Int32s, UInt32s
 from algorithms.core.names import Interner
 from worker.codec.encode import Class
 
@@ -39,8 +39,8 @@ class Awaited:
             name: f"attribute {name.decode() if isinstance(name, bytes) else name}" for name in attributes
         }
         self._attributes: dict[int, str] | None = None  # by numbers, which a restore may change
-        self._declared: Int64s = np.zeros(0, np.int64)
-        self._complete = complete and bool(self._shown)
+        self._declared: UInt32s = np.zeros(0, np.uint32)
+        self._complete = complete
         self.missing = frozenset([*self._classes.values(), *self._shown.values()])
         self.has_others = False
 
@@ -48,7 +48,7 @@ class Awaited:
         """Look at the labels and features of a batch. O(entries) while something is missing, else nothing."""
         if self._attributes is None:
             self._attributes = {_number(name, names): shown for name, shown in self._shown.items()}
-            self._declared = np.array(sorted(self._attributes), np.int64)
+            self._declared = np.array(sorted(self._attributes), np.uint32)
         for found, awaited in ((label, self._classes), (feature, self._attributes)):
             if awaited:
                 for number in np.intersect1d(found, np.fromiter(awaited, np.int64)).tolist():

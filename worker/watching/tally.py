@@ -68,7 +68,7 @@ class Tally:
         self.refused: dict[Refuser, Refused] = {}
         self._missing: dict[str, dict[TopicPartition, frozenset[str]]] = {}
         self._others: set[str] = set()
-        self._unannounced: set[str] = set()
+        self._announced: set[str] = set()
 
     def add(self, records: Records, processed: Processed) -> None:
         """Count what a batch led to."""
@@ -89,10 +89,7 @@ class Tally:
                 self._refuse(Refuser(topic, model, refusal.reason), records, refusal.record, refusal.row)
 
     def _await(self, model: str, source: TopicPartition, outcome: Outcome) -> None:
-        if model not in self._missing:
-            self._missing[model] = {}
-            self._unannounced.add(model)
-        self._missing[model][source] = outcome.missing
+        self._missing.setdefault(model, {})[source] = outcome.missing
         if outcome.has_others:
             self._others.add(model)
 
@@ -109,9 +106,9 @@ class Tally:
 
     def untold_awaited(self) -> Iterator[tuple[str, str]]:
         """Yield, once for each model, its name and what `awaited` says after enough inserts."""
-        for model in sorted(self._unannounced):
+        for model in sorted(self._missing.keys() - self._announced):
             if self.applied[model, "insert"] >= _ENOUGH:
-                self._unannounced.discard(model)
+                self._announced.add(model)
                 if said := self.awaited(model):
                     yield model, said
 

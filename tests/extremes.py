@@ -96,10 +96,10 @@ def tree_settings(draw: random.Random, policy: str, criterion: str) -> dict[str,
         "policy": policy,
         "criterion": criterion,
         "predict": draw.choice(list(Predict)).name.lower(),
-        "period": draw.choice((1, 3, 20)),
+        "grace_period": draw.choice((1, 3, 20)),
         "check_every": draw.choice((1, 4, 20)),
-        "delta": draw.choice((5e-324, 1e-300, 1e-7, 0.5, 0.999)),
-        "tau": draw.choice((0.0, 5e-324, 1e-170, 0.05, 1.0)),
+        "split_confidence": draw.choice((5e-324, 1e-300, 1e-7, 0.5, 0.999)),
+        "tie_threshold": draw.choice((0.0, 5e-324, 1e-170, 0.05, 1.0)),
         "max_depth": draw.choice((1, 4, 1 << 20)),
         "inherit": draw.random() < 0.3,
         "drop_poor": rules.drops and draw.random() < 0.3,
@@ -378,8 +378,8 @@ def regression_round(draw: random.Random, observer: str) -> int:
     elif observer == "tebst":
         options = {"decimals": draw.choice((0, 15))}
     rest: dict[str, Any] = {
-        "period": draw.choice((1, 5)),
-        "tau": draw.choice((0.0, 0.05, 1e9)),
+        "grace_period": draw.choice((1, 5)),
+        "tie_threshold": draw.choice((0.0, 0.05, 1e9)),
         "max_depth": draw.choice((2, 1 << 30)),
     }
     pool = RegressionPool(observer=observer, options=options, kinds=kinds, **rest)

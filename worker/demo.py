@@ -43,7 +43,7 @@ def settings(log: Path, port: int | None) -> Settings:
         features="names",
         policy="exact",
         predict="naive_bayes",
-        delta=1e-3,
+        split_confidence=1e-3,
         on_delete="ignore",
         evaluate=EvaluateSettings(),
         emit=TreeEmitSettings(snapshots=Cadence("change")),

@@ -183,10 +183,10 @@ def tree_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> TreePo
         criterion=model.criterion,
         classes=classes,
         predict=LEAF_PREDICTIONS[model.leaf_prediction],
-        period=int(model.grace_period),
+        grace_period=int(model.grace_period),
         check_every=int(model.grace_period),
-        delta=float(model.split_confidence),
-        tau=float(model.tie_threshold),
+        split_confidence=float(model.split_confidence),
+        tie_threshold=float(model.tie_threshold),
         default=kind_of(numeric),
         names=names,
         max_depth=depth_of(model.max_depth),
@@ -489,10 +489,11 @@ class TreeRegressor(_Drawn):
 
 def regression_pool(model: Any, numeric: bool, *, names: bool) -> RegressionPool:
     """Return the pool of a model with the parameters of `TreeRegressor`."""
+    check_growth(model.grace_period, model.split_confidence, model.tie_threshold, model.max_depth)
     return RegressionPool(
-        period=int(model.grace_period),
-        delta=float(model.split_confidence),
-        tau=float(model.tie_threshold),
+        grace_period=int(model.grace_period),
+        split_confidence=float(model.split_confidence),
+        tie_threshold=float(model.tie_threshold),
         default=kind_of(numeric),
         names=names,
         max_depth=depth_of(model.max_depth),

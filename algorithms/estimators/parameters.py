@@ -1,13 +1,4 @@
-"""The words for parameters, the same for all estimators, checked in these words before a pool sees them.
-
-==================  =====================================================================
-``grace_period``    ``period`` of the pools
-``split_confidence``  ``delta``
-``tie_threshold``   ``tau``
-``leaf_prediction``  ``predict``
-``max_depth``       the same; None: no bound
-==================  =====================================================================
-"""
+"""What all estimators check of their parameters before a pool sees them."""
 
 from __future__ import annotations
 
@@ -15,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from algorithms.core.given import number, whole
+from algorithms.trees.bounds import check_bound
 
 FEATURES = ("auto", "binary", "numeric")
 UNBOUNDED = 1 << 30  # a depth, or a window, that nothing reaches
@@ -36,10 +28,7 @@ def check_whole(what: str, given: Any, least: int, *, optional: bool = False) ->
 def check_growth(grace_period: Any, split_confidence: Any, tie_threshold: Any, max_depth: Any) -> None:
     """Raise ValueError unless these say when a leaf splits."""
     check_whole("grace_period", grace_period, 1)
-    if not 0.0 < number("split_confidence", split_confidence, 1.0) < 1.0:
-        raise ValueError(f"expected a split_confidence between 0 and 1, got {split_confidence}")
-    if number("tie_threshold", tie_threshold, 1e300) < 0.0:
-        raise ValueError(f"expected a tie_threshold of at least 0, got {tie_threshold}")
+    check_bound(number("split_confidence", split_confidence, 1.0), number("tie_threshold", tie_threshold, 1e300))
     check_whole("max_depth", max_depth, 0, optional=True)
 
 

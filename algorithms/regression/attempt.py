@@ -79,4 +79,4 @@ def rank(forest: Forest, leaf: int) -> Choice:
 def is_sure(forest: Forest, rules: Rules, leaf: int, choice: Choice) -> bool:
     """Return whether the best split is the best for good, or so near a tie that it does not matter."""
     margin = epsilon(rules.bound, examples(forest.nodes, leaf, False))
-    return choice.row != NONE and (choice.second / choice.cut.merit < 1.0 - margin or margin < rules.tau)
+    return choice.row != NONE and (choice.second / choice.cut.merit < 1.0 - margin or margin < rules.tie_threshold)

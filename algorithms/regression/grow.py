@@ -121,7 +121,7 @@ def _split(forest: Forest, leaf: int, choice: Choice) -> None:
 def _is_due(forest: Forest, rules: Rules, leaf: int) -> bool:
     """Return whether a leaf shall try to split now: not where all labels are the same."""
     seen = forest.nodes.links[leaf, SEEN]
-    if seen - forest.targets.tried[leaf] < rules.period:
+    if seen - forest.targets.tried[leaf] < rules.grace_period:
         return False
     forest.targets.tried[leaf] = seen
     return forest.nodes.links[leaf, DEPTH] < rules.max_depth and forest.targets.numbers[leaf, SQUARES] > 0.0

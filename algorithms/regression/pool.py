@@ -49,11 +49,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
         How numeric features are observed, a name in `OBSERVERS`.
     options : Mapping[str, Any], optional
         The observer's settings, see `Observer`.
-    period : int
+    grace_period : int
         Examples until a leaf tries to split.
-    delta : float
+    split_confidence : float
         How likely a split may be another than the best.
-    tau : float
+    tie_threshold : float
         Where the bound falls below it the best feature is taken, however near the second.
     default : Kind
         ``BINARY`` or ``NUMERIC``: the kind of the features that `kinds` does not name.
@@ -79,22 +79,22 @@ class RegressionPool(Pool[Forest, Answers, float]):
         *,
         observer: str = "qo",
         options: Mapping[str, Any] | None = None,
-        period: int = 200,
-        delta: float = 1e-7,
-        tau: float = 0.05,
+        grace_period: int = 200,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
         names: bool = False,
         max_keys: int = 1 << 30,
         max_depth: int = 1 << 30,
     ) -> None:
-        if period < 1:
-            raise ValueError(f"expected a period of at least 1, got {period}")
-        check_bound(delta, tau)
+        if grace_period < 1:
+            raise ValueError(f"expected a grace_period of at least 1, got {grace_period}")
+        check_bound(split_confidence, tie_threshold)
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(period, bound_of(1.0, delta), tau, max_keys, max_depth)
+        self.rules = Rules(grace_period, bound_of(1.0, split_confidence), tie_threshold, max_keys, max_depth)
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))

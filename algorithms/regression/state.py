@@ -61,9 +61,9 @@ class Forest(NamedTuple):
 class Rules(NamedTuple):
     """The settings of a pool, as its kernels see them."""
 
-    period: int  # examples until a leaf tries to split
+    grace_period: int  # examples until a leaf tries to split
     bound: float  # ln(1 / delta) / 2, see `attempt.py`
-    tau: float
+    tie_threshold: float
     max_keys: int
     max_depth: int
 

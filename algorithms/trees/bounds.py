@@ -13,12 +13,12 @@ from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
 _LARGEST = 2.0**1023
 
 
-def check_bound(delta: float, tau: float) -> None:
+def check_bound(split_confidence: float, tie_threshold: float) -> None:
     """Raise ValueError unless there is a bound for these, and ties can be broken."""
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"expected a delta between 0 and 1, got {delta}")
-    if not 0.0 <= tau < math.inf:
-        raise ValueError(f"expected a finite tau of at least 0, got {tau}")
+    if not 0.0 < split_confidence < 1.0:
+        raise ValueError(f"expected a split_confidence between 0 and 1, got {split_confidence}")
+    if not 0.0 <= tie_threshold < math.inf:
+        raise ValueError(f"expected a finite tie_threshold of at least 0, got {tie_threshold}")
 
 
 def squared_range(criterion: Any, classes: int) -> float:

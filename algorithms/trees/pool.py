@@ -79,13 +79,13 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         Labels are 0 to classes - 1.
     predict : Predict
         How a leaf predicts.
-    period : int
+    grace_period : int
         Examples until a leaf tries to split: n_min of VFDT, OSM, EFDT and HAT, eta of IMAC. ``exact`` needs none.
     check_every : int
         Examples between checks of IMAC's candidates, and of EFDT's inner nodes, mu.
-    delta : float
+    split_confidence : float
         How likely a split may be another than the best.
-    tau : float
+    tie_threshold : float
         Where the bound falls below it the best feature is taken, however near the second.
     default : Kind
         The kind of the features that `kinds` does not name.
@@ -131,10 +131,10 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         criterion: str = "entropy",
         classes: int = 2,
         predict: Predict = Predict.MAJORITY,
-        period: int = 200,
+        grace_period: int = 200,
         check_every: int = 200,
-        delta: float = 1e-7,
-        tau: float = 0.05,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
         radius: float | None = None,
@@ -150,8 +150,8 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         measure_delay: bool = False,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
-        _check_settings(policy, criterion, classes, period, check_every)
-        check_bound(delta, tau)
+        _check_settings(policy, criterion, classes, grace_period, check_every)
+        check_bound(split_confidence, tie_threshold)
         _check_quantiser(radius, radius_fraction, max_slots)
         slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
@@ -161,10 +161,10 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         made: Entropy | Gini = make_criterion(MEMO)
         self.rules = Rules(
             classes=classes,
-            period=period,
+            grace_period=grace_period,
             check_every=check_every,
-            bound=bound_of(squared_range(made, classes), delta),
-            tau=tau,
+            bound=bound_of(squared_range(made, classes), split_confidence),
+            tie_threshold=tie_threshold,
             predict=int(predict),
             evaluated=evaluate or POLICIES[policy].adapts,
             counted=POLICIES[policy].counted or predict != Predict.MAJORITY,
@@ -398,7 +398,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         return cells[cells != NONE] & 0xFFFFFFFF, policies.keys(self._state.policy) & 0xFFFFFFFF
 
 
-def _check_settings(policy: str, criterion: str, classes: int, period: int, check_every: int) -> None:
+def _check_settings(policy: str, criterion: str, classes: int, grace_period: int, check_every: int) -> None:
     """Raise ValueError where a setting of all policies is none."""
     if policy not in POLICIES:
         raise ValueError(f"expected a policy of {', '.join(POLICIES)}, got {policy!r}")
@@ -406,8 +406,10 @@ def _check_settings(policy: str, criterion: str, classes: int, period: int, chec
         raise ValueError(f"expected the criterion entropy or gini, got {criterion!r}")
     if classes < 2:
         raise ValueError(f"expected at least 2 classes, got {classes}")
-    if period < 1 or check_every < 1:
-        raise ValueError(f"expected period and check_every of at least 1, got {period} and {check_every}")
+    if grace_period < 1 or check_every < 1:
+        raise ValueError(
+            f"expected grace_period and check_every of at least 1, got {grace_period} and {check_every}"
+        )
 
 
 def _check_quantiser(radius: float | None, radius_fraction: float, max_slots: int) -> None:

@@ -74,4 +74,4 @@ def rank(nodes: Nodes, features: Features, names: Names, criterion: Any, leaf: i
 def is_sure(nodes: Nodes, rules: Rules, leaf: int, score: float, second: float) -> bool:
     """Return whether the best split is the best for good, or so near a tie that it does not matter."""
     margin = epsilon(rules.bound, examples(nodes, leaf, rules.inherit))
-    return (second - score) / (nodes.links[leaf, WEIGHT] * PER_UNIT) > margin or margin < rules.tau
+    return (second - score) / (nodes.links[leaf, WEIGHT] * PER_UNIT) > margin or margin < rules.tie_threshold

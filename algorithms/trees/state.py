@@ -43,10 +43,10 @@ class Rules(NamedTuple):
     """The settings of a pool, as its kernels see them."""
 
     classes: int
-    period: int  # n_min, of IMAC eta: examples until a leaf first tries to split
+    grace_period: int  # n_min, of IMAC eta: examples until a leaf first tries to split
     check_every: int  # mu of IMAC
     bound: float  # R^2 ln(1 / delta) / 2, see bounds.py
-    tau: float
+    tie_threshold: float
     predict: int  # a `Predict`
     evaluated: bool  # whether every example is predicted before it is learned
     counted: bool  # whether leaves count in `features`; the exact policy counts in storage of its own

@@ -234,9 +234,9 @@ class Settings:
 
     observer: str = "qo"
     options: dict[str, Any] = field(default_factory=dict)
-    period: int = 20
-    delta: float = 0.3
-    tau: float = 0.2
+    grace_period: int = 20
+    split_confidence: float = 0.3
+    tie_threshold: float = 0.2
     default: Kind = Kind.BINARY
     kinds: dict[Feature, Kind] = field(default_factory=dict)
     names: bool = False
@@ -383,7 +383,7 @@ class NaiveForest:
                     seen.observer.count(value, y, event.weight)
 
     def _maybe_split(self, tree: NaiveTree, leaf: Node) -> Any:
-        if leaf.examples - leaf.tried < self.settings.period:
+        if leaf.examples - leaf.tried < self.settings.grace_period:
             return None
         leaf.tried = leaf.examples
         if leaf.depth >= self.settings.max_depth or not leaf.seen.squares:
@@ -400,10 +400,10 @@ class NaiveForest:
         feature, best = max(cuts, key=lambda each: each[1][0])  # the first of equal ones
         second = max([0.0, *(cut[0] for other, cut in cuts if other != feature)])
         n = (leaf.seen.weight / UNIT) ** 2 / leaf.squared_weights
-        margin = math.sqrt(math.log(1 / self.settings.delta) / 2 / n)
+        margin = math.sqrt(math.log(1 / self.settings.split_confidence) / 2 / n)
         if best[0] <= 2.0**-30 * leaf.seen.variance(one):
             return None
-        if not (second / best[0] < 1 - margin or margin < self.settings.tau):
+        if not (second / best[0] < 1 - margin or margin < self.settings.tie_threshold):
             return None
         worth, threshold, *sides = best
         sides = [Seen(side.weight, leaf.first + side.mean, side.squares) for side in sides]

@@ -72,7 +72,7 @@ class NaiveTrees:
         self.trees: dict[int, Tree] = {}
         self.started, self.promoted = 0, 0  # alternates
         r = 1.0 if settings.criterion == "gini" else float(log2(float(max(2, settings.classes))))
-        self.bound = r * r * float(log2(1.0 / settings.delta)) * math.log(2.0) / 2.0
+        self.bound = r * r * float(log2(1.0 / settings.split_confidence)) * math.log(2.0) / 2.0
 
     # --- the way of an event
 
@@ -432,7 +432,7 @@ class NaiveTrees:
 
     def _is_sure(self, leaf: Node, score: float, second: float) -> bool:
         margin = self.margin(leaf)
-        return (second - score) / (leaf.weight / UNIT) > margin or margin < self.settings.tau
+        return (second - score) / (leaf.weight / UNIT) > margin or margin < self.settings.tie_threshold
 
     # --- policies
 
@@ -441,14 +441,14 @@ class NaiveTrees:
         if policy == "exact":
             return True
         if policy == "osm":
-            if leaf.seen < max(leaf.next, self.settings.period):
+            if leaf.seen < max(leaf.next, self.settings.grace_period):
                 return False
-            leaf.next = leaf.seen + self.settings.period
+            leaf.next = leaf.seen + self.settings.grace_period
             return True
         if policy == "imac" and leaf.candidates:
             return self._candidates_say_so(leaf, x, event)
         inner = leaf.feature is not None
-        if leaf.seen - leaf.since < (self.settings.check_every if inner else self.settings.period):
+        if leaf.seen - leaf.since < (self.settings.check_every if inner else self.settings.grace_period):
             return False
         leaf.since = leaf.seen
         return True
@@ -493,9 +493,11 @@ class NaiveTrees:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if exceeds(middle) else (middle, high)
-        wait = max(high, self.settings.period)
-        if self.settings.tau > 0:
-            until_tie = self.bound / (self.settings.tau * self.settings.tau) - self.examples(leaf)
+        wait = max(high, self.settings.grace_period)
+        if self.settings.tie_threshold > 0:
+            until_tie = self.bound / (self.settings.tie_threshold * self.settings.tie_threshold) - self.examples(
+                leaf
+            )
             wait = min(wait, max(1, math.floor(until_tie) + 1))
         return wait
 

@@ -28,10 +28,10 @@ class Settings:
     criterion: str = "entropy"
     classes: int = 2
     predict: Predict = Predict.MAJORITY
-    period: int = 20
+    grace_period: int = 20
     check_every: int = 15
-    delta: float = 0.3
-    tau: float = 0.2
+    split_confidence: float = 0.3
+    tie_threshold: float = 0.2
     default: Kind = Kind.BINARY
     kinds: dict[Feature, Kind] = field(default_factory=dict)
     radius: float | None = None

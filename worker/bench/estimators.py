@@ -57,9 +57,9 @@ class Terms(NamedTuple):
     """What both sides agree on, and how long they run."""
 
     predictions: list[Predict]
-    period: int  # n_min, river's grace_period
-    delta: float
-    tau: float
+    grace_period: int  # n_min
+    split_confidence: float
+    tie_threshold: float
     unlearned: int  # examples that are learned and unlearned, at most
     repeats: int
 
@@ -187,18 +187,18 @@ def _examples(table: Table) -> Iterator[Example]:
 
 def _ours(terms: Terms, prediction: Predict) -> dict[str, Any]:
     return {
-        "grace_period": terms.period,
-        "split_confidence": terms.delta,
-        "tie_threshold": terms.tau,
+        "grace_period": terms.grace_period,
+        "split_confidence": terms.split_confidence,
+        "tie_threshold": terms.tie_threshold,
         "leaf_prediction": prediction.name.lower(),
     }
 
 
 def _rivers(terms: Terms, prediction: Predict) -> dict[str, Any]:
     return {
-        "grace_period": terms.period,
-        "delta": terms.delta,
-        "tau": terms.tau,
+        "grace_period": terms.grace_period,
+        "delta": terms.split_confidence,
+        "tau": terms.tie_threshold,
         "split_criterion": "info_gain",
         "leaf_prediction": PREDICTIONS[prediction],
     }

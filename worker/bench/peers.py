@@ -67,9 +67,9 @@ class Terms(NamedTuple):
 
     policies: list[str]  # ours
     predictions: list[Predict]
-    period: int  # n_min, river's grace_period
-    delta: float
-    tau: float
+    grace_period: int  # n_min
+    split_confidence: float
+    tie_threshold: float
     seconds: float  # of CPU; the peer stops at the first example after so many, ours gets the same examples
     repeats: int  # of ours, while all of them together take no longer
     peer_repeats: int
@@ -207,9 +207,9 @@ def _parameters(table: Table, terms: Terms, leaf_prediction: str, given: _Input)
     """Return what river's tree is told."""
     nominal = (table.kinds != NUMERIC).nonzero()[0].tolist() if given.nominal else []
     return {
-        "grace_period": terms.period,
-        "delta": terms.delta,
-        "tau": terms.tau,
+        "grace_period": terms.grace_period,
+        "delta": terms.split_confidence,
+        "tau": terms.tie_threshold,
         "split_criterion": "info_gain",
         "leaf_prediction": leaf_prediction,
         "nominal_attributes": frozenset(nominal),  # a list would be searched for each new feature
@@ -254,9 +254,9 @@ def _options(terms: Terms, prediction: Predict) -> dict[str, Any]:
     return {
         "criterion": "entropy",
         "predict": prediction,
-        "period": terms.period,
-        "delta": terms.delta,
-        "tau": terms.tau,
+        "grace_period": terms.grace_period,
+        "split_confidence": terms.split_confidence,
+        "tie_threshold": terms.tie_threshold,
         "inherit": True,  # as river's leaves do
     }
 

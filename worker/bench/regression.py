@@ -84,9 +84,9 @@ SIDES: dict[str, dict[str, Any]] = {
 class Terms(NamedTuple):
     """What all sides agree on."""
 
-    period: int  # river's grace_period
-    delta: float
-    tau: float
+    grace_period: int  # n_min
+    split_confidence: float
+    tie_threshold: float
     repeats: int  # of ours; river runs once
 
 
@@ -148,7 +148,11 @@ def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row
 
 def _pool(stream: Stream, side: str, terms: Terms) -> RegressionPool:
     return RegressionPool(
-        default=stream.kind, period=terms.period, delta=terms.delta, tau=terms.tau, **SIDES[side]
+        default=stream.kind,
+        grace_period=terms.grace_period,
+        split_confidence=terms.split_confidence,
+        tie_threshold=terms.tie_threshold,
+        **SIDES[side],
     )
 
 
@@ -212,7 +216,11 @@ def river_trees(terms: Terms) -> dict[str, Any]:
     splitters = {"qo-0.25": QOSplitter(), "tebst": TEBSTSplitter(digits=3), "ebst": EBSTSplitter()}
     return {
         f"river-{name}": HoeffdingTreeRegressor(
-            grace_period=terms.period, delta=terms.delta, tau=terms.tau, leaf_prediction="mean", splitter=splitter
+            grace_period=terms.grace_period,
+            delta=terms.split_confidence,
+            tau=terms.tie_threshold,
+            leaf_prediction="mean",
+            splitter=splitter,
         )
         for name, splitter in splitters.items()
     }

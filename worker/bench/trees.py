@@ -123,7 +123,7 @@ def pool_for(table: Table, side: Side, options: Mapping[str, Any]) -> TreePool:
         for feature, values in enumerate(table.kinds.tolist())
         if values != BINARY
     }
-    named = {"policy": "periodic", "period": 1} if side.policy == REFERENCE else {"policy": side.policy}
+    named = {"policy": "periodic", "grace_period": 1} if side.policy == REFERENCE else {"policy": side.policy}
     return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
 
 

@@ -90,6 +90,21 @@ _repeats = click.option(
 )
 
 
+def _growth(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of when a leaf splits."""
+    for option in (
+        click.option("--tie-threshold", type=click.FloatRange(0.0), default=0.05, show_default=True),
+        click.option(
+            "--split-confidence", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True
+        ),
+        click.option(
+            "--grace-period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 _bootstrap = click.option(
     "--bootstrap", help="A cluster to use; without it one node is started, and its data thrown away at the end."
 )
@@ -188,9 +203,7 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
 @click.option("--inherit", is_flag=True, help="The bound counts what a leaf's parent saw for it.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
-@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or eta.")
-@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
-@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@_growth
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @_repeats
 def trees(
@@ -203,19 +216,22 @@ def trees(
     radius_fraction: float,
     inherit: bool,
     drop_poor: bool,
-    period: int,
-    delta: float,
-    tau: float,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
     examples: int | None,
     repeats: int,
 ) -> None:
     """Grow a tree on each stream by each policy: attempts, delay, time, accuracy, memory."""
     with _naming("--data"):
         tables = [table_of(name, folder, examples) for name in data]
-    options = {"criterion": criterion, "predict": _PREDICT[predict], "delta": delta, "tau": tau}
-    options |= {
-        "period": period,
-        "check_every": period,
+    options = {
+        "criterion": criterion,
+        "predict": _PREDICT[predict],
+        "split_confidence": split_confidence,
+        "tie_threshold": tie_threshold,
+        "grace_period": grace_period,
+        "check_every": grace_period,
         "radius_fraction": radius_fraction,
         "inherit": inherit,
         "drop_poor": drop_poor,
@@ -296,9 +312,7 @@ def observers(
     "--sides", type=_Listed(list(REGRESSION_SIDES)), default=",".join(REGRESSION_SIDES), show_default=True
 )
 @click.option("--examples", type=click.IntRange(2), default=50_000, show_default=True)
-@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
-@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
-@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@_growth
 @click.option("--river", "beside", is_flag=True, help="Beside river's Hoeffding trees, which run once.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @_repeats
@@ -306,15 +320,15 @@ def regression(
     streams: list[str],
     sides: list[str],
     examples: int,
-    period: int,
-    delta: float,
-    tau: float,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
     beside: bool,
     seed: int,
     repeats: int,
 ) -> None:
     """Grow a regression tree over each observer: errors, leaves, elements, time, memory."""
-    terms = RegressionTerms(period, delta, tau, repeats)
+    terms = RegressionTerms(grace_period, split_confidence, tie_threshold, repeats)
     made = [STREAMS[name](examples, seed) for name in streams]
     if beside:
         with _peer("--river measures beside river", "river"):
@@ -329,9 +343,7 @@ def regression(
 @click.option(
     "--predict", type=_Listed(list(_PREDICT)), default="majority,adaptive,adaptive-present", show_default=True
 )
-@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="n_min, or grace_period.")
-@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
-@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@_growth
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @click.option(
     "--seconds",
@@ -347,9 +359,9 @@ def peers(
     sets: list[str],
     policies: list[str],
     predict: list[str],
-    period: int,
-    delta: float,
-    tau: float,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
     examples: int | None,
     seconds: float,
     peer_repeats: int,
@@ -361,7 +373,9 @@ def peers(
     with _naming("--data"):
         tables = [table_of(name, data, examples) for name in sets]
     predictions = [_PREDICT[each] for each in predict]
-    terms = Terms(policies, predictions, period, delta, tau, seconds, repeats, peer_repeats)
+    terms = Terms(
+        policies, predictions, grace_period, split_confidence, tie_threshold, seconds, repeats, peer_repeats
+    )
 
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
@@ -374,9 +388,7 @@ def peers(
 @click.option("--data", type=_FOLDER, required=True, help="Folder with the recorded sets.")
 @click.option("--sets", type=_Listed(list(SETS)), default=",".join(ESTIMATOR_SETS), show_default=True)
 @click.option("--predict", type=_Listed(list(_PREDICT)), default="adaptive-present,majority", show_default=True)
-@click.option("--period", type=click.IntRange(1), default=200, show_default=True, help="grace_period.")
-@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=1e-7, show_default=True)
-@click.option("--tau", type=click.FloatRange(0.0), default=0.05, show_default=True)
+@_growth
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @click.option("--unlearned", type=click.IntRange(1), default=1000, show_default=True, help="Examples unlearned.")
 @_repeats
@@ -384,9 +396,9 @@ def estimators(
     data: Path,
     sets: list[str],
     predict: list[str],
-    period: int,
-    delta: float,
-    tau: float,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
     examples: int | None,
     unlearned: int,
     repeats: int,
@@ -396,7 +408,9 @@ def estimators(
         beside = estimator_peers()
     with _naming("--data"):
         tables = [table_of(name, data, examples) for name in sets]
-    terms = EstimatorTerms([_PREDICT[each] for each in predict], period, delta, tau, unlearned, repeats)
+    terms = EstimatorTerms(
+        [_PREDICT[each] for each in predict], grace_period, split_confidence, tie_threshold, unlearned, repeats
+    )
 
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:

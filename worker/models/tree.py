@@ -25,7 +25,7 @@ from worker.models.port import Outcome, Result
 from worker.models.tree_base import TreesModel
 from worker.settings.models import TreeSettings
 
-_TOLD = ("criterion", "delta", "kind", "policy", "tau")
+_TOLD = ("criterion", "kind", "policy", "split_confidence", "tie_threshold")
 
 
 class TreeModel(TreesModel[TreePool, Answers]):
@@ -48,10 +48,10 @@ class TreeModel(TreesModel[TreePool, Answers]):
             criterion=settings.criterion,
             classes=len(settings.classes),
             predict=Predict[settings.predict.upper()],
-            period=settings.period,
+            grace_period=settings.grace_period,
             check_every=settings.check_every,
-            delta=settings.delta,
-            tau=settings.tau,
+            split_confidence=settings.split_confidence,
+            tie_threshold=settings.tie_threshold,
             default=default,
             kinds=kinds,
             radius=settings.attributes.radius,

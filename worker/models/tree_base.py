@@ -42,7 +42,7 @@ class TreesModel(ClassifierModel[P, A]):
 
     def __init__(self, name: str, settings: TreesSettings, pool: P, parameters: Sequence[str]) -> None:
         super().__init__(name, settings, pool, settings.evaluate)
-        told: Parameters = {each: getattr(settings, each) for each in sorted(parameters)}
+        told: Parameters = dict(sorted((settings.recorded(each), getattr(settings, each)) for each in parameters))
         self._trees = TreeResults(name, settings.classes, settings.features == "names", told)
 
     def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:

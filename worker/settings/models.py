@@ -46,7 +46,7 @@ _APPROXIMATE = ("updent", "updgini")
 
 
 def _also(name: str, alias: str) -> Any:
-    """Return what lets a setting be called by another name, too; in fingerprints and messages it has its own."""
+    """Return what lets a setting be called by another name, too; in messages it has its own."""
     return Field(validation_alias=AliasChoices(name, alias))
 
 
@@ -60,6 +60,8 @@ class ModelSettings(Section):
     LATER : tuple of str
         Settings that came when there were checkpoints of the kind already. Where they are not used (null, false)
         the fingerprint is the one from before.
+    RECORDED : mapping of str to str
+        How fingerprints and results call settings that were renamed since.
     SAMPLE : mapping
         Settings beside `kind`, `input`, `classes` and `features` with which some hundred events make the kind do
         all that it can. Every suite over all kinds runs a model of these, so a kind is tested once it is
@@ -68,6 +70,7 @@ class ModelSettings(Section):
 
     ELSEWHERE: ClassVar[Mapping[str, str]] = {}
     LATER: ClassVar[tuple[str, ...]] = ()
+    RECORDED: ClassVar[Mapping[str, str]] = {}
     SAMPLE: ClassVar[Mapping[str, Any]] = {}
 
     kind: str
@@ -81,7 +84,12 @@ class ModelSettings(Section):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json")
-        return {name: value for name, value in told.items() if value or name not in self.LATER}
+        return {self.recorded(name): value for name, value in told.items() if value or name not in self.LATER}
+
+    @classmethod
+    def recorded(cls, name: str) -> str:
+        """Return how fingerprints and results call a setting."""
+        return cls.RECORDED.get(name, name)
 
 
 def _policies() -> Mapping[str, Policy]:
@@ -352,27 +360,32 @@ class TreeSettings(TreesSettings):
     )
 
     LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit")
+    RECORDED: ClassVar[Mapping[str, str]] = {
+        "grace_period": "period",
+        "split_confidence": "delta",
+        "tie_threshold": "tau",
+    }
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "policy": "periodic",
-        "period": 10,
-        "delta": 0.3,
-        "tau": 0.3,
+        "grace_period": 10,
+        "split_confidence": 0.3,
+        "tie_threshold": 0.3,
         "on_delete": "ignore",
         "evaluate": {"window": 20, "emit": {"every": 15}},
         "emit": {"snapshots": {"every": 25}},
     }
 
     kind: Literal["tree"]
-    # When a leaf tries to split: every `period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact index,
-    # which is never late and serves two classes and binary features.
+    # When a leaf tries to split: every `grace_period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact
+    # index, which is never late and serves two classes and binary features.
     policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
-    period: Annotated[int, Ge(1), Le(1 << 30), _also("period", "grace_period")] = 200  # n_min, eta of imac
+    grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200  # n_min, eta of imac
     check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
     # How likely a split may be another than the best, and below which bound the best is taken all the same.
-    delta: Annotated[float, Gt(0.0), Lt(1.0), _also("delta", "split_confidence")] = 1e-7
-    tau: Annotated[float, Ge(0.0), Le(1.0), _also("tau", "tie_threshold")] = 0.05
+    split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
+    tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
     # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
     inherit: bool = False
@@ -433,8 +446,8 @@ class DynamicTreeSettings(TreesSettings):
         "on_delete": "it takes deletes; a model of kind 'tree' does not",
         "verify_deletes": "all live examples are kept, so deletes are always verified",
         "finder": "a model of kind 'split' has one",
-        **dict.fromkeys(("policy", "period", "grace_period", "check_every"), "a model of kind 'tree' has it"),
-        **dict.fromkeys(("delta", "split_confidence", "tau", "tie_threshold"), "a model of kind 'tree' has it"),
+        **dict.fromkeys(("policy", "grace_period", "period", "check_every"), "a model of kind 'tree' has it"),
+        **dict.fromkeys(("split_confidence", "delta", "tie_threshold", "tau"), "a model of kind 'tree' has it"),
     }
 
     SAMPLE: ClassVar[Mapping[str, Any]] = {

@@ -43,7 +43,7 @@ def begin(policy: Efdt, leaf: int) -> None:
 def due(policy: Efdt, forest: Forest, rules: Rules, batch: Batch, event: int, node: int) -> bool:
     """Return whether the period of a leaf, or of an inner node, is over."""
     seen = forest.nodes.links[node, SEEN]
-    if seen - policy.tried[node] < (rules.period if is_leaf(forest.nodes, node) else rules.check_every):
+    if seen - policy.tried[node] < (rules.grace_period if is_leaf(forest.nodes, node) else rules.check_every):
         return False
     policy.tried[node] = seen
     return True

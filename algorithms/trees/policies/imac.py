@@ -210,7 +210,7 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     seen = forest.nodes.links[leaf, SEEN]
     at = int64(policy.set[leaf])
     if at == NONE:
-        if seen - policy.looked[leaf] < rules.period:
+        if seen - policy.looked[leaf] < rules.grace_period:
             return False
         policy.looked[leaf] = seen
         return True
@@ -226,7 +226,7 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     if not score < whole - noise(weight, rules.classes):
         return False
     margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
-    return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tau
+    return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tie_threshold
 
 
 @inlined

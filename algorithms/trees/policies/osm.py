@@ -47,9 +47,9 @@ def begin(policy: Osm, leaf: int) -> None:
 def due(policy: Osm, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> bool:
     """Return whether the leaf has waited long enough; a pure one then waits for n_min more."""
     seen = forest.nodes.links[leaf, SEEN]
-    if seen < max(policy.next[leaf], rules.period):
+    if seen < max(policy.next[leaf], rules.grace_period):
         return False
-    policy.next[leaf] = seen + rules.period
+    policy.next[leaf] = seen + rules.grace_period
     return True
 
 
@@ -125,8 +125,8 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
             high = middle
         else:
             low = middle
-    wait = max(high, rules.period)
-    enough = rules.tau * rules.tau
+    wait = max(high, rules.grace_period)
+    enough = rules.tie_threshold * rules.tie_threshold
     now = examples(forest.nodes, leaf, rules.inherit)
     if rules.bound < enough * (
         now + (wait + 1)

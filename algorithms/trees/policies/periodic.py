@@ -31,7 +31,7 @@ def begin(policy: Periodic, leaf: int) -> None:
 def due(policy: Periodic, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> bool:
     """Return whether the period is over."""
     seen = forest.nodes.links[leaf, SEEN]
-    if seen - policy.tried[leaf] < rules.period:
+    if seen - policy.tried[leaf] < rules.grace_period:
         return False
     policy.tried[leaf] = seen
     return True

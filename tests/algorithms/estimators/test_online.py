@@ -55,9 +55,9 @@ def test_tree_classifier_is_its_pool(make: Callable[..., Stream], leaf_predictio
     numeric = make is tables
     model = TreeClassifier(grace_period=20, tie_threshold=0.3, leaf_prediction=leaf_prediction)
     pool = TreePool(
-        period=20,
+        grace_period=20,
         check_every=20,
-        tau=0.3,
+        tie_threshold=0.3,
         predict=LEAF_PREDICTIONS[leaf_prediction],
         default=Kind.NUMERIC if numeric else Kind.BINARY,
         names=True,
@@ -131,7 +131,7 @@ def test_forgetting_tree_is_its_pool(make: Callable[..., Stream]) -> None:
 def test_regressor_is_its_pool() -> None:
     """Predictions are those of the pool, before and after."""
     model = TreeRegressor(grace_period=20, tie_threshold=0.3)
-    pool = RegressionPool(period=20, tau=0.3, default=Kind.NUMERIC, names=True)
+    pool = RegressionPool(grace_period=20, tie_threshold=0.3, default=Kind.NUMERIC, names=True)
     assert model.predict_one({"heat": 3}) is None
     for x, _ in tables(200):
         y = 3.0 if x["heat"] > 1 else -1.0
@@ -176,9 +176,9 @@ def test_classes_that_come_later(make: Callable[..., Stream], policy: str, crite
         policy=policy,
         criterion=criterion,
         classes=5,
-        period=20,
+        grace_period=20,
         check_every=20,
-        tau=5.0,
+        tie_threshold=5.0,
         predict=Predict.ADAPTIVE,
         default=Kind.NUMERIC if numeric else Kind.BINARY,
         names=True,

@@ -94,12 +94,18 @@ def test_batches_are_the_events_of_their_pools(form: Any) -> None:
     whole: list[tuple[Any, Any]] = [
         (
             ours.TreeClassifier(grace_period=20, tie_threshold=1.0),
-            TreePool(classes=3, period=20, tau=1.0, default=Kind.NUMERIC, predict=Predict.ADAPTIVE_PRESENT),
+            TreePool(
+                classes=3,
+                grace_period=20,
+                tie_threshold=1.0,
+                default=Kind.NUMERIC,
+                predict=Predict.ADAPTIVE_PRESENT,
+            ),
         ),
         (ours.ForgettingTreeClassifier(), DynamicPool(classes=3, default=Kind.NUMERIC)),
         (
             ours.TreeRegressor(grace_period=20, tie_threshold=1.0),
-            RegressionPool(period=20, tau=1.0, default=Kind.NUMERIC),
+            RegressionPool(grace_period=20, tie_threshold=1.0, default=Kind.NUMERIC),
         ),
     ]
     for model, pool in whole:

@@ -161,9 +161,9 @@ def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataO
             observer,
             Mix(SMALL),
             options=options,
-            period=data.draw(st.integers(1, 6)),
-            delta=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
-            tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
+            grace_period=data.draw(st.integers(1, 6)),
+            split_confidence=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
+            tie_threshold=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
             max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
         )
@@ -211,7 +211,7 @@ def test_labels_far_from_0_or_tiny_grow_the_same_tree(observer: str, offset: flo
     kinds = {0: NUMERIC, 3: NUMERIC}
     whole = [replace(event, label=round(event.label * 2**20) / 2**20) for event in Stream(5, plain).take(800)]
     moved = [replace(event, label=offset + scale * event.label) for event in whole]
-    a, b = (grown(observer, events, kinds=kinds, period=50) for events in (whole, moved))
+    a, b = (grown(observer, events, kinds=kinds, grace_period=50) for events in (whole, moved))
     assert a.sizes().splits > 1
     assert [row[:7] for row in pool_columns(a, 0)] == [row[:7] for row in pool_columns(b, 0)]
     assert b.tree().mean == pytest.approx(offset + scale * a.tree().mean, rel=1e-12 if offset else 1e-9, abs=0.0)
@@ -238,7 +238,7 @@ def test_a_rare_feature_is_split_on(observer: str) -> None:
         if at % 100 == 7:
             x[4294967295] = 1.0
         events.append(Event(Op.INSERT, x, 1e6 + 50.0 * (4294967295 in x) + rng.gauss(0, 1)))
-    pool = grown(observer, events, period=100, delta=1e-3, tau=0.0)
+    pool = grown(observer, events, grace_period=100, split_confidence=1e-3, tie_threshold=0.0)
     tree = pool.tree()
     assert tree.feature[0] == 4294967295
     assert pool.predict([4294967295]) == pytest.approx(1e6 + 50, abs=2)
@@ -267,13 +267,15 @@ def test_a_weak_feature_is_split_on_and_one_that_says_nothing_is_not(observer: s
             insert(*([1] if at & 1 else []), label=(1.0 if at & 2 else -1.0) + effect * (at & 1))
             for at in range(400)
         ]
-        pool = grown(observer, events, period=400, delta=0.05, tau=0.0)
+        pool = grown(observer, events, grace_period=400, split_confidence=0.05, tie_threshold=0.0)
         assert pool.sizes() == (400, 1, splits, splits + 1)
 
 
 def test_depth_costs_no_recursion(observer: str) -> None:
     """A tree that is far deeper than Python's stack is grown, read, restored, dropped and checked."""
-    pool = of(observer, kinds={0: NUMERIC}, options={}, period=2, delta=0.999, tau=9.0).pool()
+    pool = of(
+        observer, kinds={0: NUMERIC}, options={}, grace_period=2, split_confidence=0.999, tie_threshold=9.0
+    ).pool()
     depth = budget(1500)
     for at in range(depth):
         outcomes(pool, [Event(Op.INSERT, {0: at + 2.0 - side}, 2.0**-side * at) for side in (1, 0)])
@@ -337,7 +339,7 @@ def test_what_is_refused_changes_nothing(observer: str) -> None:
 
 def test_the_weight_of_a_tree_has_a_bound_whatever_its_leaves_hold(observer: str) -> None:
     """What all leaves have learned stays below 2^62 units, also from a checkpoint that did not note that sum."""
-    pair = Pair(of(observer, period=50))
+    pair = Pair(of(observer, grace_period=50))
     events = [insert(at & 1, 3, label=float(at & 1), weight=1 << 51) for at in range(2_060)]
     got = pair.feed(events)
     assert [each.status for each in got] == [Status.APPLIED] * 2_047 + [Status.COUNT_OVERFLOW] * 13
@@ -355,9 +357,9 @@ def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"observer": "none"}, "expected an observer of"),
         ({"options": {"width": 1}}, f"expected options of {observer}"),
-        ({"period": 0}, "at least 1"),
-        ({"delta": 0.0}, "between 0 and 1"),
-        ({"tau": -1.0}, "at least 0"),
+        ({"grace_period": 0}, "at least 1"),
+        ({"split_confidence": 0.0}, "between 0 and 1"),
+        ({"tie_threshold": -1.0}, "at least 0"),
         ({"kinds": {1: Kind.NOMINAL}}, "binary and numeric features only, got NOMINAL"),
         ({"kinds": {b"a": NUMERIC}}, "feature id"),
         ({"kinds": {1: NUMERIC}, "names": True}, "names"),

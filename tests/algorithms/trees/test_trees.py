@@ -167,10 +167,10 @@ def test_any_history_leads_to_what_the_oracle_says(kind: TreeKind, data: st.Data
             kind,
             mix,
             predict=data.draw(st.sampled_from(Predict)),
-            period=data.draw(st.integers(1, 6)),
+            grace_period=data.draw(st.integers(1, 6)),
             check_every=data.draw(st.integers(1, 6)),
-            delta=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
-            tau=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
+            split_confidence=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
+            tie_threshold=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
             max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
             radius=data.draw(st.sampled_from([None, None, 0.01, 1.0])),
@@ -203,7 +203,7 @@ def test_any_history_leads_to_what_the_oracle_says(kind: TreeKind, data: st.Data
 
 def test_a_node_that_proves_wrong_is_split_anew(kind: TreeKind) -> None:
     """Where another feature comes to tell the labels, EFDT gives up what it had; the others mend it below."""
-    pair = Pair(of(kind, delta=0.05, tau=0.05))
+    pair = Pair(of(kind, split_confidence=0.05, tie_threshold=0.05))
     for at in range(1200):
         label = at & 1
         old = label if at < 200 else at >> 1 & 1
@@ -224,7 +224,8 @@ def test_delay_is_counted_from_when_a_leaf_could_have_split(kind: TreeKind) -> N
         events = Stream(3, replace(MIXES[name], indexes=1)).take(budget(500))
         for period in (1, 30):
             pools = [
-                of(kind, MIXES[name], period=period, measure_delay=measure).pool() for measure in (False, True)
+                of(kind, MIXES[name], grace_period=period, measure_delay=measure).pool()
+                for measure in (False, True)
             ]
             assert outcomes(pools[0], events) == outcomes(pools[1], events)
             assert pool_columns(pools[0], 0) == pool_columns(pools[1], 0)
@@ -271,7 +272,7 @@ def heavy_events(count: int) -> list[Event]:
 def test_the_weight_of_a_tree_has_a_bound_whatever_its_nodes_hold(kind: TreeKind) -> None:
     """2,047 examples of 2^51 units weigh less than 2^62, one more is refused: also where inner nodes count all."""
     two = kind in EXACT
-    settings = of(kind, classes=2 if two else 4, period=50, predict=Predict.ADAPTIVE, evaluate=True)
+    settings = of(kind, classes=2 if two else 4, grace_period=50, predict=Predict.ADAPTIVE, evaluate=True)
     pair = Pair(settings)
     events = [replace(event, label=event.label & 1) if two else event for event in heavy_events(2_060)]
     got = pair.feed(events)
@@ -309,9 +310,9 @@ def test_wrong_settings_are_refused_with_a_reason(kind: TreeKind) -> None:
         ({"policy": "none"}, "expected a policy of"),
         ({"criterion": "sqrt"}, "entropy or gini"),
         ({"classes": 1}, "at least 2 classes"),
-        ({"period": 0}, "at least 1"),
-        ({"delta": 0.0}, "between 0 and 1"),
-        ({"tau": -1.0}, "at least 0"),
+        ({"grace_period": 0}, "at least 1"),
+        ({"split_confidence": 0.0}, "between 0 and 1"),
+        ({"tie_threshold": -1.0}, "at least 0"),
     ]
     if not POLICIES[kind[0]].limits:
         wrong.append(({"memory_limit": 10_000}, "takes no memory_limit"))
@@ -324,7 +325,7 @@ def test_wrong_settings_are_refused_with_a_reason(kind: TreeKind) -> None:
 
 def test_one_example_at_a_time_tells_what_is_wrong(kind: TreeKind) -> None:
     """The interface for one example raises where an example is not one, and answers in class weights."""
-    pool = of(kind, tau=0.0, delta=1e-7).pool()
+    pool = of(kind, tie_threshold=0.0, split_confidence=1e-7).pool()
     assert pool.learn([3, 1], 1) == Status.APPLIED
     assert pool.learn({1: 2.0, 7: 0.0}, 0, weight=0.5) == Status.APPLIED
     assert pool.predict([1]).tolist() == [0.5, 1.0]
@@ -365,7 +366,7 @@ def test_leaves_inherit_on_request(kind: TreeKind) -> None:
     for name in mixes_of(kind):
         mix = replace(MIXES[name], others=0.0)
         for inherit in splits:
-            pair = Pair(of(kind, mix, inherit=inherit, delta=0.3, tau=0.1))
+            pair = Pair(of(kind, mix, inherit=inherit, split_confidence=0.3, tie_threshold=0.1))
             stream = Stream(13, mix)
             for _ in range(3):
                 pair.feed(stream.take(budget(150)))

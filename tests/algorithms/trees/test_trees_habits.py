@@ -77,7 +77,7 @@ def test_a_feature_that_says_nothing_is_not_split_on(kind: TreeKind) -> None:
     events = [Event(Op.INSERT, {1: 1.0, 2: 1.0} if k & 1 else {2: 1.0}, k >> 1 & 1) for k in range(400)]
     if kind[0] in ("imac", "exact"):  # which look in between, when feature 1 does seem to say something
         events = [replace(event, x={2: 1.0}) for event in events]
-    assert grown(of(kind, tau=0.9), events).sizes().splits == 0
+    assert grown(of(kind, tie_threshold=0.9), events).sizes().splits == 0
 
 
 def test_looking_changes_nothing(kind: TreeKind) -> None:
@@ -101,7 +101,7 @@ def test_nothing_recurses(kind: TreeKind) -> None:
     depth = budget(300)
     chain = [tuple(range(level + more)) for level in range(depth) for more in (0, 1)]
     events = [Event(Op.INSERT, dict.fromkeys(x, 1.0), at & 1) for at, x in enumerate(chain)]
-    settings = of(kind, period=2, delta=0.9)
+    settings = of(kind, grace_period=2, split_confidence=0.9)
     pool = settings.pool()
     limit, frame, used = sys.getrecursionlimit(), sys._getframe(), 0
     while frame.f_back is not None:
@@ -179,7 +179,7 @@ def test_a_rare_feature_may_be_split_on(kind: TreeKind) -> None:
         if k % 200 == 7:
             x[7] = 1.0
         events.append(Event(Op.INSERT, x, int(7 in x)))
-    assert grown(of(kind, tau=0.02, period=400), events).tree().feature[0] == 7
+    assert grown(of(kind, tie_threshold=0.02, grace_period=400), events).tree().feature[0] == 7
 
 
 def test_an_empty_tree_knows_nothing_and_says_so(kind: TreeKind) -> None:

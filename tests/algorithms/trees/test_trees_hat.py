@@ -96,7 +96,7 @@ def test_alternates_take_a_place_or_go(kind: TreeKind) -> None:
     total = np.zeros(3, np.int64)
     for seed in range(4):
         mix = Mix(dict.fromkeys(range(8), Kind.BINARY), indexes=1, others=0.02)
-        pair = Pair(of(kind, mix, period=60, delta=0.01, tau=0.05))
+        pair = Pair(of(kind, mix, grace_period=60, split_confidence=0.01, tie_threshold=0.05))
         for at in range(2):
             pair.feed(drifting(mix, 10 * seed + at, parts=2))
         pair.check()
@@ -137,7 +137,7 @@ def test_batches_of_any_size_give_the_same_alternates(kind: TreeKind) -> None:
 
 def test_a_drift_below_a_node_leaves_what_is_above(kind: TreeKind) -> None:
     """Where errors rise below one branch alone the subtree there is replaced, and the root stays."""
-    pool = of(kind, classes=4, period=50, delta=0.01, tau=0.1).pool()
+    pool = of(kind, classes=4, grace_period=50, split_confidence=0.01, tie_threshold=0.1).pool()
     outcomes(pool, halves(budget(4000), 1, drifted=False))
     before = pool.tree()
     outcomes(pool, halves(budget(4000), 2, drifted=True))
@@ -156,7 +156,7 @@ def test_accuracy_recovers_from_an_abrupt_drift(kind: TreeKind) -> None:
     flipped = [replace(event, label=1 - event.label) for event in Stream(2, mix).take(budget(2000))]
     found = []
     for policy in ("hat", "periodic"):
-        pool = of((policy, kind[1]), period=100, delta=1e-5, tau=0.05).pool()
+        pool = of((policy, kind[1]), grace_period=100, split_confidence=1e-5, tie_threshold=0.05).pool()
         right(pool, events)
         found.append((right(pool, flipped[: len(flipped) // 2]), right(pool, flipped[len(flipped) // 2 :])))
         pool.check()
@@ -229,7 +229,7 @@ def test_a_replaced_node_is_nowhere_any_more(kind: TreeKind) -> None:
 
 def test_what_a_tree_has_learned_bounds_its_alternates_too(kind: TreeKind) -> None:
     """An alternate counts what the tree learns, to the last unit: it needs no bound of its own."""
-    pool = of(kind, period=30, max_depth=1).pool()
+    pool = of(kind, grace_period=30, max_depth=1).pool()
     told = [Event(Op.INSERT, {1: float(at & 1)}, at & 1) for at in range(600)]
     outcomes(pool, told)
     assert pool.tree().feature[0] == 1

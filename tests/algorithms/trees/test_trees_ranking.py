@@ -38,7 +38,7 @@ def test_no_part_gains_more_than_the_bound(criterion: str, classes: list[tuple[i
 @pytest.mark.parametrize("criterion", ["entropy", "gini"])
 def test_leaving_out_what_is_surely_worse_changes_nothing(criterion: str) -> None:
     """At any time of a stream of text best, second and gain are to the bit those of scoring every feature."""
-    pool = TreePool(criterion=criterion, period=1_000_000)
+    pool = TreePool(criterion=criterion, grace_period=1_000_000)
     numbers: dict[str, int] = {}
     for seen, (label, words) in enumerate(islice(sms_spam(), max(1_200, budget(5_574)))):
         pool.learn({numbers.setdefault(word, len(numbers)) for word in words}, label == "spam")

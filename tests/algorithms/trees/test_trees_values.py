@@ -31,7 +31,7 @@ def test_the_exact_policy_grows_the_reference_tree(kind: TreeKind) -> None:
     """The exact policy splits when VFDT with n_min = 1 does, on the same feature: its delay is 0."""
     for name in mixes_of(kind):
         events = Stream(4, MIXES[name]).take(budget(800))
-        reference = of(("periodic", kind[1]), MIXES[name], period=1).pool()
+        reference = of(("periodic", kind[1]), MIXES[name], grace_period=1).pool()
         pool = of(kind, MIXES[name]).pool()
         assert outcomes(pool, events) == outcomes(reference, events)
         for key in range(MIXES[name].indexes):
@@ -87,7 +87,15 @@ def test_extreme_values_and_weights_agree_with_the_oracle(kind: TreeKind) -> Non
         values = rng.sample(EXTREMES, 2 + seed % 5)
         weights = rng.sample([1, ODD, UNIT, 1 << 51, 1 << 40], 2)
         pair = Pair(
-            of(kind, kinds=kinds, predict=list(Predict)[seed % 4], period=8, check_every=5, evaluate=True, tau=0.9)
+            of(
+                kind,
+                kinds=kinds,
+                predict=list(Predict)[seed % 4],
+                grace_period=8,
+                check_every=5,
+                evaluate=True,
+                tie_threshold=0.9,
+            )
         )
         events = []
         for _ in range(60):
@@ -144,7 +152,7 @@ def test_slots_of_any_width_agree_with_the_oracle(kind: TreeKind, slots: dict[st
     mix = Mix(
         {each: list(Kind)[each % 4] for each in range(8)}, classes=3, weights=(UNIT, ODD, 2 * UNIT), others=0.1
     )
-    pair = Pair(of(kind, mix, predict=Predict.NAIVE_BAYES, period=150, check_every=40, max_depth=1, **slots))
+    pair = Pair(of(kind, mix, predict=Predict.NAIVE_BAYES, grace_period=150, check_every=40, max_depth=1, **slots))
     stream = Stream(11, mix)
     for size in (1, 40, budget(400), 7, budget(300)):
         pair.feed(stream.take(size))
@@ -200,7 +208,7 @@ def test_an_offset_costs_no_resolution(kind: TreeKind) -> None:
     for _ in range(200):
         value = offset + 256.0 * rng.randrange(4_000_000)
         events.append(Event(Op.INSERT, {5: value}, int(value > offset + 5e8)))
-    tree = grown(of(kind, kinds={5: Kind.QUANTISED}, period=100), events).tree()
+    tree = grown(of(kind, kinds={5: Kind.QUANTISED}, grace_period=100), events).tree()
     assert tree.feature[0] == 5
     assert abs(tree.threshold[0] - (offset + 5e8)) < 1.5e8
 
@@ -240,7 +248,17 @@ def test_poor_features_are_dropped_on_request(kind: TreeKind) -> None:
     for name in ("many", "nominal", "numeric", "mixed", "quantised"):
         mix = replace(MIXES[name], indexes=1, others=0.0)
         for predict in Predict:
-            pair = Pair(of(kind, mix, predict=predict, drop_poor=True, period=60, delta=0.5, tau=0.0))
+            pair = Pair(
+                of(
+                    kind,
+                    mix,
+                    predict=predict,
+                    drop_poor=True,
+                    grace_period=60,
+                    split_confidence=0.5,
+                    tie_threshold=0.0,
+                )
+            )
             stream = Stream(12, mix)
             for _ in range(5):
                 pair.feed(stream.take(budget(120)))
@@ -265,7 +283,10 @@ def test_a_dropped_feature_gives_its_values_back(kind: TreeKind) -> None:
         events.append(Event(Op.INSERT, x, label))
     kinds: dict[Feature, Kind] = {1: Kind.NOMINAL, 2: Kind.NOMINAL}
     kept, dropped = (
-        grown(of(kind, kinds=kinds, default=Kind.QUANTISED, period=150, tau=0.0, drop_poor=drop), events)
+        grown(
+            of(kind, kinds=kinds, default=Kind.QUANTISED, grace_period=150, tie_threshold=0.0, drop_poor=drop),
+            events,
+        )
         for drop in (False, True)
     )
     assert pool_columns(kept, 0) == pool_columns(dropped, 0)

@@ -91,14 +91,14 @@ def test_both_sides_of_a_set(peer: Peer) -> None:
         ratio = our["examples_per_second"] / their["examples_per_second"]
         assert our["times_river"] == pytest.approx(ratio, rel=1e-2)
         assert their["versions"]["river"] == "1.2.3"
-        assert our["parameters"]["period"] == their["parameters"]["grace_period"] == 50
+        assert our["parameters"]["grace_period"] == their["parameters"]["grace_period"] == 50
     assert [learner.seen for learner in _Majority.made] == [seen] * 4
 
 
 def test_what_the_peer_is_told(peer: Peer) -> None:
     """The peer gets our parameters by its own names, once where two of ours are one of its own."""
     predictions = [Predict.MAJORITY, Predict.ADAPTIVE, Predict.ADAPTIVE_PRESENT]
-    terms = TERMS._replace(predictions=predictions, tau=0.02)
+    terms = TERMS._replace(predictions=predictions, tie_threshold=0.02)
     rows = list(bench_peers(_sparse(60), peer, terms))
     told = [learner.parameters for learner in _Majority.made]
     assert [each.pop("leaf_prediction") for each in told] == ["mc"] * 4 + ["nba"] * 4
@@ -180,7 +180,7 @@ def test_river_itself(tmp_path: Path) -> None:
     """River finds the same split as ours where it is told what is absent; a missing set is the option's fault."""
     pytest.importorskip("river", reason="pip install 'anabranch[peers]'")
     _set(tmp_path, 600)
-    arguments = ["--sets", "farm_ads", "--policies", "periodic", "--period", "50", "--repeats", "1"]
+    arguments = ["--sets", "farm_ads", "--policies", "periodic", "--grace-period", "50", "--repeats", "1"]
     result = CliRunner().invoke(main, ["bench", "peers", "--data", str(tmp_path), *arguments])
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in result.stdout.splitlines()]

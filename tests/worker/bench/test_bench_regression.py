@@ -17,7 +17,7 @@ def _bench(*arguments: str) -> Result:
 
 def test_observers_are_compared_on_the_same_streams() -> None:
     """Every observer's tree beats the mean, fewer elements take less memory, and words need no observer."""
-    result = _bench("--examples", "3000", "--repeats", "1", "--delta", "0.05", "--tau", "0.3")
+    result = _bench("--examples", "3000", "--repeats", "1", "--split-confidence", "0.05", "--tie-threshold", "0.3")
     assert result.exit_code == 0, result.output
     rows = list(map(json.loads, result.stdout.splitlines()))
     assert [(row["data"], row["side"]) for row in rows] == [

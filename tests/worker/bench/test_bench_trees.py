@@ -23,7 +23,17 @@ def test_policies_are_compared_on_the_same_stream() -> None:
     """Each policy gets a line with what it did; the reference is never late, and the others attempt less often."""
     policies = ("--policies", "periodic,imac,reference", "--criterion", "gini")
     rows = _rows(
-        _bench("--data", "led:noise=10", "--examples", "3000", "--repeats", "1", "--delta", "0.1", *policies)
+        _bench(
+            "--data",
+            "led:noise=10",
+            "--examples",
+            "3000",
+            "--repeats",
+            "1",
+            "--split-confidence",
+            "0.1",
+            *policies,
+        )
     )
     assert list(rows) == ["periodic", "imac", "reference"]
     for row in rows.values():
@@ -42,8 +52,8 @@ def test_observers_of_numeric_features_are_compared() -> None:
     """Each observer gets a line, beside the first; slots take more memory than moments, and both find splits."""
     result = _bench(
         "--criterion", "gini",
-        "--data", "sea", "--examples", "3000", "--repeats", "1", "--policies", "periodic", "--delta", "0.1",
-        "--numeric", "gaussian,quantised", "--radius-fraction", "0.3",
+        "--data", "sea", "--examples", "3000", "--repeats", "1", "--policies", "periodic",
+        "--split-confidence", "0.1", "--numeric", "gaussian,quantised", "--radius-fraction", "0.3",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     gaussian, quantised = map(json.loads, result.stdout.splitlines())

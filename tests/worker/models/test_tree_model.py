@@ -36,7 +36,7 @@ from worker.models.tree import TreeModel
 from worker.pipeline import Pipeline
 from worker.restore import _layout
 
-EAGER = {"period": 10, "check_every": 5, "delta": 0.3, "tau": 0.2}
+EAGER = {"grace_period": 10, "check_every": 5, "split_confidence": 0.3, "tie_threshold": 0.2}
 
 
 def pipeline_of(bounds: dict[str, int] | None = None, **model: Any) -> Pipeline:

@@ -16,8 +16,8 @@ from worker.settings.values import Cadence
 # The shortest tree, lines 4 to 8.
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
-    "attributes, check_every, classes, criterion, delta, drop_poor, emit, evaluate, features, inherit, input, "
-    "kind, max_depth, memory_limit, on_delete, period, policy, predict, tau"
+    "attributes, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, inherit, "
+    "input, kind, max_depth, memory_limit, on_delete, policy, predict, split_confidence, tie_threshold"
 )
 UNWATCHED = (
     "113ecfb1674de0da0907ff9726cebdbacddb6e8525524b59f310a00f25a74e37"  # with evaluate: {window: 5}, as ever
@@ -36,7 +36,12 @@ def test_tree_defaults(tmp_path: Path) -> None:
         "majority",
         "reject",
     )
-    assert (model.period, model.check_every, model.delta, model.tau) == (200, 200, 1e-7, 0.05)
+    assert (model.grace_period, model.check_every, model.split_confidence, model.tie_threshold) == (
+        200,
+        200,
+        1e-7,
+        0.05,
+    )
     assert (model.evaluate, model.memory_limit, model.attributes.kinds) == (None, None, {})
     assert (model.emit.splits, model.emit.snapshots) == ("change", Cadence("never"))
     told = _load(tmp_path, TREE + "    attributes: {default: nominal, numeric: [price], binary: [new]}\n").models[
@@ -46,7 +51,7 @@ def test_tree_defaults(tmp_path: Path) -> None:
     assert told.attributes.kinds == {b"price": Kind.NUMERIC, b"new": Kind.BINARY}
 
 
-ALIASES = [("period", "grace_period", 50), ("delta", "split_confidence", 0.01), ("tau", "tie_threshold", 0.2)]
+ALIASES = [("grace_period", "period", 50), ("split_confidence", "delta", 0.01), ("tie_threshold", "tau", 0.2)]
 
 
 @pytest.mark.parametrize(("name", "alias", "value"), ALIASES)
@@ -214,7 +219,7 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
             "policy: efdt\n    drop_poor: true",
             "10:16: .drop_poor: expected false with the policy 'efdt', which needs all features, got true",
         ),
-        ("delta: 1.0", "9:12: .delta: expected less than 1.0, got 1.0"),
+        ("split_confidence: 1.0", "9:23: .split_confidence: expected less than 1.0, got 1.0"),
         ("emit: {splits: {every: 3}}", "9:20: .emit.splits: expected 'change' or 'never', got a mapping"),
     ],
 )

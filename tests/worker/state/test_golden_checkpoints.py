@@ -177,7 +177,13 @@ def test_the_names_of_arrays_stay(tmp_path: Path, settings: Settings) -> None:
 def _regression(observer: str) -> RegressionPool:
     options = {"radius": 0.25} if observer == "qo" else {}
     return RegressionPool(
-        observer=observer, options=options, period=20, delta=0.1, tau=0.2, default=Kind.NUMERIC, names=True
+        observer=observer,
+        options=options,
+        grace_period=20,
+        split_confidence=0.1,
+        tie_threshold=0.2,
+        default=Kind.NUMERIC,
+        names=True,
     )
 
 

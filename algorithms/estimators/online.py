@@ -489,7 +489,6 @@ class TreeRegressor(_Drawn):
 
 def regression_pool(model: Any, numeric: bool, *, names: bool) -> RegressionPool:
     """Return the pool of a model with the parameters of `TreeRegressor`."""
-    check_growth(model.grace_period, model.split_confidence, model.tie_threshold, model.max_depth)
     return RegressionPool(
         grace_period=int(model.grace_period),
         split_confidence=float(model.split_confidence),

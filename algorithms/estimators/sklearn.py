@@ -185,12 +185,13 @@ def entries_of(rows: Any) -> tuple[Int64s, UInt32s, Float64s]:
         n, d = rows.shape
         columns = np.tile(np.arange(d, dtype=np.uint32), n)
         values = rows.ravel().astype(np.float64, copy=False)
-        present = np.flatnonzero(values)
+        is_present = values != 0.0
+        present = np.flatnonzero(is_present)  # of bools it takes a third of the time that it takes of floats
         pointer = np.arange(n + 1) * d
-        if len(present) == len(values):
-            return pointer, columns, values
-        np.cumsum(np.count_nonzero(values.reshape(n, d), axis=1), out=pointer[1:])
-        return pointer, columns[present], values[present]
+        if len(present) < len(values):
+            pointer[1:] = np.cumsum(is_present)[d - 1 :: d]
+            columns, values = columns.take(present), values.take(present)
+        return pointer, columns, values
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()
         rows.sum_duplicates()
@@ -245,9 +246,12 @@ class _Classes(ClassifierMixin, _Columns):
             if classes is None:
                 raise ValueError("expected all labels that may come as `classes` in the first call of partial_fit")
             self.classes_ = np.unique(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        elif not (classes is None or self._are_mine(classes) or self._are_mine(np.unique(classes))):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call: {self.classes_!r}")
         return self._learn(rows, self._numbers(labels), sample_weight)
+
+    def _are_mine(self, classes: Any) -> bool:
+        return np.array_equal(classes, self.classes_)
 
     def _numbers(self, labels: Any) -> Any:
         """Return the number of each label; raise ValueError where one is not among the classes."""

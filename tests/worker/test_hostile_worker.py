@@ -152,6 +152,7 @@ def test_every_hostile_record_becomes_a_dead_letter_and_changes_nothing(tmp_path
         assert letters == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOSTILE_ROWS, ids=lambda case: case[0])
 def test_a_bad_row_is_refused_and_its_record_otherwise_read(
     tmp_path: Path, case: tuple[str, bytes, Reason]

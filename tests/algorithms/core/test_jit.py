@@ -74,6 +74,7 @@ print(*({calls}), *(sum(each.compiled.stats.cache_hits.values()) for each in (in
 """
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.parametrize("first", [increased, increased_twice], ids=["called", "caller"])
 def test_kept_kernels_are_linked_into_those_that_call_them(folder: Path, first: Any) -> None:
@@ -138,6 +139,7 @@ def _line(kernel: Any) -> int:
     return line
 
 
+@pytest.mark.slow
 @compiled
 def test_kept_kernels_are_found_wherever_they_and_the_sources_lie(folder: Path, tmp_path: Path) -> None:
     """A copy of sources and kernels, at other paths and with other times, compiles nothing."""
@@ -258,6 +260,7 @@ def _imported(source: Path) -> set[Path]:
     return {path for path in found if path.exists()}
 
 
+@pytest.mark.slow
 def test_a_kernel_is_looked_up_by_all_that_it_is_made_of() -> None:
     """Whatever a file here imports, directly or not, is among the sources that name its kernels' folder."""
     here = Path(jit.__file__).parent.parent

@@ -338,6 +338,7 @@ def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]
     assert set(SECTIONS) == set(EXPERIMENTS)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_report_has_tables_plots_and_where_it_was_made(
     report: tuple[Path, list[dict[str, Any]]],
 ) -> None:
@@ -362,6 +363,7 @@ def test_the_page_of_a_report_has_tables_plots_and_where_it_was_made(
     assert text.count("target at most") == 3
 
 
+@pytest.mark.slow
 def test_a_report_compares_with_another_program(report: tuple[Path, list[dict[str, Any]]]) -> None:
     """The other program's own measure of its time is a line, and every line of a set is put beside it."""
     _, lines = report
@@ -371,6 +373,7 @@ def test_a_report_compares_with_another_program(report: tuple[Path, list[dict[st
     assert all(line["to_anchor"] == pytest.approx(line["seconds"] / 1.5, rel=0.01) for line in sets)
 
 
+@pytest.mark.slow
 def test_deletes_are_measured_against_inserts(report: tuple[Path, list[dict[str, Any]]]) -> None:
     """Explicit deletes, checked ones, a pool's own window and random deletes each have their ratio."""
     _, lines = report

@@ -32,6 +32,7 @@ def _rows(result: Result) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     return {row["observer"]: row for row in rows}, last
 
 
+@pytest.mark.slow
 def test_observers_are_compared_on_the_same_samples() -> None:
     """Slots are fewer than values, the narrower the radius the more, and merits stay near those of E-BST."""
     rows, last = _rows(_bench("--sizes", "500", "--tasks", "cub", "--repeats", "2"))

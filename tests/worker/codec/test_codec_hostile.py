@@ -95,6 +95,7 @@ def test_every_reason_of_the_bytes_and_the_shape_is_reached() -> None:
     assert {reason for _, _, reason in HOSTILE} == set(decoding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

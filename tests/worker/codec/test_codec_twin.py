@@ -7,6 +7,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,6 +159,7 @@ def test_good_records_decode_alike(values: list[bytes | None]) -> None:
     check(values, [TIMESTAMP] * len(values), BOUNDS)
 
 
+@pytest.mark.slow
 @given(st.lists(mutated(), min_size=1, max_size=3), st.sampled_from([-1, 0, 1, TIMESTAMP]))
 @settings(max_examples=300, deadline=None)
 def test_spoilt_records_decode_alike(values: list[bytes | None], timestamp: int) -> None:

@@ -176,6 +176,7 @@ def _letter(rows: int, detail: str, value: bytes | None, bounds: Bounds = WIDEST
     return to_record(letter, SOURCE.topic, letter.key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [None, b"", bytes(10), bytes(899_000), bytes(1 << 23), bytes(1 << 26)])
 @pytest.mark.parametrize("detail", ["", "short", "d" * 5_000, "\U0001f600" * 5_000, NAME * 10])
 @pytest.mark.parametrize("rows", [0, 1, 99, 100, 101, 9_800])

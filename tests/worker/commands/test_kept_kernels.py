@@ -42,6 +42,7 @@ def _environment(folder: Path, time: int) -> Path:
     return python
 
 
+@pytest.mark.slow
 def test_other_environments_compile_nothing(kept: dict[str, str], tmp_path: Path) -> None:
     """Two virtual environments, with copies of the sources of other times; both load as many files as are kept."""
     loaded = []
@@ -52,6 +53,7 @@ def test_other_environments_compile_nothing(kept: dict[str, str], tmp_path: Path
     assert loaded == [files, files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["haswell", "znver2", "cascadelake", None])
 def test_processors_not_below_the_baseline_compile_nothing(
     kept: dict[str, str], tmp_path: Path, name: str | None
@@ -63,6 +65,7 @@ def test_processors_not_below_the_baseline_compile_nothing(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(target.processor().name != "x86-64-v3", reason="there is nothing below `generic`")
 @pytest.mark.parametrize(
     "environ",

@@ -141,6 +141,7 @@ class Running:
         return self.metrics()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_worker_after_a_commit(tmp_path: Path, log: EmbeddedLog, number: signal.Signals) -> None:
     """On SIGTERM and SIGINT the open transaction is committed and the exit code is 0."""
@@ -154,6 +155,7 @@ def test_a_signal_ends_the_worker_after_a_commit(tmp_path: Path, log: EmbeddedLo
     assert log.watermarks(TopicPartition("sms.out", 0)).high > 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_the_worker_at_once(tmp_path: Path, log: EmbeddedLog) -> None:
     """A worker whose last commit hangs is ended by a second signal, and nothing of it was written."""
     with Running(_settings(tmp_path, **PATIENT)) as running:
@@ -171,6 +173,7 @@ def test_a_second_signal_ends_the_worker_at_once(tmp_path: Path, log: EmbeddedLo
     assert log.watermarks(TopicPartition("sms.out", 0)).high == 0
 
 
+@pytest.mark.slow
 def test_the_page_draws_the_trees(tmp_path: Path, log: EmbeddedLog) -> None:
     """The page of a key shows the last snapshot that was written of its tree, as `show` draws it."""
     with Running(_settings(tmp_path, **WRITES_TREES)) as running:
@@ -185,6 +188,7 @@ def test_the_page_draws_the_trees(tmp_path: Path, log: EmbeddedLog) -> None:
     assert "version 200, 3 nodes" in page
 
 
+@pytest.mark.slow
 def test_the_pages_tell_the_truth(tmp_path: Path, log: EmbeddedLog) -> None:
     """While the worker runs its pages answer, and the metrics are what was read, applied, refused and written."""
     bad = [(b"k", b"\xc1"), (None, b"\x80"), (b"k", b"\x82\xa1x\x91\xa1a\xa1y\xa1?")]
@@ -216,6 +220,7 @@ def test_the_pages_tell_the_truth(tmp_path: Path, log: EmbeddedLog) -> None:
         assert running.get("elsewhere")[0] == 404
 
 
+@pytest.mark.slow
 def test_events_are_processed_as_they_come(tmp_path: Path, log: EmbeddedLog) -> None:
     """What another process appends is committed within a second, interval and all."""
     with Running(_settings(tmp_path)) as running:
@@ -230,6 +235,7 @@ def test_events_are_processed_as_they_come(tmp_path: Path, log: EmbeddedLog) -> 
         assert sorted(took)[2] < 1.0, took
 
 
+@pytest.mark.slow
 def test_a_restart_goes_on_where_the_last_worker_ended(tmp_path: Path, log: EmbeddedLog) -> None:
     """A second run counts what it reads itself, and its models are those that the first one left."""
     settings = _settings(tmp_path)
@@ -369,6 +375,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.fullmatch(r"anabranch, version \d+\.\d+\.\d+\S*\n", result.output)
 
 
+@pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
     """The demo runs to its end and shows the splits, the tree, answers and what was refused."""
     ended = _run("demo", "--port", "0", "--keep", str(tmp_path), COLUMNS="120")

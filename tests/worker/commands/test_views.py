@@ -266,6 +266,7 @@ WEIGHTS = [(1_295.0, 50.5), (LARGEST, LARGEST - 0.875), (0.0, 12_345.0), tuple(r
 NAMES = ["up", "a-very-long-name-of-something-that-is-measured", "two words", "日本語の名前"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_are_never_cut(name: str, weights: tuple[float, ...]) -> None:

@@ -88,6 +88,7 @@ def test_a_worker_has_its_kernels_compiled_once_and_apart(tmp_path: Path) -> Non
     assert max(sizes) < 250_000
 
 
+@pytest.mark.slow
 @compiled
 def test_a_signal_ends_a_worker_that_compiles(tmp_path: Path) -> None:
     """SIGTERM does not wait for the compiler."""
@@ -100,6 +101,7 @@ def test_a_signal_ends_a_worker_that_compiles(tmp_path: Path) -> None:
         assert time.monotonic() - started < 3.0
 
 
+@pytest.mark.slow
 @compiled
 def test_what_kernels_take_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`compile --list` says which are kept and how large, and compiles nothing."""
@@ -129,6 +131,7 @@ def test_what_is_not_kept_is_not_compiled_where_that_is_forbidden(
     assert unheard_of(1) == 1
 
 
+@pytest.mark.slow
 def test_another_process_knows_every_kind(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Kernels are compiled apart for kinds that something else than the worker registered, too."""
     settings = tmp_path / "settings.yaml"

@@ -201,6 +201,7 @@ def test_data_is_used_again(tmp_path: Path) -> None:
     assert not any(node.alive for node in second.nodes)
 
 
+@pytest.mark.slow
 def test_slow_start(tmp_path: Path) -> None:
     """Nodes that do not serve clients in time are an error with the log's end, and no process is left."""
     cluster = Cluster(_java(tmp_path, "echo busy; exec sleep 600"), tmp_path / "data", 3)
@@ -316,6 +317,7 @@ def test_no_maven(tmp_path: Path) -> None:
     assert _kept(tmp_path) == [f"{VERSION}.lock"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "timeout", "expected"),
     [
@@ -450,6 +452,7 @@ def _wait_for_end(pid: int) -> None:
         pytest.fail(f"the process {pid} goes on")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 def test_fresh(tmp_path: Path) -> None:
     """The command finds the data of the run before; with `--fresh` it starts without."""
@@ -475,6 +478,7 @@ def test_command_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert result.output.startswith("Error: expected Java 17 or newer, found no java in JAVA_HOME")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("required", "code", "outcome"), [("0", 0, "1 skipped"), ("1", 1, "1 error")])
 def test_fixtures_without_java(required: str, code: int, outcome: str, tmp_path: Path) -> None:
     """Tests that need Kafka are skipped, with the reason, where it cannot run; where it is required they fail."""

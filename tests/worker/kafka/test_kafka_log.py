@@ -592,6 +592,7 @@ def test_an_output_that_is_deleted_is_named(group: Group, source: TopicPartition
         assert [content[1] for content in read_all(log, source, 1)] == [b"next"]
 
 
+@pytest.mark.slow
 def test_the_time_limit_may_end_it(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     """A caller may say how long to wait; the error names a remedy, and the client writes to the log alone."""
     told: list[str] = []

@@ -70,6 +70,7 @@ def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str])
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_replays_the_same(tmp_path: Path, kind: str) -> None:
     """A model of each kind that is registered gives the same bytes however its input is batched and restored."""

@@ -165,6 +165,7 @@ def test_the_record_comes_after_all_that_it_needs(log: EmbeddedLog) -> None:
     assert set(kinds) == set(order)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_cut_short_anywhere_leaves_the_one_before(log: EmbeddedLog, tmp_path: Path) -> None:
     """Whatever part of the second checkpoint is written, one of the two is read, whole, and the next succeeds."""
     models = some_models()

@@ -303,6 +303,7 @@ def die_inside_the_commit(settings: str, recording: str, log: str) -> None:
     _live(Path(settings), Path(recording), Path(log), 30)
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_inside_a_commit(everything: Work, tmp_path: Path) -> None:
     """What a dead process had written of a transaction is not seen, and the next worker writes it."""
     log = tmp_path / "log.db"
@@ -324,6 +325,7 @@ def test_a_process_that_ends_inside_a_commit(everything: Work, tmp_path: Path) -
     assert outputs_of(everything.settings, log) == everything.outputs
 
 
+@pytest.mark.slow
 def test_kill_9(tmp_path: Path) -> None:
     """A worker process killed at any moment, and again, leaves the bytes of an undisturbed one."""
     draw = random.Random(5)

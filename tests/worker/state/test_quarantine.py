@@ -114,6 +114,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
     return Work(tmp_path_factory.mktemp("quarantine"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 400])
 @pytest.mark.parametrize("checkpoint", [SELDOM, OFTEN], ids=["seldom", "often"])
 def test_one_dead_letter_and_nothing_else(
@@ -144,6 +145,7 @@ def marks_of(log: Log, state: TopicPartition) -> Marks:
     return returned(read_marks(log, state, lambda: 0.0, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
 def test_death_while_records_are_passed_by(
     work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -236,6 +238,7 @@ def test_a_failure_in_silent_replay_stops(work: Work, tmp_path: Path, monkeypatc
         work.live(log)
 
 
+@pytest.mark.slow
 def test_more_than_ten_an_hour_stop_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect that many records meet is no accident: the eleventh in an hour stops the worker."""
     settings, log, recording = tmp_path / "settings.yaml", tmp_path / "log.db", tmp_path / "in.db"
@@ -285,6 +288,7 @@ main(["run", sys.argv[1], "--until-end"])
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_of_a_record(tmp_path: Path) -> None:
     """Starts that find no progress die three times, then three times at the announced record, which goes then."""
     log, settings = tmp_path / "log.db", tmp_path / "settings.yaml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 KERNELS = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
@@ -22,15 +23,22 @@ print(len(set(cache.used)))
 """
 
 
-def used(place: Path, *, python: Path = Path(sys.executable), environ: dict[str, str], folder: Path) -> int:
-    """Use `KERNELS` in another process, where the package is in `place`; return how many files were loaded.
+def used(
+    place: Path,
+    *,
+    python: Path = Path(sys.executable),
+    environ: dict[str, str],
+    folder: Path,
+    kernels: Sequence[str] = KERNELS,
+) -> int:
+    """Use kernels in another process, where the package is in `place`; return how many files were loaded.
 
     Raises
     ------
     AssertionError
         Where something would be compiled.
     """
-    command = [str(python), "-c", _USE, str(place), *KERNELS]
+    command = [str(python), "-c", _USE, str(place), *kernels]
     run = subprocess.run(
         command, check=False, capture_output=True, text=True, env=os.environ | environ, cwd=folder
     )

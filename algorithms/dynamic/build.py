@@ -26,10 +26,21 @@ from algorithms.dynamic.nodes import (
     KIND,
     LOW,
     NONE,
+    NUMBER,
     Nodes,
 )
 from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
-from algorithms.dynamic.splitter import Way, best_split, forget, impurity, part_columns, partition, sort_columns
+from algorithms.dynamic.splitter import (
+    Way,
+    best_split,
+    forget,
+    impurity,
+    part_columns,
+    partition,
+    sort_columns,
+    take_out,
+    tally,
+)
 
 _ORDERED = int(Way.ORDERED)
 
@@ -79,6 +90,23 @@ def _is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node:
 
 
 @jit
+def _number(state: Nodes, segment: Segment, top: int, number: int) -> int:
+    """Give a node and all below their numbers, in preorder from `number`; return the next number."""
+    segment.pending[0, 0] = top
+    pending = int64(1)
+    while pending > 0:
+        pending -= 1
+        node = segment.pending[pending, 0]
+        state.links[node, NUMBER] = number
+        number += 1
+        if state.links[node, FEATURE] != NONE:
+            segment.pending[pending, 0] = state.links[node, HIGH]
+            segment.pending[pending + 1, 0] = state.links[node, LOW]
+            pending += 2
+    return number
+
+
+@jit
 def build(
     criterion: Any,
     state: Nodes,
@@ -95,7 +123,9 @@ def build(
     """Build the tree of the examples in `segment.rows` below a parent; there must be room.
 
     Nodes are numbered from `number` in preorder, low sides first. Returns the top and the next number.
-    O(entries) a level, and a sort of each numeric column; see `Way` for others.
+    O(entries) a level where features are numeric, and a sort of each column; see `Way` for others. Features that
+    are binary are counted anew in the smaller of two children alone: what was counted of their parent, less
+    that, is of the larger, which comes next. So an entry is counted O(log examples) times.
     """
     lay_out(segment, examples, words)
     if terms.way == _ORDERED:
@@ -103,37 +133,51 @@ def build(
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
     top = int64(NONE)
+    is_heir = False  # the next node's features are those counted of its parent, less those of `sibling` to `end`
+    sibling = int64(0)
+    end = int64(0)
     while segment.sizes[PENDING] > 0:
         segment.sizes[PENDING] -= 1
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
         start, stop = segment.pending[at, 3], segment.pending[at, 4]
-        node = nodes.create(state, parent, side, depth, number)
-        number += 1
+        node = nodes.create(state, parent, side, depth, int64(0))
         if top == NONE:
             top = node
         _describe(state, segment, node, start, stop)
         column = int64(NONE)
         threshold = 0.0
         if not _is_done(criterion, state, segment, terms, node, depth):
-            choice = best_split(criterion, segment, words, names, start, stop, terms.way)
+            if is_heir:
+                take_out(segment, sibling, end)
+            else:
+                tally(segment, start, stop)
+            choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir)
             column, threshold = choice.column, choice.threshold
+        is_heir = column != NONE
         if column == NONE:
             for position in range(start, stop):
                 row = segment.rows[segment.order[position]]
                 state.links[node, FIRST] = link(examples, state.links[node, FIRST], row)
+            continue
+        feature = vocabulary.feature_of(words, column)
+        kind = words.cells[column, vocabulary.KIND]
+        state.links[node, FEATURE] = feature
+        state.links[node, KIND] = kind
+        state.threshold[node] = threshold
+        refer(names, feature)
+        middle = partition(segment, examples, start, stop, feature, kind, threshold)
+        takes_high = stop - middle > middle - start
+        if terms.way == _ORDERED and depth + 1 < terms.max_depth:
+            part_columns(segment, middle, takes_high)
+        if takes_high:
+            sibling, end = start, middle
+            _push(segment, node, LOW, depth + 1, start, middle)
+            _push(segment, node, HIGH, depth + 1, middle, stop)
         else:
-            feature = vocabulary.feature_of(words, column)
-            kind = words.cells[column, vocabulary.KIND]
-            state.links[node, FEATURE] = feature
-            state.links[node, KIND] = kind
-            state.threshold[node] = threshold
-            refer(names, feature)
-            middle = partition(segment, examples, start, stop, feature, kind, threshold)
-            if terms.way == _ORDERED and depth + 1 < terms.max_depth:
-                part_columns(segment, words, middle)
+            sibling, end = middle, stop
             _push(segment, node, HIGH, depth + 1, middle, stop)
             _push(segment, node, LOW, depth + 1, start, middle)
-        forget(segment)
+    forget(segment)
     clear(segment)
-    return top, number
+    return top, _number(state, segment, top, number)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s
 from algorithms.core.canonical import Canonical, Canonicaliser, plain
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import Events, Op, Status
@@ -26,6 +26,7 @@ from algorithms.dynamic.splitter import Way
 from algorithms.trees.snapshot import Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
+_TABLED = 1 << 24  # features below it are looked up in a table
 
 
 class Sample(NamedTuple):
@@ -102,12 +103,19 @@ def build_tree(
     check_terms(criterion, classes, alpha, min_examples, max_depth)
     check_kinds([default, *(kinds or {}).values()])
     n, total = len(sample.label), sum(sample.weight.tolist())
-    entries = _checked(sample, classes, Schema(default, kinds or {}))
-    known, at = np.unique(entries.feature, return_index=True)
+    schema = Schema(default, kinds or {})
+    entries = _checked(sample, total, classes, schema)
+    known = _distinct(entries.feature)
+    kind = schema.of(known)
     words = vocabulary.make(max(len(known), 1))
-    _learn(words, NO_NAMES, known.astype(np.int64), entries.kind[at].astype(np.int64))
-    plain = not (entries.kind == Kind.NUMERIC).any()
+    columns = np.empty(len(known), np.int32)
+    _learn(words, NO_NAMES, known, kind.astype(np.int64), columns)
+    plain = not (kind == Kind.NUMERIC).any()
     scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain)
+    if len(known) and known[-1] < _TABLED:
+        column_of = np.full(known[-1] + 1, NONE, np.int32)
+        column_of[known] = columns
+        scratch = scratch._replace(column_of=column_of)
     scratch.rows[:] = np.arange(n)
     scratch.sizes[segment.HELD] = n
     state = nodes.make(int(nodes.needed(n, max_depth)), classes)
@@ -120,7 +128,14 @@ def build_tree(
     return nodes.snapshot(state, int(root))
 
 
-def _checked(sample: Sample, classes: int, schema: Schema) -> Canonical:
+def _distinct(feature: UInt32s) -> Int64s:
+    """Return all features, ascending."""
+    if len(feature) and feature.max() < _TABLED:
+        return np.flatnonzero(np.bincount(feature))
+    return np.unique(feature).astype(np.int64)
+
+
+def _checked(sample: Sample, total: int, classes: int, schema: Schema) -> Canonical:
     """Return the features of a sample in order; raise ValueError where the sample is none."""
     n = len(sample.label)
     if len(sample.pointer) != n + 1 or len(sample.weight) != n:
@@ -141,13 +156,13 @@ def _checked(sample: Sample, classes: int, schema: Schema) -> Canonical:
         raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
     if n and int(sample.weight.min()) < 1:
         raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
-    total = sum(sample.weight.tolist())
     if total >= MAX_TOTAL:
         raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
     return entries
 
 
 @jit
-def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s) -> None:
+def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s, columns: Int32s) -> None:
     for at in range(features.size):
         vocabulary.hold(words, names, features[at], kinds[at])
+        columns[at] = vocabulary.find(words, features[at])

@@ -16,7 +16,8 @@ With `Way.ORDERED` a column is in the order of the nodes, and of the values in e
     owner    [ 0 4 | 1 ]
     value    [ 2. 5. | -1. ]
 
-All of it is scratch, grown outside the kernels; between two builds `spans`, `present` and `counts` are 0.
+All of it is scratch, grown outside the kernels; between two builds `spans`, `numeric`, `present`, `counts` and
+`part` are 0.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
+from algorithms.core.fixed_point import UNIT_BITS
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
@@ -39,6 +41,7 @@ BEGIN, END = 0, 1
 
 # Rows of `Segment.sizes`.
 HELD, STORED, TOUCHED, PENDING = 0, 1, 2, 3  # examples; stored columns; columns of a node; nodes to come
+WHOLE = 4  # 1 where all weights are whole numbers
 
 
 class Segment(NamedTuple):
@@ -58,6 +61,7 @@ class Segment(NamedTuple):
     spare_owner: Int32s  # int32[n], see sorting.py
     spare_value: Float64s  # float64[n]
     spans: Int64s  # int64[d, 2], where in `owner` and `value` a numeric column begins and ends
+    numeric: Int8s  # int8[d], 1 of numeric columns
     group: Int64s  # int64[d], where in them, with `Way.ORDERED`, those of a node begin
     stored: Int64s  # int64[d], the numeric columns
     present: Int64s  # int64[d], how many examples of a node have a feature
@@ -65,8 +69,10 @@ class Segment(NamedTuple):
     touched: Int64s  # int64[d], the columns of a node
     totals: Int64s  # int64[c], class weights of a node
     below: Int64s  # int64[c], those at most a threshold
+    part: Int64s  # int64[c], those on one side of the zeros
     pending: Int64s  # int64[n + 2, 5], nodes to come: parent, side, depth, start, stop
-    sizes: Int64s  # int64[4]
+    sizes: Int64s  # int64[5]
+    column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
 
 
 def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -> Segment:
@@ -88,6 +94,7 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         spare_owner=np.zeros(sorted_, np.int32),
         spare_value=np.zeros(sorted_),
         spans=np.zeros((columns, 2), np.int64),
+        numeric=np.zeros(columns, np.int8),
         group=np.zeros(columns, np.int64),
         stored=np.zeros(columns, np.int64),
         present=np.zeros(columns, np.int64),
@@ -95,8 +102,10 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         touched=np.zeros(columns, np.int64),
         totals=np.zeros(classes, np.int64),
         below=np.zeros(classes, np.int64),
+        part=np.zeros(classes, np.int64),
         pending=np.zeros((examples + 2, 5), np.int64),
-        sizes=np.zeros(4, np.int64),
+        sizes=np.zeros(5, np.int64),
+        column_of=np.empty(0, np.int32),
     )
 
 
@@ -106,22 +115,31 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
     sizes = segment.sizes
     spans = segment.spans
     sizes[STORED] = 0
+    sizes[WHOLE] = 1
     entry = int64(0)
     for i in range(sizes[HELD]):
         row = segment.rows[i]
         segment.label[i] = examples.rows[row, LABEL]
-        segment.weight[i] = examples.rows[row, WEIGHT]
+        weight = examples.rows[row, WEIGHT]
+        segment.weight[i] = weight
+        if weight >> UNIT_BITS << UNIT_BITS != weight:
+            sizes[WHOLE] = 0
         segment.order[i] = i
         segment.place[i] = i
         segment.first[i] = entry
         start = examples.rows[row, START]
         for at in range(start, start + examples.rows[row, LENGTH]):
-            column = vocabulary.find(words, int64(examples.features[at]))
+            feature = int64(examples.features[at])
+            if feature < segment.column_of.size:
+                column = int64(segment.column_of[feature])
+            else:
+                column = vocabulary.find(words, feature)
             segment.column[entry] = column
             entry += 1
             if words.cells[column, KIND] != BINARY:
                 if spans[column, END] == 0:
                     segment.stored[sizes[STORED]] = column
+                    segment.numeric[column] = 1
                     sizes[STORED] += 1
                 spans[column, END] += 1
     segment.first[sizes[HELD]] = entry
@@ -133,17 +151,17 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
         spans[column, END] = begin
         begin += length
     if sizes[STORED] > 0:
-        _fill(segment, examples, words)
+        _fill(segment, examples)
 
 
 @jit
-def _fill(segment: Segment, examples: Examples, words: Rows) -> None:
+def _fill(segment: Segment, examples: Examples) -> None:
     """Write the entries of numeric columns where the counts say."""
     for i in range(segment.sizes[HELD]):
         start = examples.rows[segment.rows[i], START]
         for entry in range(segment.first[i], segment.first[i + 1]):
             column = int64(segment.column[entry])
-            if words.cells[column, KIND] != BINARY:
+            if segment.numeric[column] == 1:
                 to = segment.spans[column, END]
                 segment.owner[to] = i
                 segment.value[to] = examples.values[start + entry - segment.first[i]]
@@ -154,7 +172,9 @@ def _fill(segment: Segment, examples: Examples, words: Rows) -> None:
 def clear(segment: Segment) -> None:
     """Leave the scratch as the next build wants it. O(columns)."""
     for at in range(segment.sizes[STORED]):
-        segment.spans[segment.stored[at], BEGIN] = 0
-        segment.spans[segment.stored[at], END] = 0
+        column = segment.stored[at]
+        segment.spans[column, BEGIN] = 0
+        segment.spans[column, END] = 0
+        segment.numeric[column] = 0
     segment.sizes[STORED] = 0
     segment.sizes[HELD] = 0

@@ -11,15 +11,15 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.core.criteria import log2
-from algorithms.core.jit import inlined, jit
-from algorithms.core.kinds import BINARY
+from algorithms.core.criteria import Entropy, Gini, log2, rounding, xlogx_fixed
+from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
+from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.core.sorting import sort
 from algorithms.dynamic.examples import Examples, side_of, value_of
-from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, Segment
-from algorithms.dynamic.vocabulary import KIND, feature_of
+from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
 
@@ -35,6 +35,7 @@ class Way(IntEnum):
 
 _ORDERED, _MAP, _SEARCH = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
+_ESTIMATED = 1 << (26 + UNIT_BITS)  # units; the weight below which squares of whole weights add up exactly
 
 
 class Choice(NamedTuple):
@@ -42,15 +43,22 @@ class Choice(NamedTuple):
 
     column: int
     threshold: float  # of a numeric feature, else 0
-    score: float  # weight times impurity after it, lower is better
 
 
-class _Sweep(NamedTuple):
-    """What a numeric column has."""
+class _Best(NamedTuple):
+    """The best threshold of a numeric column."""
 
-    score: float  # of its best threshold, inf where all values are the same
+    score: float  # inf where no score can be as low as that of another column
     threshold: float
-    lowest: float  # its lowest threshold
+
+
+class _Node(NamedTuple):
+    """What the scores of all columns of a node have in common."""
+
+    examples: int
+    weight: int  # in units
+    class_sum: float  # see `_step`
+    margin: float  # how far estimates may be off; inf where all scores are computed in full
 
 
 # --- the non-zeros of a column
@@ -80,11 +88,14 @@ def _group(segment: Segment, column: int, start: int) -> int:
 
 
 @jit
-def part_columns(segment: Segment, words: Rows, middle: int) -> None:
-    """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`."""
+def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
+    """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`.
+
+    `group` tells then where the entries of one side begin, the side that is looked at next.
+    """
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if words.cells[column, KIND] == BINARY:
+        if segment.numeric[column] == 0:
             continue
         low = segment.group[column]
         stop = low + segment.present[column]
@@ -102,6 +113,8 @@ def part_columns(segment: Segment, words: Rows, middle: int) -> None:
         for entry in range(high):
             segment.owner[low + entry] = segment.spare_owner[entry]
             segment.value[low + entry] = segment.spare_value[entry]
+        if keeps_high:
+            segment.group[column] = low
 
 
 @jit
@@ -111,9 +124,9 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
     `present[column]` says how many entries there are.
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
-    searches = way == _SEARCH or (
-        way != _MAP and (stop - start) * log2(float(entries)) < _SEARCH_BELOW * entries
-    )  # equation 8
+    # Equation 8, whose logarithm is 0 for a column of one entry: a search looks at one entry at least.
+    steps = (stop - start) * max(1.0, log2(float(entries)))
+    searches = way == _SEARCH or (way != _MAP and steps < _SEARCH_BELOW * entries)
     negatives = int64(0)
     positives = segment.present[column]
     if searches:
@@ -198,83 +211,208 @@ def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
     return score(criterion, segment.below, segment.totals)
 
 
+# --- thresholds
+#
+# A threshold's score is two sums over all classes. Along a column each entry changes one class, so both sums are
+# kept by steps, and give an estimate of the score. Only where the estimate is not surely worse than the best so
+# far is the score computed in full: the choice is that of a splitter that computes them all.
+
+
+@inlined
+def _entropy_step(criterion: Entropy, count: int, more: int) -> float:
+    return xlogx_fixed(criterion.table, count + more) - xlogx_fixed(criterion.table, count)
+
+
+@inlined
+def _gini_step(criterion: Gini, count: int, more: int) -> float:  # noqa: ARG001
+    before = count * PER_UNIT
+    after = (count + more) * PER_UNIT
+    return after * after - before * before
+
+
+@inlined
+def _entropy_impurity(criterion: Entropy, total: int, class_sum: float) -> float:
+    return xlogx_fixed(criterion.table, total) - class_sum
+
+
+@inlined
+def _gini_impurity(criterion: Gini, total: int, class_sum: float) -> float:  # noqa: ARG001
+    weight = total * PER_UNIT
+    return weight - class_sum / weight
+
+
+_step = dispatch(
+    "Return how the sum over the classes of n log2 n, for Gini of n n, changes where one class weighs `more`.",
+    {Entropy: _entropy_step, Gini: _gini_step},
+)
+_impurity_of = dispatch(
+    "Return weight times impurity by the weight, above 0, and that sum.",
+    {Entropy: _entropy_impurity, Gini: _gini_impurity},
+)
+
+
+@jit
+def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
+    """Return what all columns of the node in `totals` have in common."""
+    weight = int64(0)
+    class_sum = 0.0
+    for k in range(segment.totals.size):
+        weight += segment.totals[k]
+        class_sum += _step(criterion, int64(0), segment.totals[k])
+    # Squares of whole weights are exact below 2^53. Four steps an entry in n log2 n are rounded, by less than a
+    # quarter of a `rounding` in all.
+    is_whole = segment.sizes[WHOLE] == 1 and weight < _ESTIMATED
+    margin = (0.25 * examples + segment.totals.size + 2.0) * rounding(weight, int64(0)) if is_whole else math.inf
+    return _Node(examples, weight, class_sum, margin)
+
+
 @jit
 def _sweep(
-    criterion: Any, segment: Segment, column: int, examples: int, values: Float64s, owners: Int32s, at: int
-) -> _Sweep:
-    """Score all thresholds between neighbours of a column, zeros among them, whose entries begin at `at`, sorted.
+    criterion: Any,
+    segment: Segment,
+    node: _Node,
+    column: int,
+    values: Float64s,
+    owners: Int32s,
+    begin: int,
+    limit: float,
+) -> _Best:
+    """Score all thresholds between neighbours of a column, zeros among them; its entries are sorted from `begin`.
 
-    Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros).
+    Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros), and O(classes) for each
+    threshold that is scored in full.
     """
-    stop = at + segment.present[column]
-    zeros = segment.present[column] < examples
-    below = segment.below
-    for k in range(below.size):
-        below[k] = 0
-    best = math.inf
-    best_threshold = 0.0
-    lowest = math.inf
+    stop = begin + segment.present[column]
+    zeros = segment.present[column] < node.examples
+    part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
+    best = _Best(math.inf, 0.0)
+    at = begin
+    weight = int64(0)
+    part_sum = 0.0
+    rest_sum = node.class_sum
+    while at < stop and values[at] < 0.0:
+        here = values[at]
+        while at < stop and values[at] == here:
+            i = int64(owners[at])
+            k, more = segment.label[i], segment.weight[i]
+            part_sum += _step(criterion, part[k], more)
+            rest_sum -= _step(criterion, segment.totals[k] - part[k] - more, more)
+            part[k] += more
+            weight += more
+            at += 1
+        after = 0.0 if zeros else math.inf
+        if at < stop and values[at] < 0.0:
+            after = values[at]
+        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+            for k in range(part.size):
+                segment.below[k] = part[k]
+            best = _less(criterion, segment, best, here, after)
+    middle = at
+    for entry in range(begin, middle):
+        part[segment.label[owners[entry]]] = 0
+    if at == stop:
+        return best
+    weight = int64(0)
+    part_sum = 0.0
+    rest_sum = node.class_sum
+    for entry in range(middle, stop):
+        i = int64(owners[entry])
+        k, more = segment.label[i], segment.weight[i]
+        part_sum += _step(criterion, part[k], more)
+        rest_sum -= _step(criterion, segment.totals[k] - part[k] - more, more)
+        part[k] += more
+        weight += more
     last = -math.inf
-    while at < stop or zeros:
-        at_zero = zeros and (at == stop or values[at] > 0.0)
-        here = 0.0 if at_zero else values[at]
-        if last > -math.inf:
-            threshold = between(last, here)
-            lowest = min(lowest, threshold)
-            now = score(criterion, below, segment.totals)
-            if now < best:
-                best = now
-                best_threshold = threshold
-        if at_zero:
-            for k in range(below.size):
-                below[k] += segment.totals[k] - segment.counts[column, k]
-            zeros = False
-        else:
-            while at < stop and values[at] == here:
-                i = int64(owners[at])
-                below[segment.label[i]] += segment.weight[i]
-                at += 1
+    if zeros:
+        last = 0.0
+    elif middle > begin:
+        last = values[middle - 1]
+    while at < stop:
+        here = values[at]
+        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+            for k in range(part.size):
+                segment.below[k] = segment.totals[k] - part[k]
+            best = _less(criterion, segment, best, last, here)
+        while at < stop and values[at] == here:
+            i = int64(owners[at])
+            k, less = segment.label[i], segment.weight[i]
+            part[k] -= less
+            part_sum -= _step(criterion, part[k], less)
+            rest_sum += _step(criterion, segment.totals[k] - part[k] - less, less)
+            weight -= less
+            at += 1
         last = here
-    return _Sweep(best, best_threshold, lowest)
+    return best
+
+
+@inlined
+def _may_win(criterion: Any, node: _Node, weight: int, part_sum: float, rest_sum: float, best: float) -> bool:
+    """Return whether a score may be as low as the best, by the class sums of a part of the node and the rest."""
+    if node.margin == math.inf:
+        return True
+    estimate = _impurity_of(criterion, weight, part_sum) + _impurity_of(criterion, node.weight - weight, rest_sum)
+    return estimate < best + node.margin
 
 
 @jit
-def _numeric(criterion: Any, segment: Segment, column: int, start: int, stop: int, way: int) -> _Sweep:
-    """Score the thresholds of a column in the node that owns start to stop."""
-    if way == _ORDERED:
-        begin = _group(segment, column, start)
-        segment.group[column] = begin
-        return _sweep(criterion, segment, column, stop - start, segment.value, segment.owner, begin)
-    look_up(segment, column, start, stop, way)
-    return _sweep(criterion, segment, column, stop - start, segment.found_value, segment.found_owner, int64(0))
+def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: float) -> _Best:
+    """Return the better of the best so far and the threshold between two neighbours; `below` is its low side."""
+    now = score(criterion, segment.below, segment.totals)
+    return _Best(now, between(last, here)) if now < best.score else best
+
+
+@jit
+def _lowest_threshold(segment: Segment, node: _Node, column: int, values: Float64s, begin: int) -> float:
+    """Return the lowest threshold of a column that has one."""
+    stop = begin + segment.present[column]
+    lowest = values[begin]
+    zeros = segment.present[column] < node.examples
+    if zeros and lowest > 0.0:
+        return between(0.0, lowest)
+    at = begin
+    while at < stop and values[at] == lowest:
+        at += 1
+    if zeros and (at == stop or values[at] > 0.0):
+        return between(lowest, 0.0)
+    return between(lowest, values[at])
 
 
 # --- the best of all columns
 
 
 @jit
-def _tally(segment: Segment, start: int, stop: int) -> None:
-    """Count the node that owns start to stop: its classes, and those of each feature. O(entries of the node)."""
-    for k in range(segment.totals.size):
-        segment.totals[k] = 0
+def tally(segment: Segment, start: int, stop: int) -> None:
+    """Count the features of the node that owns start to stop. O(entries of the node)."""
+    forget(segment)
     touched = int64(0)
     for position in range(start, stop):
         i = segment.order[position]
-        label = segment.label[i]
-        segment.totals[label] += segment.weight[i]
         for entry in range(segment.first[i], segment.first[i + 1]):
             column = int64(segment.column[entry])
             if segment.present[column] == 0:
                 segment.touched[touched] = column
                 touched += 1
             segment.present[column] += 1
-            segment.counts[column, label] += segment.weight[i]
+            if segment.numeric[column] == 0:
+                segment.counts[column, segment.label[i]] += segment.weight[i]
     segment.sizes[TOUCHED] = touched
 
 
 @jit
+def take_out(segment: Segment, start: int, stop: int) -> None:
+    """Make what was counted of a node that of its child, taking out the other child. O(entries of that)."""
+    for position in range(start, stop):
+        i = segment.order[position]
+        for entry in range(segment.first[i], segment.first[i + 1]):
+            column = int64(segment.column[entry])
+            segment.present[column] -= 1
+            if segment.numeric[column] == 0:
+                segment.counts[column, segment.label[i]] -= segment.weight[i]
+
+
+@jit
 def forget(segment: Segment) -> None:
-    """Undo what `best_split` counted of features."""
+    """Undo what was counted of features."""
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
         segment.present[column] = 0
@@ -285,46 +423,83 @@ def forget(segment: Segment) -> None:
 
 @jit
 def best_split(
-    criterion: Any, segment: Segment, words: Rows, names: Names, start: int, stop: int, way: int
+    criterion: Any,
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    start: int,
+    stop: int,
+    way: int,
+    are_grouped: bool,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
-    no split has more, they all tie. The node must not be pure. `forget` is to follow.
+    no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
+    `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
     """
-    _tally(segment, start, stop)
-    examples = stop - start
+    node = _common(criterion, segment, stop - start)
     best = int64(NONE)
     best_score = math.inf
-    best_threshold = 0.0
-    first = int64(NONE)  # the lowest feature that has a split at all
-    first_score = math.inf
-    first_threshold = 0.0
+    threshold = 0.0
+    kept = int64(0)
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        feature = feature_of(words, column)
-        lowest = 0.0
-        if words.cells[column, KIND] == BINARY:
-            if segment.present[column] == examples:
-                continue
-            now = _binary_score(criterion, segment, column)
-            threshold = 0.0
+        if segment.present[column] == 0:
+            continue
+        segment.touched[kept] = column
+        kept += 1
+        now = math.inf
+        here = 0.0
+        if segment.numeric[column] == 0:
+            if segment.present[column] < node.examples:
+                now = _binary_score(criterion, segment, column)
         else:
-            found = _numeric(criterion, segment, column, start, stop, way)
-            now, threshold, lowest = found.score, found.threshold, found.lowest
-            if now == math.inf:
-                continue
-        if now < best_score or (now == best_score and precedes(names, feature, feature_of(words, best))):
-            best, best_score, best_threshold = column, now, threshold
-        if first == NONE or precedes(names, feature, feature_of(words, first)):
-            first, first_score, first_threshold = column, now, lowest
-    weight = int64(0)
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
+            if way == _ORDERED:
+                if not are_grouped:
+                    segment.group[column] = _group(segment, column, start)
+                values, owners, begin = segment.value, segment.owner, segment.group[column]
+            else:
+                look_up(segment, column, start, stop, way)
+                values, owners, begin = segment.found_value, segment.found_owner, int64(0)
+            found = _sweep(criterion, segment, node, column, values, owners, begin, best_score)
+            now, here = found.score, found.threshold
+        if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
+            best, best_score, threshold = column, now, here
+    segment.sizes[TOUCHED] = kept
     left_whole = impurity(criterion, segment.totals)
-    if best_score >= left_whole - noise(weight, segment.totals.size):
-        return Choice(first, first_threshold, first_score)
-    return Choice(best, best_threshold, best_score)
+    if best_score >= left_whole - noise(node.weight, segment.totals.size):
+        return _lowest(segment, words, names, node, start, stop, way)
+    return Choice(best, threshold)
+
+
+@inlined
+def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
+    return precedes(names, feature_of(words, column), feature_of(words, other))
+
+
+@jit
+def _lowest(segment: Segment, words: Rows, names: Names, node: _Node, start: int, stop: int, way: int) -> Choice:
+    """Return the lowest split of the lowest feature that has a split."""
+    first = int64(NONE)
+    threshold = 0.0
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if first != NONE and not _precedes(words, names, column, first):
+            continue
+        everywhere = segment.present[column] == node.examples
+        if segment.numeric[column] == 0:
+            if not everywhere:
+                first, threshold = column, 0.0
+            continue
+        if way == _ORDERED:
+            values, begin = segment.value, segment.group[column]
+        else:
+            look_up(segment, column, start, stop, way)
+            values, begin = segment.found_value, int64(0)
+        if not everywhere or values[begin] < values[begin + node.examples - 1]:
+            first, threshold = column, _lowest_threshold(segment, node, column, values, begin)
+    return Choice(first, threshold)
 
 
 @jit

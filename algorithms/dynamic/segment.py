@@ -28,7 +28,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
-from algorithms.core.fixed_point import UNIT_BITS
+from algorithms.core.fixed_point import MAX_TOTAL, UNIT_BITS
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
@@ -41,7 +41,7 @@ BEGIN, END = 0, 1
 
 # Rows of `Segment.sizes`.
 HELD, STORED, TOUCHED, PENDING = 0, 1, 2, 3  # examples; stored columns; columns of a node; nodes to come
-WHOLE = 4  # 1 where all weights are whole numbers
+WHOLE, LIGHTEST, HEAVIEST = 4, 5, 6  # 1 where all weights are whole numbers; the least and the greatest
 
 
 class Segment(NamedTuple):
@@ -71,7 +71,7 @@ class Segment(NamedTuple):
     below: Int64s  # int64[c], those at most a threshold
     part: Int64s  # int64[c], those on one side of the zeros
     pending: Int64s  # int64[n + 2, 5], nodes to come: parent, side, depth, start, stop
-    sizes: Int64s  # int64[5]
+    sizes: Int64s  # int64[7]
     column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
 
 
@@ -104,7 +104,7 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         below=np.zeros(classes, np.int64),
         part=np.zeros(classes, np.int64),
         pending=np.zeros((examples + 2, 5), np.int64),
-        sizes=np.zeros(5, np.int64),
+        sizes=np.zeros(7, np.int64),
         column_of=np.empty(0, np.int32),
     )
 
@@ -116,6 +116,8 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
     spans = segment.spans
     sizes[STORED] = 0
     sizes[WHOLE] = 1
+    sizes[LIGHTEST] = MAX_TOTAL
+    sizes[HEAVIEST] = 0
     entry = int64(0)
     for i in range(sizes[HELD]):
         row = segment.rows[i]
@@ -124,6 +126,8 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
         segment.weight[i] = weight
         if weight >> UNIT_BITS << UNIT_BITS != weight:
             sizes[WHOLE] = 0
+        sizes[LIGHTEST] = min(sizes[LIGHTEST], weight)
+        sizes[HEAVIEST] = max(sizes[HEAVIEST], weight)
         segment.order[i] = i
         segment.place[i] = i
         segment.first[i] = entry
@@ -136,7 +140,7 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
                 column = vocabulary.find(words, feature)
             segment.column[entry] = column
             entry += 1
-            if words.cells[column, KIND] != BINARY:
+            if segment.owner.size > 0 and (spans[column, END] > 0 or words.cells[column, KIND] != BINARY):
                 if spans[column, END] == 0:
                     segment.stored[sizes[STORED]] = column
                     segment.numeric[column] = 1

@@ -18,7 +18,7 @@ from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.core.sorting import sort
 from algorithms.dynamic.examples import Examples, side_of, value_of
-from algorithms.dynamic.segment import BEGIN, END, STORED, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, LIGHTEST, STORED, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
@@ -35,6 +35,7 @@ class Way(IntEnum):
 
 _ORDERED, _MAP, _SEARCH = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
+_LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
 _ESTIMATED = 1 << (26 + UNIT_BITS)  # units; the weight below which squares of whole weights add up exactly
 
 
@@ -58,6 +59,8 @@ class _Node(NamedTuple):
     examples: int
     weight: int  # in units
     class_sum: float  # see `_step`
+    impurity: float  # weight times impurity of the whole node
+    noise: float  # no gain below it is real
     margin: float  # how far estimates may be off; inf where all scores are computed in full
 
 
@@ -124,9 +127,7 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
     `present[column]` says how many entries there are.
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
-    # Equation 8, whose logarithm is 0 for a column of one entry: a search looks at one entry at least.
-    steps = (stop - start) * max(1.0, log2(float(entries)))
-    searches = way == _SEARCH or (way != _MAP and steps < _SEARCH_BELOW * entries)
+    searches = way == _SEARCH or (way != _MAP and is_searched(stop - start, entries))
     negatives = int64(0)
     positives = segment.present[column]
     if searches:
@@ -141,6 +142,15 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
     values, owners = segment.found_value, segment.found_owner
     sort(values, owners, int64(0), negatives, segment.spare_value, segment.spare_owner)
     sort(values, owners, negatives, segment.present[column], segment.spare_value, segment.spare_owner)
+
+
+@inlined
+def is_searched(examples: int, entries: int) -> bool:
+    """Return whether it is faster to search a column for each example than to look at each entry: equation 8.
+
+    Its logarithm is 0 for a column of one entry; a search looks at one entry at least.
+    """
+    return examples * max(1.0, log2(float(entries))) < _SEARCH_BELOW * entries
 
 
 @inlined
@@ -263,7 +273,34 @@ def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
     # quarter of a `rounding` in all.
     is_whole = segment.sizes[WHOLE] == 1 and weight < _ESTIMATED
     margin = (0.25 * examples + segment.totals.size + 2.0) * rounding(weight, int64(0)) if is_whole else math.inf
-    return _Node(examples, weight, class_sum, margin)
+    whole = impurity(criterion, segment.totals)
+    return _Node(examples, weight, class_sum, whole, noise(weight, segment.totals.size), margin)
+
+
+@inlined
+def _entropy_reach(criterion: Entropy, weight: int, lightest: int) -> float:  # noqa: ARG001
+    return log2(float(weight) / float(lightest)) + _LOG2_E
+
+
+@inlined
+def _gini_reach(criterion: Gini, weight: int, lightest: int) -> float:  # noqa: ARG001
+    return 2.0
+
+
+# Entropy: n H(v / n) = v log2(n / v) + (n - v) log2(n / (n - v)), and the second term is at most v log2 e. Gini:
+# the gain is v (n - v) / n times the squared distance of two distributions, which is at most 2.
+_reach = dispatch(
+    "Return what parting v of n gains at most for each of v, in a node of this weight and lightest example.",
+    {Entropy: _entropy_reach, Gini: _gini_reach},
+)
+
+
+@jit
+def _rare(segment: Segment, node: _Node, reach: float, best: float) -> int:
+    """Return in how many examples a feature can be and surely have no score as low as the best."""
+    gain = node.impurity - best - 2.0 * node.noise
+    most = gain * (1.0 - 2.0**-40) / (reach * (segment.sizes[HEAVIEST] * PER_UNIT))
+    return int64(most) if most > 0.0 else int64(0)
 
 
 @jit
@@ -333,7 +370,11 @@ def _sweep(
             for k in range(part.size):
                 segment.below[k] = segment.totals[k] - part[k]
             best = _less(criterion, segment, best, last, here)
-        while at < stop and values[at] == here:
+        if values[stop - 1] == here:  # no threshold is above it
+            for entry in range(at, stop):
+                part[segment.label[owners[entry]]] = 0
+            break
+        while values[at] == here:
             i = int64(owners[at])
             k, less = segment.label[i], segment.weight[i]
             part[k] -= less
@@ -439,6 +480,8 @@ def best_split(
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
     """
     node = _common(criterion, segment, stop - start)
+    reach = _reach(criterion, node.weight, segment.sizes[LIGHTEST])
+    rare = int64(0)
     best = int64(NONE)
     best_score = math.inf
     threshold = 0.0
@@ -449,6 +492,10 @@ def best_split(
             continue
         segment.touched[kept] = column
         kept += 1
+        if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+            segment.group[column] = _group(segment, column, start)
+        if segment.present[column] <= rare:
+            continue
         now = math.inf
         here = 0.0
         if segment.numeric[column] == 0:
@@ -456,8 +503,6 @@ def best_split(
                 now = _binary_score(criterion, segment, column)
         else:
             if way == _ORDERED:
-                if not are_grouped:
-                    segment.group[column] = _group(segment, column, start)
                 values, owners, begin = segment.value, segment.owner, segment.group[column]
             else:
                 look_up(segment, column, start, stop, way)
@@ -466,9 +511,9 @@ def best_split(
             now, here = found.score, found.threshold
         if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
             best, best_score, threshold = column, now, here
+            rare = _rare(segment, node, reach, best_score)
     segment.sizes[TOUCHED] = kept
-    left_whole = impurity(criterion, segment.totals)
-    if best_score >= left_whole - noise(node.weight, segment.totals.size):
+    if best_score >= node.impurity - node.noise:
         return _lowest(segment, words, names, node, start, stop, way)
     return Choice(best, threshold)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from itertools import count
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.builder import Sample, build_tree
-from algorithms.dynamic.splitter import Way
+from algorithms.dynamic.splitter import Way, is_searched
 from algorithms.trees.snapshot import Tree
 from tests.oracles.naive import budget
 from tests.oracles.naive_dynamic import Example, Feature, Terms, build, columns, rows_of, splits
@@ -23,6 +24,7 @@ from tests.oracles.naive_dynamic import Example, Feature, Terms, build, columns,
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 KINDS: dict[Any, Kind] = {0: BINARY, 3: NUMERIC, 7: BINARY, 9: NUMERIC, 4294967295: NUMERIC}
 VALUES = [-1e300, -2.5, -1.0, -5e-324, 0.0, 5e-324, 1e-9, 1.0, 1.0 + 2.0**-52, 2.0, 1e300]
+WEIGHTS = [[UNIT, 2 * UNIT], [UNIT] * 4 + [1, 3, 5 * UNIT], [UNIT, UNIT << 24]]
 
 
 def sample_of(examples: Sequence[Example], rng: random.Random | None = None) -> Sample:
@@ -75,27 +77,40 @@ def test_any_sample_gives_the_oracles_tree(data: st.DataObject) -> None:
         Example,
         st.fixed_dictionaries({}, optional=dict.fromkeys(KINDS, values)),
         st.integers(0, terms.classes - 1),
-        st.sampled_from([UNIT] * 4 + [1, 3, 5 * UNIT]),
+        st.sampled_from(data.draw(st.sampled_from(WEIGHTS))),
     )
     compare(data.draw(st.lists(example, max_size=30)), terms)
 
 
+@pytest.mark.parametrize("weights", WEIGHTS, ids=["whole", "fractions", "heavy"])
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
-def test_larger_samples_give_the_oracles_tree(criterion: str) -> None:
-    """Columns that are long, sparse and dense, so that both ways of equation 8 are taken in one tree."""
+def test_larger_samples_give_the_oracles_tree(criterion: str, weights: list[int]) -> None:
+    """Columns that are long, sparse and dense, so that both ways of equation 8 are taken in one tree.
+
+    Many features are so rare that they cannot be the best; few thresholds of whole weights are scored in full.
+    """
     rng = random.Random(1)
-    kinds: dict[Any, Kind] = {feature: NUMERIC if feature % 2 else BINARY for feature in range(12)}
+    kinds: dict[Any, Kind] = {feature: NUMERIC if feature % 2 else BINARY for feature in range(50)}
     examples = []
     for _ in range(60 if budget(10) < 10 else 300):
         label = rng.randrange(3)
         x = {
             feature: round(rng.gauss(label, 2.0), 1)
             for feature in kinds
-            if rng.random() < (0.9 if feature < 4 else 0.2)
+            if rng.random() < (0.9 if feature < 4 else 0.2 if feature < 12 else 0.02)
         }
-        examples.append(Example(x, label, rng.choice([UNIT, 2 * UNIT, UNIT // 3])))
+        examples.append(Example(x, label, rng.choice(weights)))
     tree = compare(examples, Terms(classes=3, criterion=criterion, kinds=kinds))
     assert len(tree.number) > 20
+
+
+def test_a_column_of_one_entry_is_not_searched_for_every_example() -> None:
+    """Equation 8 as printed says that a search of one entry takes no step, and has each example search it."""
+    assert not any(is_searched(examples, 1) for examples in range(1, 20))
+    assert is_searched(1, 100)
+    assert not is_searched(20, 100)
+    for examples, entries in ((1, 60), (1, 58), (100, 11_000), (100, 17_000)):
+        assert is_searched(examples, entries) == (examples * math.log2(entries) < 0.1 * entries)
 
 
 def test_the_order_of_examples_does_not_matter() -> None:

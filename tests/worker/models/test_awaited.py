@@ -25,6 +25,7 @@ log: {embedded: events.db}
 models:
   weather:
     kind: tree
+    policy: periodic
     input: days
     classes: [dry, wet, snow]
     features: names

@@ -300,7 +300,7 @@ def test_probes_pass_slow_clients(server: Server) -> None:
                     slow[at] = _socket(server)
             start = time.monotonic()
             assert _get(server, "/livez")[0].status == 200
-            assert time.monotonic() - start < 1
+            assert time.monotonic() - start < 5  # less than a slow client may take
     finally:
         for connection in slow:
             connection.close()

@@ -60,6 +60,29 @@ def _binary(path: Path) -> Table:
     )
 
 
+def _counts(path: Path) -> Table:
+    """Read `.npz` with indptr, indices, counts, labels and shape: how often words occur, any number of classes."""
+    pointer, feature, count, label, shape = _arrays(path, "indptr", "indices", "counts", "labels", "shape")
+    classes, labels = np.unique(label, return_inverse=True)
+    return Table(
+        name="",
+        pointer=pointer.astype(np.int64),
+        feature=feature.astype(np.uint32),
+        value=count.astype(np.float64),
+        label=labels.astype(np.int64),
+        kinds=np.full(int(shape[1]), NUMERIC, np.int64),
+        names=(),
+        classes=tuple(map(str, classes.tolist())),
+    )
+
+
+def _gas_sensor(path: Path) -> Table:
+    """Read `.npz` with X and gas: what 16 sensors say of six gases."""
+    value, label = _arrays(path, "X", "gas")
+    count = value.shape[1]
+    return _dense(value, label, [NUMERIC] * count, [f"sensor{number}" for number in range(count)])
+
+
 def _covertype(path: Path) -> Table:
     """Read `.npz` with X, y and feature_names: ten measures of a place, then its kind and its soil one-hot."""
     value, label, names = _arrays(path, "X", "y", "feature_names")
@@ -159,4 +182,8 @@ SETS = {
     "news20_unigram": _Set("news20_unigram.npz", _binary),
     "spam_katakis": _Set("spam_katakis.npz", _binary),
     "farm_ads": _Set("farm_ads.npz", _binary),
+    "a9a": _Set("a9a.npz", _binary),
+    "imdb": _Set("imdb.npz", _binary),
+    "news20_counts": _Set("news20_bydate_train_counts.npz", _counts),
+    "gas_sensor": _Set("gas_sensor_drift_8of10.npz", _gas_sensor),
 }

@@ -34,6 +34,8 @@ from worker.bench.regression import SIDES as REGRESSION_SIDES
 from worker.bench.regression import STREAMS, bench_regression, river_trees
 from worker.bench.regression import Terms as RegressionTerms
 from worker.bench.splits import bench_splits
+from worker.bench.splitter import WAYS, bench_splitter, scikit_learn, table_for
+from worker.bench.splitter import Terms as SplitterTerms
 from worker.bench.streams import load
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
 from worker.bench.updates import EXPECTED, plan, workload
@@ -382,6 +384,58 @@ def peers(
             yield from bench_peers(table, peer, terms, progress)
 
     _print(lines)
+
+
+@bench.command()
+@click.option("--data", default="random:0.001,random:0.01,random:0.1,single:16000", show_default=True)
+@click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
+@click.option("--criterion", type=click.Choice(["gini", "entropy"]), default="gini", show_default=True)
+@click.option("--depths", default="1,10,none", show_default=True, help="none: no bound.")
+@click.option("--ways", type=_Listed(list(WAYS)), default=",".join(WAYS), show_default=True)
+@click.option("--sklearn", "beside", is_flag=True, help="Beside scikit-learn's DecisionTreeClassifier.")
+@click.option(
+    "--dense-bytes",
+    type=click.IntRange(0),
+    default=1 << 28,
+    show_default=True,
+    help="The largest matrix from which scikit-learn's dense splitter builds as well.",
+)
+@click.option("--examples", type=click.IntRange(2), help="Take only so many of recorded sets.")
+@_repeats
+def splitter(
+    data: str,
+    folder: Path | None,
+    criterion: str,
+    depths: str,
+    ways: list[str],
+    beside: bool,
+    dense_bytes: int,
+    examples: int | None,
+    repeats: int,
+) -> None:
+    """Build the greedy tree of a batch by each way of paper 003: seconds and nodes, by depth."""
+    peer = None
+    if beside:
+        with _peer("bench splitter --sklearn measures beside scikit-learn", "sklearn", "scipy"):
+            import sklearn.tree  # noqa: F401
+        peer = scikit_learn
+    with _naming("--depths"):
+        bounds = [None if each == "none" else _depth(each) for each in depths.split(",")]
+    with _naming("--data"):
+        tables = [table_for(name, folder, examples) for name in data.split(",")]
+    terms = SplitterTerms(criterion, bounds, ways, dense_bytes, repeats, _TIME_LIMIT)
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_splitter(table, terms, peer, progress)
+
+    _print(lines)
+
+
+def _depth(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"expected whole numbers from 1, or none, got {text!r}")
+    return int(text)
 
 
 @bench.command()

@@ -79,7 +79,7 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
                 bar.advance(task, transaction.records)
 
             with worker_on(log, settings, committed) as (worker, url):
-                bar.console.print(f"{total} events in [bold]{escape(str(path))}[/]; metrics on [bold]{url}[/]")
+                bar.console.print(f"{total:,} events in [bold]{escape(str(path))}[/]; metrics on [bold]{url}[/]")
                 bar.console.print(
                     "The split after each event that changes it; tree: a node that splits, for good (kernels not "
                     "compiled yet take a minute):"
@@ -96,10 +96,10 @@ def _run(console: Console, path: Path, port: int, serve: bool) -> None:
 
 
 def _report(console: Console, outputs: list[Output], total: int, seconds: float) -> None:
-    console.print(f"\n{total} events in {seconds:.1f} s. At the end, by model:\n")
+    console.print(f"\n{total:,} events in {seconds:.1f} s. At the end, by model:\n")
     latest = {output.model: output for output in outputs if isinstance(output, Tree)}
     for model, tree in sorted(latest.items(), reverse=True):
-        console.print(f"[bold]{model}[/], the last snapshot, after {tree.version} events")
+        console.print(f"[bold]{model}[/], the last snapshot, after {tree.version:,} events")
         console.print(draw(tree))
         console.print()
     for evaluation in [output for output in outputs if isinstance(output, Evaluation)][-1:]:

@@ -14,7 +14,7 @@ from worker.codec.reference import Event, decode
 from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
 from worker.views.split_text import split_line
-from worker.views.tree_nodes import children_of
+from worker.views.tree_nodes import counted_word
 from worker.views.words import (
     brief_weight_word,
     class_word,
@@ -31,6 +31,11 @@ from worker.views.words import (
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
 _FEATURES = 12  # of an event in a line
+_COUNTED = {
+    "at the split": "inner ones as of their split",
+    "live": "all counts live",
+    "so far": "all counts so far",
+}
 BASELINES = "beside always saying the key's most frequent label, or its last one"
 _SHORT = 15  # characters of a topic that stay on a line with a number
 
@@ -147,15 +152,9 @@ def tree_heading(key: bytes | None, tree: Tree) -> Text:
     """Return what to write above the drawing of a tree."""
     line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
     line.append(_size_words(tree), "not bold dim")
-    if _has_grown(tree):
-        line.append(", inner ones as of their split", "not bold dim")
+    if len(tree.node) > 1 and (when := _COUNTED.get(counted_word(tree))):
+        line.append(f", {when}", "not bold dim")
     return line
-
-
-def _has_grown(tree: Tree) -> bool:
-    """Return whether more examples came to the children of a node than it counts itself."""
-    below = [sum(sum(tree.counts[child]) for child in children) for children in children_of(tree)]
-    return any(more > sum(own) + 0.5 for more, own in zip(below, tree.counts, strict=True))
 
 
 def dead_letter_text(letter: DeadLetter) -> Text:

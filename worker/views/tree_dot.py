@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from worker.codec.encode import Tree
-from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
+from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest
 from worker.views.words import class_word, key_word, model_word, weight_word
 
 
@@ -22,7 +22,7 @@ def draw(tree: Tree, key: bytes | None) -> str:
 
 def _label(tree: Tree, node: int, *, is_leaf: bool) -> str:
     if not is_leaf:
-        return f"{tested_word(tree, node)} ?"
+        return f"{feature_at(tree, node)} ?"
     best = heaviest(tree, node)
     if best is None:
         return "nothing"

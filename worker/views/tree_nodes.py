@@ -53,10 +53,23 @@ def sizes(children: list[list[int]]) -> list[int]:
     return found
 
 
-def tested_word(tree: Tree, node: int) -> str:
-    """Return the feature that a node tests as a word."""
+def feature_at(tree: Tree, node: int, most: int = 60) -> str:
+    """Return the feature that a node tests as a word, of a name at most so many characters."""
     feature = tree.feature[node]
-    return feature_word(feature if tree.names is None or feature is None else tree.names[feature])
+    return feature_word(feature if tree.names is None or feature is None else tree.names[feature], most)
+
+
+def counted_word(tree: Tree) -> str:
+    """Return of when the counts at inner nodes are, as said behind one; empty where a record tells no kind."""
+    match tree.parameters.get("kind"), tree.parameters.get("policy"):
+        case "dynamic-tree", _:
+            return "live"
+        case "tree", "efdt":  # goes on counting there, to reconsider the split
+            return "so far"
+        case "tree", _:
+            return "at the split"
+        case _:
+            return ""
 
 
 def branch_to(tree: Tree, parent: int, child: int) -> str:

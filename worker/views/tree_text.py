@@ -12,7 +12,7 @@ from rich.text import Text
 
 from worker.codec.encode import Tree
 from worker.views.fitting import cut_name
-from worker.views.tree_nodes import branch_to, children_of, heaviest, tested_word
+from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest
 from worker.views.words import brief_weight_word, class_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
@@ -111,7 +111,7 @@ def _label(tree: Tree, node: _Node, most: int, room: int) -> Text:
     if feature is not None:
         is_name = tree.names is not None
         return text.append(
-            _cut(f"{' ' if text else ''}", tested_word(tree, node.at), " ?", left, is_name=is_name), "bold"
+            _cut(f"{' ' if text else ''}", feature_at(tree, node.at), " ?", left, is_name=is_name), "bold"
         )
     best = heaviest(tree, node.at)
     arrow = " → " if text else ""

@@ -10,13 +10,16 @@ from worker.safe_text import printable
 _PLAIN = re.compile(r"[^\s'\"]+")
 
 
-def feature_word(feature: Feature | None) -> str:
-    """Return a feature as a word: a name as it is, quoted where it has spaces or quotes; an id as #17."""
+def feature_word(feature: Feature | None, most: int = 60) -> str:
+    """Return a feature as a word: a name as it is, quoted where it has spaces or quotes; an id as #17.
+
+    Of a longer name so many characters are there, with a mark where it is cut.
+    """
     if feature is None:
         return "-"
     if isinstance(feature, int):
         return f"#{feature}"
-    text = printable(feature)
+    text = printable(feature, most)
     return text if _PLAIN.fullmatch(text) and not text.startswith("#") else repr(text)
 
 
@@ -30,9 +33,9 @@ def topic_word(topic: str) -> str:
     return printable(topic, 249)
 
 
-def class_word(name: Class) -> str:
-    """Return a class's name."""
-    return printable(str(name), 24)
+def class_word(name: Class, most: int = 24) -> str:
+    """Return a class's name, at most so many characters of it."""
+    return printable(str(name), most)
 
 
 def key_word(key: bytes | None) -> str:
@@ -53,8 +56,10 @@ def brief_weight_word(weight: float) -> str:
 
 
 def number_word(number: float) -> str:
-    """Return a threshold or a value to six digits."""
-    return f"{number:.6g}"
+    """Return a threshold or a value to six digits, those before the point always all of them."""
+    if not 1e5 <= abs(number) < 1e15:
+        return f"{number:,.6g}"
+    return f"{number:,.0f}" if abs(number) >= 1e6 or number.is_integer() else f"{number:,.1f}"
 
 
 def branch_word(kind: str | None, threshold: float | None, branch: int) -> str:

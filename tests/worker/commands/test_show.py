@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -172,13 +173,20 @@ call ?                       ██████████░░ ham 4,827  spa
     assert max(map(len, drawn.splitlines())) <= 80
 
 
-def test_what_stands_beside_an_inner_node() -> None:
-    """Of a tree that grows it is what the node held when it split, less than is below it, and that is said."""
-    grown = TREE._replace(node=[0, 1, 2], parent=[-1, 0, 0], branch=[0, 0, 1], feature=[0, None, None])
-    grown = grown._replace(kind=["binary", None, None], threshold=[None] * 3)
-    said = ", 3 nodes, inner ones as of their split"
-    assert tree_heading(b"k", grown._replace(counts=[(4, 4), (9, 1), (1, 9)])).plain.endswith(said)
-    assert tree_heading(b"k", grown._replace(counts=[(4, 4), (3, 1), (1, 3)])).plain.endswith(", 3 nodes")
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"kind": "tree", "policy": "exact"}, ", inner ones as of their split"),
+        ({"kind": "tree", "policy": "efdt"}, ", all counts so far"),
+        ({"kind": "dynamic-tree"}, ", all counts live"),
+        ({}, "7 nodes"),
+    ],
+)
+def test_what_stands_beside_an_inner_node(parameters: dict[str, Any], said: str) -> None:
+    """It is said whether that is what the node held when it split, less than is below it, or what it holds now."""
+    assert tree_heading(b"k", TREE._replace(parameters=parameters)).plain.endswith(said)
+    leaf = TREE._replace(node=[0], parent=[-1], parameters=parameters)
+    assert tree_heading(b"k", leaf).plain.endswith(", 1 node")
 
 
 def test_numeric_splits_in_a_table() -> None:

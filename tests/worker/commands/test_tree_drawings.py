@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from tests.oracles.naive import budget
 from tests.worker.commands.test_show import TREE
 from worker.codec import Tree
 from worker.views import tree_dot, tree_svg
+from worker.views.text_width import text_width
 from worker.views.tree_nodes import children_of, opened, preorder, sizes
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -59,18 +61,88 @@ def _numbered(tree: Tree) -> Tree:
 
 
 def _texts(element: ET.Element, kind: str | None = None) -> list[str]:
-    return [each.text or "" for each in element.iter(f"{SVG}text") if kind in (None, each.get("class"))]
+    """Return the texts, each in one piece; of a class also those that are a piece of a text."""
+    tags = {f"{SVG}text"} if kind is None else {f"{SVG}text", f"{SVG}tspan"}
+    return [
+        "".join(each.itertext())
+        for each in element.iter()
+        if each.tag in tags and kind in (None, each.get("class"))
+    ]
+
+
+def _nodes(svg: ET.Element) -> list[ET.Element]:
+    return [each for each in svg.iter(f"{SVG}g") if each.get("class") == "node"]
+
+
+def _legend(svg: ET.Element) -> list[tuple[str, str]]:
+    """Return the colour and the word of each class in the legend."""
+    groups = [each for each in svg.iter(f"{SVG}g") if each.get("class") == "class"]
+    return [(each.find(f"{SVG}rect").get("class") or "", _texts(each)[0]) for each in groups]  # type: ignore[union-attr]
 
 
 def test_what_is_drawn() -> None:
     """A drawing has the tests, the words of the branches, the answers with their weights, and the classes."""
     svg = ET.fromstring(tree_svg.draw(TREE, b"everyone"))
     assert {"call ?", "free ?", "'www com' ?"} <= set(_texts(svg, "test"))
-    assert _texts(svg, "test c0") == ["ham"]
-    assert _texts(svg, "test c1") == ["spam"] * 3
+    answers = [_texts(node, "test")[0] for node in _nodes(svg) if node.find(f"{SVG}rect") is not None]
+    assert sorted(answers) == ["ham", "spam", "spam", "spam"]
     assert sorted(word for word in _texts(svg, "faint") if word.isalpha()) == ["absent"] * 3 + ["present"] * 3
     assert {"4,700 / 50.5", "0 / 49.5", "100 / 500", "27 / 147"} <= set(_texts(svg, "faint"))
-    assert _texts(svg)[:2] == ["ham", "spam"]
+    assert _legend(svg) == [("c0", "ham"), ("c1", "spam")]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"kind": "tree", "policy": "hat"}, "5,574 at the split"),
+        ({"kind": "tree", "policy": "efdt"}, "5,574 so far"),
+        ({"kind": "dynamic-tree"}, "5,574 live"),
+        ({}, "5,574"),
+    ],
+)
+def test_of_when_counts_are(parameters: dict[str, Any], said: str) -> None:
+    """An inner node says whether its count is that of its split; so does its tooltip."""
+    svg = ET.fromstring(tree_svg.draw(TREE._replace(parameters=parameters), b"k"))
+    assert said in _texts(svg, "faint")
+    (title,) = [each.findtext(f"{SVG}title") or "" for each in _nodes(svg)][:1]
+    assert title == f"node 0: tests call: ham 4,827, spam 747{said.removeprefix('5,574')}"
+
+
+def _of_classes(count: int) -> Tree:
+    """Return a tree whose leaves hold all of so many classes."""
+    names = [f"class {number}" for number in range(count)]
+    return TREE._replace(classes=names, counts=[[1 + number % 7 for number in range(count)]] * 7)
+
+
+@pytest.mark.parametrize("count", [2, 7, 20, 100])
+def test_every_class_has_a_colour_and_is_in_the_legend(count: int) -> None:
+    """No colour comes twice, in light or in dark, and each class is named."""
+    svg = ET.fromstring(tree_svg.draw(_of_classes(count), b"k"))
+    assert _legend(svg) == [(f"c{number}", f"class {number}") for number in range(count)]
+    light, dark = (svg.findtext(f"{SVG}style") or "").split("@media (prefers-color-scheme: dark)")
+    for style in (light, dark.partition("}")[0]):
+        assert len(set(re.findall(r"--c\d+: (#\w{6})", style))) == count
+
+
+@pytest.mark.parametrize("count", [2, 7, 20, 100])
+def test_the_root_is_at_the_top_left(count: int) -> None:
+    """It is on the first screen of a phone, however many leaves and classes there are."""
+    svg = ET.fromstring(tree_svg.draw(_of_classes(count), b"k"))
+    text = _nodes(svg)[0].find(f"{SVG}text")
+    assert text is not None
+    assert float(text.attrib["x"]) < 20
+    assert float(text.attrib["y"]) < 100
+
+
+def test_whole_names_are_in_tooltips() -> None:
+    """A name that is cut ends with an ellipsis, and its tooltip has all of it."""
+    feature, name = "sensor." * 10 + "mean", "a class " * 20 + "of many"
+    svg = ET.fromstring(tree_svg.draw(TREE._replace(names=[feature, "b", "c"], classes=[name, "spam"]), b"k"))
+    titles = [each.text or "" for each in svg.iter(f"{SVG}title")]
+    assert [feature in title for title in titles].count(True) == 1
+    assert [name in title for title in titles].count(True) == 7  # of each node that has any, and in the legend
+    cut = [word for word in _texts(svg) if "…" in word]
+    assert {word.split("…")[0] for word in cut} == {feature[:23], name[:23]}
 
 
 def test_who_cannot_see_it() -> None:
@@ -81,7 +153,7 @@ def test_who_cannot_see_it() -> None:
     title, description = (ids[name] for name in svg.attrib["aria-labelledby"].split())
     assert title == "spam: tree of everyone"
     assert description == "Version 5,574: 7 nodes, 4 of them leaves; the root tests call."
-    assert [node.findtext(f"{SVG}title") for node in svg.iter(f"{SVG}g")][:2] == [
+    assert [node.findtext(f"{SVG}title") for node in _nodes(svg)][:2] == [
         "node 0: tests call: ham 4,827, spam 747",
         "node 1: tests free: ham 4,800, spam 600",
     ]
@@ -91,7 +163,7 @@ def test_light_and_dark() -> None:
     """Every colour has a value for readers who prefer dark pages, and is used by its name alone."""
     style = ET.fromstring(tree_svg.draw(TREE, b"k")).findtext(f"{SVG}style") or ""
     light, dark = style.split("@media (prefers-color-scheme: dark)")
-    assert set(re.findall(r"(--\w+):", light)) == set(re.findall(r"(--\w+):", dark)) >= {"--ink", "--c0", "--c5"}
+    assert set(re.findall(r"(--\w+):", light)) == set(re.findall(r"(--\w+):", dark)) >= {"--ink", "--c0", "--c1"}
     assert "#" not in re.sub(r"--\w+: #\w+", "", style)
 
 
@@ -103,6 +175,7 @@ def test_a_tree_that_has_learned_nothing() -> None:
         node=[0], parent=[-1], branch=[0], feature=[None], kind=[None], threshold=[None], counts=[(0, 0)]
     )
     assert _texts(ET.fromstring(tree_svg.draw(leaf, b"k")), "faint") == ["nothing"]
+    assert "nothing yet" in tree_svg.draw(nothing._replace(classes=[]), b"k")
 
 
 @settings(max_examples=budget(150), deadline=None)
@@ -111,7 +184,7 @@ def test_drawings_hold_for_any_tree(tree: Tree, key: bytes, most: int, deepest: 
     """Any tree gives well-formed XML with at most so many nodes; the rest is counted; nothing lies outside."""
     tree = _numbered(tree)
     svg = ET.fromstring(tree_svg.draw(tree, key, most, deepest))
-    drawn = len(list(svg.iter(f"{SVG}g")))
+    drawn = len(_nodes(svg))
     assert 1 <= drawn <= most
     left_out = [word for word in _texts(svg) if word.startswith("... and ")]
     assert left_out == ([f"... and {len(tree.node) - drawn:,} more nodes"] if drawn < len(tree.node) else [])
@@ -119,8 +192,31 @@ def test_drawings_hold_for_any_tree(tree: Tree, key: bytes, most: int, deepest: 
     assert sum(cut) == len(tree.node) - drawn
     width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
     for text in svg.iter(f"{SVG}text"):
-        assert 0 <= float(text.attrib["x"]) < width
-        assert 0 <= float(text.attrib["y"]) < height
+        x, y = float(text.attrib["x"]), float(text.attrib["y"])
+        wide = _wide(text)
+        left = x - wide if text.get("text-anchor") == "end" else x
+        assert 0 <= left <= left + wide <= width
+        assert 0 <= y < height
+    _check_rows(svg)
+
+
+def _wide(text: ET.Element) -> float:
+    """Return how wide a text is, with the pieces that flow behind each other."""
+    size = 11 if "faint" in text.get("class", "") else 13
+    return text_width(text.text or "", size) + sum(float(each.get("dx", 0)) + _wide(each) for each in text)
+
+
+def _check_rows(svg: ET.Element) -> None:
+    """Check that no two nodes whose words are in the same rows overlap, as wide as the widest font makes them."""
+    places = []
+    for node in _nodes(svg):
+        texts = list(node.iter(f"{SVG}text"))
+        left = min(float(text.attrib["x"]) for text in texts)
+        right = max(float(text.attrib["x"]) + _wide(text) for text in texts)
+        places.append((float(texts[0].attrib["y"]), left, right))
+    for at, (y, left, right) in enumerate(places):
+        for other_y, other_left, other_right in places[:at]:
+            assert abs(y - other_y) > 20 or right < other_left or other_right < left
 
 
 @settings(max_examples=budget(100), deadline=None)
@@ -153,8 +249,8 @@ def test_the_width_is_bounded() -> None:
         names=["x" * 200],
     )
     svg = ET.fromstring(tree_svg.draw(deep, b"k" * 500))
-    assert float(svg.attrib["width"]) <= 2_300
-    assert len(list(svg.iter(f"{SVG}g"))) == 1 + 2 * tree_svg.MOST_DEPTH
+    assert float(svg.attrib["width"]) <= 2_800
+    assert len(_nodes(svg)) == 1 + 2 * tree_svg.MOST_DEPTH
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\", 'x"]; evil', "<b>"])

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from prometheus_client import CollectorRegistry
 
+from tests.support.about import ABOUT
 from tests.support.kustomize import Kustomize
 from tests.support.operators import KINDS
 from tests.support.places import ROOT
@@ -295,7 +296,7 @@ def test_settings_in_a_pod(tmp_path: Path) -> None:
 def test_probes_ask_for_pages_that_there_are() -> None:
     """A probe's path is answered, and by 200 as it should be while a worker starts or runs."""
     board = StatusBoard(Status(time.monotonic()))
-    pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic)
+    pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic, ABOUT)
     probes = {name: _container(SET)[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
     assert {probe["port"] for probe in probes.values()} == {_container(SET)["ports"][0]["name"]}
     paths = [probe["path"] for probe in probes.values()]

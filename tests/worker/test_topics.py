@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from tests.support.about import ABOUT
 from tests.support.workers import worker_on
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
@@ -213,7 +214,7 @@ def test_a_worker_waits_and_says_so_once(
     """It joins once the topics are there; until then one line of the log and the pages name those that are not."""
     monkeypatch.setattr("worker.loop._TOPICS_SECONDS", 0.0)
     board = StatusBoard(Status(0.0))
-    pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic)
+    pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic, ABOUT)
     seen: list[tuple[int, bytes]] = []
     with EmbeddedLog(tmp_path / "log.db") as log, capture_logs() as lines:
         worker = Worker(

@@ -12,12 +12,13 @@ from prometheus_client import CollectorRegistry
 from worker.commands.common import fail
 from worker.log.port import Log
 from worker.loop import Worker
-from worker.settings import Settings
+from worker.settings import Settings, fingerprint
+from worker.settings.values import Cadence
 from worker.transaction import Transaction
 from worker.watching.http import Pages, Server, ServerError
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.status import Status, StatusBoard
+from worker.watching.status import About, Status, StatusBoard
 from worker.watching.tally import Tally
 
 
@@ -37,9 +38,19 @@ def worker_on(
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:
-            pages = Pages(registry, board, settings.metrics.stall_seconds, time.monotonic)
+            about = About(
+                version("anabranch"), fingerprint(settings), time.monotonic(), _snapshots_words(settings)
+            )
+            pages = Pages(registry, board, settings.metrics.stall_seconds, time.monotonic, about)
             try:
                 url = stack.enter_context(Server(settings.metrics.host, settings.metrics.port, pages)).url
             except ServerError as error:
                 fail(str(error))
         yield worker, url
+
+
+def _snapshots_words(settings: Settings) -> dict[str, str]:
+    """Return for each model when it writes trees."""
+    emits = {name: getattr(model, "emit", None) for name, model in settings.models.items()}
+    dues = {name: getattr(emit, "snapshots", None) for name, emit in emits.items()}
+    return {name: due.words for name, due in dues.items() if isinstance(due, Cadence)}

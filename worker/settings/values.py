@@ -40,6 +40,18 @@ class Cadence(NamedTuple):
         """The same in the words of the pools."""
         return Emit(When[self.kind.upper()], max(self.n, 1))
 
+    @property
+    def words(self) -> str:
+        """The same for a person, behind what is written."""
+        match self.kind:
+            case "change":
+                return "whenever a key's tree changes"
+            case "every":
+                return f"after every {self.n:,} events of a key"
+            case "every_ms":
+                return f"after every {self.n / 1000:,g} s of a key's event time"
+        return "never, as emit.snapshots says"
+
 
 def _cadence(value: object) -> Cadence:
     if isinstance(value, Cadence):

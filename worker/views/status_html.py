@@ -12,25 +12,31 @@ from worker.safe_text import printable
 from worker.views import tree_svg
 from worker.views.words import key_word, model_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
-from worker.watching.status import ModelStatus, Status
+from worker.watching.status import About, ModelStatus, Status
 
 TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
+
+REFRESH_SECONDS = 5  # after which a browser loads the status page anew
 
 _STYLE = """
 :root { color-scheme: light dark }
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem }
-table { border-collapse: collapse; margin: 1rem 0 }
-caption { text-align: left; font-weight: bold }
-td, th { padding: .2rem .8rem; border-bottom: 1px solid #8886; text-align: right }
-td:first-child, th:first-child, .trees td { text-align: left }
-.wide { overflow-x: auto }
+h1 { line-height: 1.2; overflow-wrap: anywhere }
+table { border-collapse: collapse }
+caption { text-align: left; font-weight: bold; white-space: nowrap }
+td, th { padding: .2rem .8rem; border-bottom: 1px solid #8886; text-align: right; vertical-align: bottom }
+td:first-child, th:first-child, .words td, .words th { text-align: left; padding-left: 0 }
+td { white-space: nowrap; font-variant-numeric: tabular-nums }
+.wide { overflow-x: auto; margin: 1.5rem 0 }
+@media (max-width: 40rem) { body { margin: 1rem } h1 { font-size: 1.5rem } }
 """
-_MODEL = ("name", "keys", "features", "live examples", "bytes", "tree nodes", "depth")
+_SIZES = ("model", "keys", "feature counts", "live examples", "bytes", "tree nodes", "depth")
 _MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")
-_LATE = tuple(f"{each.replace('_', ' ')} of late" for each in _MEASURES)  # over the window of each partition
+_QUALITY = ("model", *(each.replace("_", " ") for each in _MEASURES), "error rose")
+_DIGEST = 12  # hex digits of the settings' fingerprint, as in messages
 
 
-def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot], now: float) -> str:
+def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot], now: float, about: About) -> str:
     """Return what the loop does, how far it is, how large its models are, and links to their trees.
 
     Parameters
@@ -41,41 +47,49 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
         By model and key, the oldest first.
     now
         Seconds, on the clock that the loop stamps its ticks with.
+    about
+        What runs.
     """
     silent = max(0.0, now - status.tick)
     phase = escape(printable(status.phase))
+    settings = escape(about.settings[:_DIGEST])
     partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
+    judged = [model for model in status.models if model.quality is not None]
+    evaluated = _table("Predictions of late, over the window of each partition", _QUALITY, map(_late, judged))
     return _page(
         "Anabranch",
-        f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.</p>
+        f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.<br>
+Version {escape(about.version)}, settings {settings}, up {_duration(now - about.started)}.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
-{_table("Partitions", ("topic", "partition", "position", "high", "lag"), map(_escaped, partitions))}
-{_table("Models", (*_MODEL, *_LATE, "error rose"), (_escaped(_model(model)) for model in status.models))}
+{_table("Partitions", ("topic", "partition", "next offset", "end", "lag"), partitions)}
+{_table("Models", _SIZES, map(_sizes, status.models))}
+{evaluated if judged else ""}
 {_refusals(status)}
-{_trees(snapshots)}""",
+{_trees(snapshots, about)}""",
+        f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
     )
 
 
 def tree_page(key: bytes, tree: Tree) -> str:
     """Return the page of a tree, with its drawing."""
     source = tree.source
-    after = escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset}")
+    after = escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset:,}")
     name = escape(f"{model_word(tree.model)}: tree of {key_word(key)}")
     return _page(
         name,
         f"""<p>As it was written after {after}: version {tree.version:,}, {len(tree.node):,} nodes.
-<a href="/">All of them</a></p>
+<a href="/">Status, and all trees</a></p>
 <div class="wide">
 {tree_svg.draw(tree, key)}</div>""",
     )
 
 
-def _page(title: str, body: str) -> str:
+def _page(title: str, body: str, more: str = "") -> str:
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>{title}</title>
+{more}<title>{title}</title>
 <style>{_STYLE}</style>
 <h1>{title}</h1>
 {body}
@@ -83,20 +97,28 @@ def _page(title: str, body: str) -> str:
 """
 
 
-def _model(model: ModelStatus) -> tuple[object, ...]:
+def _duration(seconds: float) -> str:
+    """Return a time in its two largest units."""
+    whole = max(0, int(seconds))
+    parts = (("d", whole // 86_400), ("h", whole // 3_600 % 24), ("min", whole // 60 % 60), ("s", whole % 60))
+    first = next((at for at, (_, count) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(f"{count:,} {unit}" for unit, count in parts[first : first + 2])
+
+
+def _sizes(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    measures = model.quality.recent.measures() if model.quality is not None else None
-    late = [
-        f"{value:.4f}" if math.isfinite(value := getattr(measures, each, math.nan)) else "" for each in _MEASURES
-    ]
-    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees, *late, _drifts(model))
+    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees)
 
 
-def _drifts(model: ModelStatus) -> str:
-    """Return how often the error rose, and when it last did."""
-    if model.quality is None or not model.quality.drifts:
-        return ""
-    return f"{model.quality.drifts:,}, {model.quality.since:,} examples ago"
+def _late(model: ModelStatus) -> tuple[object, ...]:
+    """Return how good predictions were, and how often and when their error rose."""
+    assert model.quality is not None
+    measures = model.quality.recent.measures()
+    values = [getattr(measures, each, math.nan) for each in _MEASURES]
+    late = [f"{value:.4f}" if math.isfinite(value) else "" for value in values]
+    drifts, since = model.quality.drifts, model.quality.since
+    rose = f"{drifts:,} times, {since:,} examples ago" if drifts else ""
+    return (model.name, *late, rose)
 
 
 def _refusals(status: Status) -> str:
@@ -104,35 +126,51 @@ def _refusals(status: Status) -> str:
     if not status.refusals:
         return "<p>Nothing was refused.</p>"
     rows = [
-        (each.topic, each.model or "the decoder", each.reason, f"{each.events:,}", each.last)
-        for each in status.refusals
+        (each.topic, each.model or "the decoder", each.reason, each.events, each.last) for each in status.refusals
     ]
     head = ("topic", "refused by", "reason", "events", "the last")
-    return _table("Refused events; the dead letters hold them", head, map(_escaped, rows))
+    return _table("Refused events; the dead letters hold them", head, rows, "words")
 
 
-def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot]) -> str:
-    """Return links to the trees, the latest first."""
+def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot], about: About) -> str:
+    """Return links to the trees, the latest first, or when there will be one."""
     if not snapshots:
-        return "<p>No tree was written yet: <code>emit.snapshots</code> of a model says when one is.</p>"
-    rows = [
-        (
-            f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{escape(key_word(key))}</a>',
-            escape(model_word(model)),
+        due = [f"<li>{escape(model_word(model))}: {escape(when)}</li>" for model, when in about.snapshots.items()]
+        return (
+            "<p>No tree was written since the worker started; <code>anabranch show</code> has those from before. "
+            f"{'The next ones are written' if due else 'No model has trees.'}</p>\n<ul>{''.join(due)}</ul>"
         )
-        for (model, key), _ in reversed(list(snapshots.items()))
-    ]
+    rows = [(_link(model, key), _after(snapshot)) for (model, key), snapshot in reversed(list(snapshots.items()))]
     caption = f"Trees, the last {MOST_TREES} that were written" if len(rows) == MOST_TREES else "Trees"
-    return _table(caption, ("key", "model"), rows, "trees")
+    return _html_table(caption, ("tree", "after partition/offset"), rows, "words")
 
 
-def _escaped(cells: Iterable[object]) -> list[str]:
-    return [escape(printable(str(cell), 249)) for cell in cells]
+def _link(model: str, key: bytes) -> str:
+    name = escape(f"{model_word(model)}: tree of {key_word(key)}")
+    return f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{name}</a>'
 
 
-def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
+def _after(snapshot: Snapshot) -> str:
+    """Return which partition and offset a tree was written after."""
+    _, partition, offset, _ = snapshot.event.decode().rsplit(":", 3)
+    return f"{int(partition):,}/{int(offset):,}"
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else escape(printable(str(value), 249))
+
+
+def _table(caption: str, head: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "") -> str:
+    """Return a table of texts and numbers."""
+    return _html_table(caption, head, ([_cell(cell) for cell in row] for row in rows), kind)
+
+
+def _html_table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
+    """Return a table that scrolls where the page is too narrow for it."""
+
     def row(cells: Iterable[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
 
     body = "\n".join([row(head, "th"), *(row(cells, "td") for cells in rows)])
-    return f"<table{f' class={kind}' if kind else ''}>\n<caption>{caption}</caption>\n{body}\n</table>"
+    table = f"<table{f' class={kind}' if kind else ''}>\n<caption>{caption}</caption>\n{body}\n</table>"
+    return f'<div class="wide" role="region" aria-label="{caption}" tabindex="0">\n{table}</div>'

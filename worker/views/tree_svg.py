@@ -24,7 +24,7 @@ from worker.views.tree_nodes import (
     preorder,
     sizes,
 )
-from worker.views.words import class_word, key_word, model_word, weight_word
+from worker.views.words import brief_weight_word, class_word, key_word, model_word, weight_word
 
 MOST_NODES = 300  # what is drawn; the rest is counted
 MOST_DEPTH = 8  # columns after the root's, which bounds the width
@@ -115,13 +115,13 @@ class _Drawing:
         test = f"{cut_name(feature_at(tree, node), _LONGEST)} ?"
         if node not in self._open:
             return _Words(test, below=f"... {more:,} more nodes")
-        return _Words(test, below=f"{weight_word(sum(tree.counts[node]))} {counted_word(tree)}".rstrip())
+        return _Words(test, below=f"{brief_weight_word(sum(tree.counts[node]))} {counted_word(tree)}".rstrip())
 
     def _told(self, node: int, best: int) -> str:
         weights = self._tree.counts[node]
         if len(weights) <= _TOLD:
-            return " / ".join(map(weight_word, weights))
-        return f"{weight_word(weights[best])} of {weight_word(sum(weights))}"
+            return " / ".join(map(brief_weight_word, weights))
+        return f"{brief_weight_word(weights[best])} of {brief_weight_word(sum(weights))}"
 
     def _columns(self) -> tuple[list[float], list[float], float]:
         """Return where each level begins, where the lines to it turn, and where the last one ends."""

@@ -21,7 +21,7 @@ from prometheus_client.exposition import choose_encoder
 
 from worker.views.status_html import TREES, status_page, tree_page
 from worker.watching.snapshots import read
-from worker.watching.status import StatusBoard
+from worker.watching.status import About, StatusBoard
 
 # Scrapes and probes are few. Where there are more connections than this, the one that has waited longest for its
 # client goes: a probe sends its request at once, so it is served however many others are slow.
@@ -58,6 +58,8 @@ class Pages:
         A loop whose last tick is older than this is not alive.
     clock : callable
         Seconds, on the clock that the loop stamps its ticks with.
+    about : About
+        What runs.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class Pages:
         board: StatusBoard,
         stall_seconds: float,
         clock: Callable[[], float],
+        about: About,
     ) -> None:
         self._registry = registry
         self._board = board
         self._stall_seconds = stall_seconds
         self._clock = clock
+        self._about = about
         self._pages = {
             "/": self._status,
             "/metrics": self._metrics,
@@ -110,7 +114,8 @@ class Pages:
 
     def _status(self, _accept: str) -> Reply:
         board = self._board
-        return Reply(HTTPStatus.OK, _HTML, status_page(board.status, board.snapshots.kept, self._clock()).encode())
+        page = status_page(board.status, board.snapshots.kept, self._clock(), self._about)
+        return Reply(HTTPStatus.OK, _HTML, page.encode())
 
     def _tree(self, path: str) -> Reply:
         model, _, quoted = path.removeprefix(TREES).partition("/")

@@ -257,7 +257,7 @@ class WorkerListener:
                 refuser.model,
                 str(refuser.reason),
                 refused.events,
-                f"{refused.last[0].partition}/{refused.last[1]}",
+                f"{refused.last[0].partition}/{refused.last[1]:,}",
             )
             for refuser, refused in self._tally.refused.items()
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from algorithms.trees.evaluation import Evaluated
@@ -87,6 +89,15 @@ class Status:
     def phase(self) -> str:
         """What the worker does, for a person."""
         return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
+
+
+class About(NamedTuple):
+    """What does not change while a worker runs."""
+
+    version: str  # of Anabranch
+    settings: str  # their fingerprint, see `worker.settings.fingerprint`
+    started: float  # seconds on the clock of the ticks
+    snapshots: Mapping[str, str] = MappingProxyType({})  # of each model that has trees: when one is written
 
 
 class StatusBoard:

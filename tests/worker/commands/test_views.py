@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from tests.support.about import ABOUT
 from tests.worker.commands.test_show import NOW, TREE
 from worker.codec import (
     Bounds,
@@ -201,7 +202,7 @@ def test_pages_are_not_broken(name: str) -> None:
     )
     (tree,) = [output for output in _outputs(name, name) if isinstance(output, Tree)]
     board.snapshots.add([to_record(tree, "out", name.encode())])
-    for page in (status_page(board.status, board.snapshots.kept, 2.0), tree_page(name.encode(), tree)):
+    for page in (status_page(board.status, board.snapshots.kept, 2.0, ABOUT), tree_page(name.encode(), tree)):
         assert _is_safe(page)
         assert "<script" not in page
         assert "</svg><" not in page

@@ -16,6 +16,7 @@ import yaml
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
+from tests.support.about import ABOUT
 from tests.support.majority import MajorityModel, MajoritySettings
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
@@ -150,7 +151,7 @@ def test_metrics_and_pages_tell_of_it(tmp_path: Path, kind: str) -> None:
         assert (registry.get_sample_value("anabranch_events_applied_total", applied) or 0) > 0
     [status] = board.status.models
     assert (status.name, status.keys) == ("it", keys)
-    page = Pages(registry, board, 30.0, lambda: 0.0).get("/", "*/*").body.decode()
+    page = Pages(registry, board, 30.0, lambda: 0.0, ABOUT).get("/", "*/*").body.decode()
     assert re.search(rf"<td>it</td><td>{keys}</td>", page)
     shown = CliRunner().invoke(main, ["show", str(tmp_path / "log.db"), "--topic", "words.out"])
     assert shown.exit_code == 0, shown.output

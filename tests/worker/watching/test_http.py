@@ -15,9 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from algorithms.core.fixed_point import UNIT
 from algorithms.trees.evaluation import Prequential
+from tests.support.about import ABOUT
 from tests.worker.commands.test_show import TREE
 from worker.codec import to_record
+from worker.settings.values import Cadence
 from worker.views import tree_svg
+from worker.views.status_html import REFRESH_SECONDS, status_page
 from worker.watching import http
 from worker.watching.http import MAX_CONNECTIONS, Pages, Server, ServerError
 from worker.watching.status import ModelStatus, PartitionStatus, Quality, State, Status, StatusBoard
@@ -51,7 +54,7 @@ def pages(clock: Clock, board: StatusBoard) -> Pages:
     """Return pages with one metric and a limit of 30 s."""
     registry = CollectorRegistry()
     Counter("things", "Things.", registry=registry).inc(3)
-    return Pages(registry, board, 30.0, clock.read)
+    return Pages(registry, board, 30.0, clock.read, ABOUT)
 
 
 @pytest.fixture
@@ -161,11 +164,35 @@ def test_status_page(server: Server, board: StatusBoard) -> None:
     response, body = _get(server, "/")
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "The worker is <strong>running</strong>; its loop ticked 1.0 s ago." in body
-    assert "<td>sms</td><td>3</td><td>1000</td><td>1234</td><td>234</td>" in body
-    assert (
-        "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67890</td>" + 8 * "<td></td>" + "</tr>" in body
-    )
+    assert "<td>sms</td><td>3</td><td>1,000</td><td>1,234</td><td>234</td>" in body
+    assert "<td>&lt;spam&gt;</td><td>20</td><td>345</td><td>6</td><td>67,890</td><td></td><td></td></tr>" in body
     assert all(f'href="{path}"' in body for path in ("/metrics", "/livez", "/readyz"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (7_300, "2 h 1 min"), (10**6, "11 d 13 h")]
+)
+def test_the_page_says_what_runs(server: Server, clock: Clock, seconds: int, said: str) -> None:
+    """It has the version, the settings' fingerprint as messages have it, and for how long the worker runs."""
+    clock.now = seconds
+    assert f"Version 1.2.3, settings 0123456789ab, up {said}.</p>" in _get(server, "/")[1]
+
+
+def test_the_page_stays_fresh_and_fits_phones(server: Server) -> None:
+    """A browser loads it anew by itself, and each of its tables scrolls."""
+    body = _get(server, "/")[1]
+    assert f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">' in body
+    assert len(re.findall(r'<div class="wide" role="region" aria-label="[^"]+" tabindex="0">\n<table', body)) == 2
+    assert len(re.findall("<table", body)) == 2
+
+
+def test_when_the_next_tree_is_due() -> None:
+    """Before one was written, as after a restart, the page says when each model writes one."""
+    about = ABOUT._replace(snapshots={"spam": Cadence("every", 4_531).words, "ham": Cadence("never").words})
+    page = status_page(Status(0.0), {}, 0.0, about)
+    assert "No tree was written since the worker started" in page
+    assert "<li>spam: after every 4,531 events of a key</li><li>ham: never, as emit.snapshots says</li>" in page
+    assert Cadence("every_ms", 60_000).words == "after every 60 s of a key's event time"
 
 
 def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -> None:
@@ -176,14 +203,14 @@ def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -
     quality = Quality(6, kept.total(), kept.recent())
     board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=quality),))
     body = _get(server, "/")[1]
-    assert "<th>accuracy of late</th><th>majority of late</th><th>no change of late</th>" in body
-    assert "<th>kappa m of late</th><th>kappa temporal of late</th><th>error rose</th></tr>" in body
+    assert "<th>accuracy</th><th>majority</th><th>no change</th>" in body
+    assert "<th>kappa m</th><th>kappa temporal</th><th>error rose</th></tr>" in body
     assert "<td>0.7500</td><td>0.2500</td><td>0.7500</td><td>0.6667</td><td>0.0000</td><td></td></tr>" in body
     other = quality._replace(drifts=1, since=2_345)
     both = quality.plus(other).plus(quality._replace(drifts=2, since=9_000))
     assert (both.drifts, both.since) == (3, 2_345)
     board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=both),))
-    assert "<td>3, 2,345 examples ago</td></tr>" in _get(server, "/")[1]
+    assert "<td>3 times, 2,345 examples ago</td></tr>" in _get(server, "/")[1]
 
 
 def test_unknown_path(server: Server) -> None:
@@ -194,10 +221,12 @@ def test_unknown_path(server: Server) -> None:
 
 def test_trees_are_drawn(server: Server, board: StatusBoard) -> None:
     """The status page links to each tree that was written, whatever its key is called, and its page draws it."""
-    assert "No tree was written yet" in _get(server, "/")[1]
+    assert "No tree was written since the worker started" in _get(server, "/")[1]
     keys = [b"everyone", b"<a href=x>/?%", b"\xff\x00"]
     board.snapshots.add(to_record(TREE, "sms.out", key) for key in keys)
-    links = re.findall(r'href="(/models/[^"]+)"', _get(server, "/")[1])
+    body = _get(server, "/")[1]
+    links = re.findall(r'href="(/models/[^"]+)"', body)
+    assert ">spam: tree of everyone</a></td><td>0/9</td>" in body
     assert len(links) == 3
     for link, key in zip(links, reversed(keys), strict=True):
         response, body = _get(server, link)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from tests.support.about import ABOUT
 from worker.codec.event import encode_event
 from worker.codec.reasons import Reason
 from worker.commands import main
@@ -112,9 +113,9 @@ def test_warnings_are_limited() -> None:
 def test_the_page_tells_of_refusals() -> None:
     """A row for each reason, with where it was last; a line where nothing was refused."""
     refusal = RefusalStatus("sms", "", "malformed", 1_234, "0/77")
-    page = status_page(Status(0.0, refusals=(refusal,)), {}, 0.0)
+    page = status_page(Status(0.0, refusals=(refusal,)), {}, 0.0, ABOUT)
     assert "<td>sms</td><td>the decoder</td><td>malformed</td><td>1,234</td><td>0/77</td>" in page
-    assert "Nothing was refused." in status_page(Status(0.0), {}, 0.0)
+    assert "Nothing was refused." in status_page(Status(0.0), {}, 0.0, ABOUT)
 
 
 def test_a_run_ends_with_accuracies_beside_what_costs_nothing(tmp_path: Path) -> None:

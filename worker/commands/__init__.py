@@ -8,7 +8,7 @@ import click
 
 COMMANDS = {  # what `anabranch --help` says of each, in the order of use
     "demo": "Learn from 5,574 text messages, forget some, and show what came of it.",
-    "init": "Look at a file, and write settings that fit it and the commands to go on.",
+    "init": "Look at a file or a topic, and write settings that fit it and the commands to go on.",
     "validate": "Check a settings file; name what is wrong in it, and where.",
     "publish": "Turn a file, a generated stream or a recording into events of a topic.",
     "run": "Consume the input topics and write results until SIGTERM or SIGINT.",

@@ -28,11 +28,10 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
         Where many lines are no events or there are none, where classes are fewer than two or too many, or
         labels can be none.
     """
-    if contents.first_bad is not None and contents.bad > _BAD * (contents.events + contents.bad):
-        bad = contents.first_bad
+    if contents.bad > _BAD * (contents.events + contents.bad):
         raise DraftError(
-            f"expected lines that are nearly all events, got {contents.bad:,} others beside {contents.events:,}; "
-            f"the first is line {bad.line}: {bad.why}"
+            f"expected {contents.unit} that are nearly all events, got {contents.bad:,} others beside "
+            f"{contents.events:,}; the first is {contents.first_bad}"
         )
     names = {isinstance(feature, str) for feature in contents.features}
     if len(names) > 1:
@@ -65,7 +64,7 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
 def _classes(contents: Contents) -> list[int | str]:
     labels = contents.labels
     if not contents.events:
-        raise DraftError("expected events to look at, got none; check the file")
+        raise DraftError("expected events to look at, got none; check the file or the topic")
     if any(isinstance(label, float) for label in labels):
         raise DraftError(
             "expected labels that are classes, whole numbers or names, got numbers with a fraction; models tell "
@@ -86,13 +85,16 @@ def _classes(contents: Contents) -> list[int | str]:
 
 
 def _attributes(contents: Contents) -> dict[str, Any]:
-    """Return which features are numbers, by a list or by what the others are not."""
+    """Return which features are numbers, by a list or by what the others are not; there is a default always.
+
+    Without one a worker would tell of features that come and are not in the list.
+    """
     numeric = sorted(contents.numbers)
-    binary = sorted(contents.features - contents.numbers.keys())
+    binary = sorted(contents.features.keys() - contents.numbers.keys())
     if not binary:
         return {"default": "numeric"}
     if len(numeric) <= _NAMED or len(numeric) <= len(binary):
-        return {"numeric": numeric}
+        return {"default": "binary", "numeric": numeric}
     return {"default": "numeric", "binary": binary}
 
 

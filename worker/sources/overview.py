@@ -1,4 +1,4 @@
-"""A look at a whole file before it is published: what its columns are, and what its events hold."""
+"""A look at data before a model is made for it: what the columns of a file are, and what events hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from worker.codec.event import is_packed
 from worker.sources.columns import KINDS, SINGLE, Columns, Kind
@@ -18,6 +18,8 @@ from worker.sources.table import look, look_at
 
 _CHUNK = 10_000  # rows
 _MOST = 1_000_000  # keys, and features, that are told apart
+
+T = TypeVar("T")
 
 
 def whole_table(
@@ -60,55 +62,68 @@ def _kinds(made: Layout) -> dict[str, Kind]:
 
 @dataclass
 class Contents:
-    """What the events of a file hold.
+    """What events hold, of a file or a topic.
 
     Attributes
     ----------
+    unit
+        What an event comes in, for messages.
     events, bad
-        How many there are, and lines that are none.
+        How many events there are, and lines or records that are none.
     first_bad
-        The first of these.
+        The first of these, with its place and why.
+    skipped
+        Events that were not looked at.
     labels, ops
         How often each came.
     keys
-        All of them, as many as are told apart.
+        How many events each has, as many as are told apart.
     features
-        All of them, as many as are told apart.
+        How many events have each, as many as are told apart.
     numbers
         The least and the greatest value of each that had others than 0 and 1.
     values
         How many features an event has, all together.
     """
 
+    unit: str = "lines"
     events: int = 0
     bad: int = 0
-    first_bad: BadLine | None = None
+    first_bad: str = ""
+    skipped: int = 0
     labels: Counter[Label] = field(default_factory=Counter)
     ops: Counter[str] = field(default_factory=Counter)
-    keys: set[str | None] = field(default_factory=set)
-    features: set[int | str] = field(default_factory=set)
+    keys: Counter[str | None] = field(default_factory=Counter)
+    features: Counter[int | str] = field(default_factory=Counter)
     numbers: dict[int | str, tuple[float, float]] = field(default_factory=dict)
     values: int = 0
 
-    def _add(self, key: str | None, fields: dict[str, Any]) -> None:
+    def add(
+        self, key: str | None, op: str, label: Label | None, x: Iterable[int | str], values: Iterable[float] = ()
+    ) -> None:
+        """Count an event; values are those of its features, none where all are 1."""
         self.events += 1
-        if len(self.keys) < _MOST:
-            self.keys.add(key)
-        self.ops[fields.get("op", "insert")] += 1
-        if isinstance(label := fields.get("y"), int | float | str):
+        _count(self.keys, [key])
+        self.ops[op] += 1
+        if label is not None:
             self.labels[label] += 1
-        x: Any = fields.get("x") or ()
-        packed = isinstance(x, dict) and is_packed(x)
-        names = x["i"] if packed else x
+        names = list(x)
         self.values += len(names)
-        if len(self.features) < _MOST:
-            self.features.update(names)
-        if not isinstance(x, dict):
-            return
-        for name, value in zip(names, x.get("v", ()), strict=False) if packed else x.items():
+        _count(self.features, names)
+        for name, value in zip(names, values, strict=False):
             if value not in (0, 1):
                 low, high = self.numbers.get(name, (value, value))
                 self.numbers[name] = (min(low, value), max(high, value))
+
+    def add_bad(self, place: str, why: str) -> None:
+        """Count what is no event."""
+        self.bad += 1
+        self.first_bad = self.first_bad or f"{place}: {why}"
+
+
+def _count(counts: Counter[T], found: Iterable[T]) -> None:
+    """Count what is known, and new ones as long as there is room."""
+    counts.update(found if len(counts) < _MOST else (each for each in found if each in counts))
 
 
 def contents(entries: Iterable[Entry], advance: Callable[[int], None]) -> Contents:
@@ -116,10 +131,18 @@ def contents(entries: Iterable[Entry], advance: Callable[[int], None]) -> Conten
     found = Contents()
     for entry in entries:
         if isinstance(entry, BadLine):
-            found.bad += 1
-            found.first_bad = found.first_bad or entry
+            found.add_bad(f"line {entry.line}", entry.why)
             continue
-        found._add(entry.key, entry.fields)
+        x: Any = entry.fields.get("x") or ()
+        label = entry.fields.get("y")
+        packed = isinstance(x, dict) and is_packed(x)
+        found.add(
+            entry.key,
+            entry.fields.get("op", "insert"),
+            label if isinstance(label, int | float | str) else None,
+            x["i"] if packed else x,
+            (x.get("v", ()) if packed else x.values()) if isinstance(x, dict) else (),
+        )
         if not found.events % _CHUNK:
             advance(found.events)
     return found

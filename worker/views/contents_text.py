@@ -1,4 +1,4 @@
-"""What a file holds, for people."""
+"""What a file or a topic holds, for people."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from worker.sources.layout import Layout
 from worker.sources.overview import Contents
 from worker.sources.seen import Seen
 from worker.views.fitting import Column, Sheet
+from worker.views.words import feature_word, number_word
 
 _VALUES = 3  # of a column that are named
 _CLASSES = 20
+_FEATURES = 20
 
 
 def columns_table(layout: Layout) -> Sheet:
@@ -22,19 +24,19 @@ def columns_table(layout: Layout) -> Sheet:
     for at, seen in enumerate(layout.seen):
         kind = what.get(at, "left out")
         missing = seen.empty + (0 if kind == "nominal" else seen.unknown)
-        share = f"{missing / seen.cells:.1%}" if missing else ""
+        share = share_of(missing, seen.cells) if missing else ""
         lines.append([printable(seen.name), kind, _values(seen, kind), share])
     return Sheet(columns, lines)
 
 
 def _values(seen: Seen, kind: str) -> str:
     if kind == "numeric" and seen.numbers:
-        return f"{seen.low:g} to {seen.high:g}"
+        return _range(seen.low, seen.high)
     if kind == "binary":
         present = sum(
             count for value, count in seen.values.items() if value.lower() in ("1", "true", "yes", "t", "y")
         )
-        return f"present in {present / max(1, seen.cells):.1%}"
+        return f"present in {share_of(present, max(1, seen.cells))}"
     if kind in ("text", "id"):
         return ""
     most = ", ".join(printable(value, 20) for value, _ in seen.values.most_common(_VALUES))
@@ -42,25 +44,64 @@ def _values(seen: Seen, kind: str) -> str:
     return f"{count}: {most}" + (", ..." if len(seen.values) > _VALUES else "")
 
 
-def features_words(found: Contents) -> str:
+def features_table(found: Contents) -> Sheet:
+    """Return the features that most events have: what each is, and how many events are without it."""
+    columns = [Column("feature"), Column("is"), Column("values"), Column("absent or 0", is_number=True)]
+    lines = []
+    for feature, count in found.features.most_common(_FEATURES):
+        low, high = found.numbers.get(feature, (None, None))
+        kind = ["binary", ""] if low is None or high is None else ["numeric", _range(low, high)]
+        absent = share_of(found.events - count, found.events) if count < found.events else ""
+        lines.append([feature_word(feature), *kind, absent])
+    more = len(found.features) - _FEATURES
+    return Sheet(
+        columns, lines + ([[f"and {more:,} more", "", "", ""]] if more > 0 else []), _features_words(found)
+    )
+
+
+def _features_words(found: Contents) -> str:
     """Return what features events have, in a line."""
     mean = found.values / max(1, found.events)
     told = f"{len(found.features):,} features, {mean:.1f} in an event"
-    if not found.numbers:
-        return f"{told}, all binary"
-    low, high = min(each[0] for each in found.numbers.values()), max(each[1] for each in found.numbers.values())
-    return f"{told}; numbers: {len(found.numbers):,} of them, {low:g} to {high:g}"
+    return f"{told}, all binary" if not found.numbers else f"{told}; numbers: {len(found.numbers):,} of them"
+
+
+def keys_words(found: Contents) -> str:
+    """Return which keys there are, in a line; empty where none was named."""
+    named = [(key, count) for key, count in found.keys.most_common(_VALUES) if key is not None]
+    if not named:
+        return ""
+    shown = ", ".join(f"{printable(key)} {share_of(count, found.events)}" for key, count in named)
+    more = len(found.keys) - len(named)
+    return f"{len(found.keys):,} key{'s' if len(found.keys) > 1 else ''}: {shown}" + (", ..." if more > 0 else "")
 
 
 def labels_table(found: Contents) -> Sheet:
     """Return each class with its share, the commonest first."""
-    total = max(1, found.labels.total())
     columns = [Column("class"), Column("events", is_number=True), Column("share", is_number=True)]
+    total = found.labels.total()
     lines = [
-        [printable(str(label)), f"{count:,}", f"{count / total:.1%}"]
+        [printable(str(label)), f"{count:,}", share_of(count, total)]
         for label, count in found.labels.most_common(_CLASSES)
     ]
     more = len(found.labels) - _CLASSES
-    return Sheet(
-        columns, lines + ([[f"and {more:,} more", "", ""]] if more > 0 else []), f"{found.events:,} events"
-    )
+    title = ", ".join([f"{found.events:,} events", *_ops_words(found)])
+    return Sheet(columns, lines + ([[f"and {more:,} more", "", ""]] if more > 0 else []), title)
+
+
+def _ops_words(found: Contents) -> list[str]:
+    """Return how many events of each op there are, where not all are inserts."""
+    return [f"{count:,} of them {op}s" for op, count in sorted(found.ops.items()) if op != "insert"]
+
+
+def share_of(count: int, total: int) -> str:
+    """Return a share in percent, which is 0 or 100 only where it is that exactly."""
+    if not total:
+        return ""
+    if 0 < count < 0.0005 * total:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 * total <= count < total else f"{count / total:.1%}"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{number_word(low)} to {number_word(high)}"

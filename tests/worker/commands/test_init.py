@@ -14,8 +14,17 @@ import pyarrow.parquet
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
 
+from worker.codec.event import encode_event
 from worker.commands import main
+from worker.log.browse import Record
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord, TopicPartition
+from worker.sources.topic import topic_contents
+from worker.views.contents_text import features_table, keys_words, labels_table, share_of
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +110,7 @@ def test_kinds_by_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
     result = _run("init", "t.csv")
     assert "publish t.csv --to worker.yaml --label y --numeric a --nominal b\n" in result.stdout
     model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
-    assert model["attributes"] == {"numeric": ["a"]}
+    assert model["attributes"] == {"default": "binary", "numeric": ["a"]}
     assert model["classes"] == ["k", "m"]
 
 
@@ -184,3 +193,146 @@ def test_settings_that_are_there() -> None:
     kafka = _run("init", "t.csv", "--force", "--bootstrap", "127.0.0.1:9092", "--topic", "sms")
     assert "  anabranch topics create worker.yaml --inputs 1 --yes\n" in kafka.stdout
     assert yaml.safe_load(Path("worker.yaml").read_text())["log"] == {"kafka": {"bootstrap": "127.0.0.1:9092"}}
+
+
+# --- topics
+
+
+def _published(*options: str) -> None:
+    """Publish a table with keys to a log."""
+    rows = _weather().splitlines()
+    rows = [f"{row},{'key' if not at else 'north' if at % 3 else 'south'}" for at, row in enumerate(rows)]
+    Path("weather.csv").write_text("\n".join(rows) + "\n")
+    said = _run(
+        "publish", "weather.csv", "--log", "events.db", "--topic", "weather", "--label", "outlook", *options
+    )
+    assert said.exit_code == 0, said.output
+
+
+@pytest.mark.parametrize("options", [(), ("--batch", "50"), ("--partitions", "3")])
+def test_a_topic(options: tuple[str, ...]) -> None:
+    """What its events hold is shown; the settings and the commands go through as they are, nothing is refused."""
+    _published(*options)
+    result = _run("init", "events.db")
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert any(re.fullmatch(r"temperature numeric -9\.\d+ to 29\.\d+", line) for line in lines)
+    assert any(re.fullmatch(r"windy binary \d\d\.\d%", line) for line in lines)
+    assert "2 keys: north 66.8%, south 33.2%" in lines
+    assert any(re.fullmatch(r"dry \d+ \d\d\.\d%", line) for line in lines)
+    model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
+    assert (model["classes"], model["features"]) == (["dry", "wet"], "names")
+    commands = re.findall(r"^  anabranch (.*)$", result.stdout, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["run", "show"]
+    run, show = (_run(*shlex.split(command)) for command in commands)
+    row = next(line.split() for line in run.stdout.splitlines() if line.startswith(" tree"))
+    assert row[4] == "0"  # refused
+    assert show.exit_code == 0
+    assert "compare the settings with the events" not in run.output
+
+
+def test_a_topic_leads_to_the_settings_of_its_file() -> None:
+    """Events of a file give the classes, attributes and policy that the file itself does."""
+    _published()
+    assert _run("init", "weather.csv", "--label", "outlook", "-o", "file.yaml").exit_code == 0
+    assert _run("init", "events.db", "-o", "topic.yaml").exit_code == 0
+    assert Path("topic.yaml").read_text() == Path("file.yaml").read_text()
+
+
+def test_some_events_of_a_long_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than some are looked at, from its begin to its end, and that is said."""
+    Path("t.csv").write_text("y,a\n" + "".join(f"class{n // 100},{n}\n" for n in range(1_000)))
+    assert _run("publish", "t.csv", "--log", "events.db", "--topic", "t").exit_code == 0
+    monkeypatch.setattr("worker.commands.init_topic.SAMPLE", 100)
+    result = _run("init", "events.db")
+    assert "\n100 events" in result.stdout
+    assert "t: looking at 20 stretches of its 1,000 records, some 100; classes and features" in result.stderr
+    model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
+    assert model["classes"] == [f"class{n}" for n in range(10)]
+    assert re.search(r" a +numeric +[2-5] to 999 ", result.stdout)
+
+
+def test_large_records() -> None:
+    """Of a record with very many events some are looked at, all over it."""
+    Path("t.csv").write_text("y,a\n" + "".join(f"class{n // 500},{n + 1}\n" for n in range(2_000)))
+    assert _run("publish", "t.csv", "--log", "events.db", "--topic", "t", "--batch", "2000").exit_code == 0
+    result = _run("init", "events.db")
+    assert "t: 1,500 events of large records passed over; classes and features" in result.stderr
+    assert "\n500 events" in result.stdout
+    assert all(f"class{n}      125   25.0%" in result.stdout for n in range(4))
+
+
+def test_which_topic() -> None:
+    """Where several hold events one has to be named; results are none. A topic that is not there is told."""
+    _published()
+    assert (
+        _run("publish", "weather.csv", "--log", "events.db", "--topic", "other", "--label", "windy").exit_code == 0
+    )
+    Path("s.yaml").write_text(
+        "log: {embedded: events.db}\n"
+        "models: {m: {kind: split, input: weather, classes: [dry, wet], features: names}}\n"
+    )
+    _run("run", "s.yaml", "--until-end")
+    message = "expected --topic NAME, the topic to look at, one of other, weather; name one"
+    assert message in " ".join(_run("init", "events.db").stderr.split())
+    assert _run("init", "s.yaml", "--topic", "other").exit_code == 0
+    assert "expected a topic of the log" in _run("init", "events.db", "--topic", "none", "--force").stderr
+    assert "expected FILE, LOG or SETTINGS to look at" in _run("init", "-o", "x.yaml").stderr
+    said = _run("init", "events.db", "--label", "y", "-o", "x.yaml").stderr
+    assert "expected no options about a file's format or columns with a topic" in said
+
+
+def test_settings_in_another_folder() -> None:
+    """They name the log as it is seen from there."""
+    _published()
+    Path("sub").mkdir()
+    assert _run("init", "events.db", "-o", "sub/w.yaml").exit_code == 0
+    assert yaml.safe_load(Path("sub/w.yaml").read_text())["log"] == {"embedded": "../events.db"}
+    assert _run("run", "sub/w.yaml", "--until-end").exit_code == 0
+
+
+def test_a_topic_that_holds_something_else() -> None:
+    """Records that are no events are counted and the first is told, with its place; no settings are written."""
+    with EmbeddedLog(Path("events.db")) as log:
+        log.create_topic("t", 1)
+        log.append([OutRecord("t", 0, b"k", b'{"temperature": 1}', (), 1)] * 3)
+    result = _run("init", "events.db")
+    assert result.exit_code == 1
+    assert (
+        "expected records that are nearly all events, got 3 others beside 0; the first is t/0 offset 0: exp"
+        in (result.stderr)
+    )
+    assert not Path("worker.yaml").exists()
+
+
+RECORDS = st.lists(
+    st.tuples(
+        st.none() | st.binary(max_size=3),
+        st.none()
+        | st.binary(max_size=8)
+        | st.builds(
+            lambda x, y: encode_event(x, y),
+            st.dictionaries(st.text(min_size=1, max_size=3), st.floats(-9, 9)),
+            st.sampled_from([0, 1.5, "a"]),
+        ),
+    )
+)
+
+
+@given(RECORDS)
+def test_whatever_a_topic_holds(records: list[tuple[bytes | None, bytes | None]]) -> None:
+    """Every record is counted as events or as none, and can be shown."""
+    source = TopicPartition("t", 0)
+    found = topic_contents((Record(source, at, 1, *record, ()) for at, record in enumerate(records)), 10**6, 10**9)
+    assert found.events + found.bad == len(records)
+    assert found.ops.total() == found.events
+    console = Console(file=io.StringIO(), width=80)
+    for shown in (features_table(found), labels_table(found), keys_words(found)):
+        console.print(shown)
+
+
+def test_shares() -> None:
+    """Few are not said to be none, nor nearly all to be all."""
+    assert [share_of(count, 10_000) for count in (0, 1, 5, 5_000, 9_999, 10_000)] == [
+        *("0.0%", "<0.1%", "0.1%", "50.0%", ">99.9%", "100.0%")
+    ]

@@ -227,6 +227,28 @@ def test_publish_a_file(bench: Bench) -> None:
     assert [each["events"][0]["label"] for each in shown] == ["ham", "spam", "ham", "spam"]
 
 
+def test_init_of_a_topic(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings for a topic that is there, found at a cluster or in its settings; the commands go through."""
+    monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
+    monkeypatch.setenv("ANABRANCH_GROUP", f"init-{bench.suffix}")
+    bench.done("topics", "create", bench.settings, "--inputs", 2, "--yes")
+    assert _publish(bench).exit_code == 0
+    made, again = bench.folder / "made.yaml", bench.folder / "again.yaml"
+    said = bench.done("init", "--bootstrap", bench.kafka.bootstrap, "--topic", bench.input, "-o", made)
+    assert "4 events" in said
+    assert yaml.safe_load(made.read_text())["models"]["tree"]["classes"] == ["ham", "spam"]
+    bench.done("init", bench.settings, "--topic", bench.input, "-o", again)
+    assert yaml.safe_load(again.read_text())["log"]["kafka"]["instance"] == "w"
+    commands = re.findall(r"^  anabranch (.*)$", said, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["topics", "run", "show"]
+    results = [bench.done(*shlex.split(command)) for command in commands]
+    assert re.search(r"\n tree +4 +0 +0 +0 ", results[1])
+    missing = bench.run(
+        "init", "--bootstrap", bench.kafka.bootstrap, "--topic", "none", "-o", bench.folder / "x.yaml"
+    )
+    assert "expected the topic 'none' in the cluster, there is none; check its name" in missing.stderr
+
+
 def test_publish_disturbs_no_worker(bench: Bench) -> None:
     """A worker of the same settings goes on writing after somebody has published."""
     bench.create(1)

@@ -36,6 +36,8 @@ from worker.bench.regression import Terms as RegressionTerms
 from worker.bench.splits import bench_splits
 from worker.bench.splitter import WAYS, bench_splitter, scikit_learn, table_for
 from worker.bench.splitter import Terms as SplitterTerms
+from worker.bench.start import SETS as START
+from worker.bench.start import StartError, bench_start
 from worker.bench.streams import load
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
 from worker.bench.updates import EXPECTED, plan, workload
@@ -169,6 +171,19 @@ def pipeline(
         return
     counts = [int(count) for count in keys]
     _print(lambda progress: bench_pipeline(forms, counts, events, repeats, progress))
+
+
+@bench.command()
+@click.option("--data", "names", type=_Listed(list(START)), default=",".join(START), show_default=True)
+@click.option("--folder", type=_FOLDER, required=True, help="Where the recorded sets are.")
+@click.option("--rows", type=click.IntRange(2), default=100_000, show_default=True, help="Larger sets are cut.")
+def start(names: list[str], folder: Path, rows: int) -> None:
+    """Go from a file to a result by the commands that `init` prints, beside the library on the same rows."""
+    try:
+        with _naming("--folder"):
+            _print(lambda progress: bench_start(names, folder, rows, progress))
+    except StartError as error:
+        fail(str(error))
 
 
 @bench.command()

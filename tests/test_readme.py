@@ -1,23 +1,36 @@
-"""The README's examples, run as a newcomer would paste them."""
+"""The README's blocks, run in their order in one folder, as a newcomer would paste them."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.support.places import ROOT
+from worker.broker import Cluster
 from worker.commands import main
+
+# The command is that of these sources; of make it is checked that it knows the target.
+PRELUDE = """
+set -euo pipefail
+anabranch() { "$PYTHON" -c 'from worker.commands import main; main()' "$@"; }
+make() { grep -q "^$1:" "$ROOT/Makefile"; }
+"""
 
 
 def _text(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
-def _blocks(language: str, page: str = "README.md") -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", _text(page), re.MULTILINE | re.DOTALL)
+def _blocks(page: str) -> list[tuple[str, str]]:
+    """Return language and text of each block of a page, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", _text(page), re.MULTILINE | re.DOTALL)
 
 
 def _run(*arguments: str) -> str:
@@ -26,47 +39,69 @@ def _run(*arguments: str) -> str:
     return result.output
 
 
-def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings, an event by hand, a published file, run, show and replay work as the pages say."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
-    settings, more = _blocks("yaml")
-    (library,) = _blocks("python")
-    by_hand = _blocks("python", "worker/README.md")[0]
-    Path("worker.yaml").write_text(settings)
-    Path("messages.tsv").write_text("ham\tsee you soon\nspam\twin a prize\n")
-    assert "good" in _run("validate", "worker.yaml")
-    exec(compile(by_hand, "worker/README.md", "exec"), {})
-    Path("clicks.csv").write_text("clicked,page,seconds\n1,home,2.5\n0,help,70\n")
-    init = next(line for line in _text("README.md").splitlines() if line.startswith("anabranch init"))
-    assert "anabranch publish clicks.csv" in _run(*init.split()[1:], "--output", "init.yaml")
-    publish = next(line for line in _text("README.md").splitlines() if line.startswith("anabranch publish"))
-    _run(*publish.split()[1:])
-    Path("new.txt").write_text("see a prize\n")
-    Path("wrong.tsv").write_text("ham\tsee you soon\n")
-    for command in re.findall(r"^anabranch (publish (?:new|wrong).*?)  +#", _text("README.md"), re.MULTILINE):
-        assert "1 event to sms" in _run(*command.split())
-    _run("run", "worker.yaml", "--until-end")
-    shown = _run("show", "events.db", "--topic", "sms.out")
-    assert "everyone" in shown
-    assert "predictions" in shown
-    assert "no such records" in _run("show", "events.db", "--topic", "sms.dead")
-    _run("replay", "worker.yaml", "events.db", "out.db")
-    assert "the results equal" in _run("replay", "worker.yaml", "events.db", "again.db", "--expect", "out.db")
-    exec(compile(library, "README.md", "exec"), {})
-    Path("worker.yaml").write_text(settings + more)
-    said = _run("validate", "worker.yaml")
-    assert "tree: tree (exact, entropy, 2 classes) sms -> sms.out" in said
-    assert "recent: dynamic-tree (epsilon 0.1, gini, 2 classes, last 1000 examples) sms -> sms.out" in said
-    _run("replay", "worker.yaml", "events.db", "more.db")
+class Folder:
+    """Where a newcomer pastes blocks."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "worker").mkdir()
+        shutil.copytree(ROOT / "worker" / "data", path / "worker" / "data")
+        # The reader's own file, which no page can bring.
+        (path / "clicks.csv").write_text("clicked,page,seconds\n1,home,2.5\n0,help,70\n1,home,3\n")
+
+    def paste(self, language: str, block: str) -> str:
+        """Run a block and return what it said, less what goes to standard error."""
+        program = ["bash", "-c", PRELUDE + block] if language == "sh" else [sys.executable, "-c", block]
+        environment = os.environ | {"PYTHON": sys.executable, "ROOT": str(ROOT), "PYTHONPATH": str(ROOT)}
+        environment |= {"COLUMNS": "100", "ANABRANCH_METRICS__PORT": "null"}
+        done = subprocess.run(program, cwd=self.path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@pytest.mark.slow
+def test_every_block_in_order(tmp_path: Path) -> None:
+    """Each command works behind those before it; the event by hand and the file use one key; the tree is good."""
+    folder = Folder(tmp_path)
+    by_hand = next(block for block in _blocks("worker/README.md") if block[0] == "python")
+    said = ""
+    for language, block in _blocks("README.md"):
+        if language == "text" or "kafka.yaml" in block:
+            continue
+        if "anabranch run worker.yaml" in block:  # an event by hand is one more of the same key
+            folder.paste(*by_hand)
+        said += folder.paste(language, block)
+    assert "anabranch publish clicks.csv --to worker.yaml" in said
+    assert "worker.yaml: good" in said
+    assert re.search(r"\n spam +5,576 +1 +1 +0 +", said)  # inserts, deletes, predicts, refused
+    accuracy, majority = map(float, re.findall(r"\n tree +(\d\.\d+) +(\d\.\d+) +\d\.\d+ +0\.[3-9]\d+ ", said)[0])
+    assert accuracy > 0.93 > 0.87 > majority
+    assert "tree: tree of sms" in said
+    assert "recent: tree of sms" in said
+    assert "the results equal" in said
+    assert "everyone" not in said
+
+
+def test_blocks_for_kafka(tmp_path: Path, kafka: Cluster) -> None:
+    """So do those for a cluster, on one."""
+    folder = Folder(tmp_path)
+    blocks = [
+        block.replace("127.0.0.1:9092", kafka.bootstrap)
+        for language, block in _blocks("README.md")
+        if language == "sh"
+    ]
+    settings, messages, on_kafka = (
+        next(block for block in blocks if part in block) for part in ("cat > worker.yaml", "gunzip", "kafka.yaml")
+    )
+    said = "".join(folder.paste("sh", block) for block in (settings, messages, on_kafka))
+    assert re.search(r"\n spam +5,574 +0 +0 +0 +", said)
+    assert "tree: tree of sms" in said
 
 
 @pytest.mark.parametrize("page", ["trees", "dynamic", "regression", "estimators"])
 def test_pages_of_the_library(page: str) -> None:
     """The example that each page begins with runs."""
-    example = re.findall(
-        r"^```python\n(.*?)^```", _text(f"algorithms/{page}/README.md"), re.MULTILINE | re.DOTALL
-    )[0]
+    example = next(block for language, block in _blocks(f"algorithms/{page}/README.md") if language == "python")
     exec(compile(example, "README.md", "exec"), {})
 
 

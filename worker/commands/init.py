@@ -20,6 +20,7 @@ from worker.publishing.publisher import judged
 from worker.safe_text import printable_lines
 from worker.settings.drafting import DraftError, draft
 from worker.sources import FORMATS, Columns, SourceError
+from worker.sources.example import brief
 from worker.sources.layout import Layout
 from worker.sources.overview import Contents, contents, whole_table
 from worker.views.contents_text import columns_table, features_table, keys_words, labels_table
@@ -126,8 +127,13 @@ def _init_file(
     columns: Columns,
 ) -> None:
     name = named_format(file, format_name)
-    layout, columns = _columns(file, name, columns, encoding)
+    layout, columns, useless = _columns(file, name, columns, encoding)
     found, notes = _contents(file, name, columns, encoding)
+    if useless:
+        notes.append(
+            f"{file}: left out, as nearly every row has a value of its own, or a date that is no ISO 8601: "
+            f"{', '.join(map(brief, useless))}; say --nominal, --text, --id or --key to take one all the same"
+        )
     for note in notes:
         click.echo(printable_lines(note), err=True)
     _show(console, layout, found)
@@ -178,19 +184,18 @@ def _topic_of(file: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]+", "-", stem).strip("-")[:200] or "events"
 
 
-def _columns(file: str, name: str, columns: Columns, encoding: str) -> tuple[Layout | None, Columns]:
-    """Return what the columns of a table are by all of its rows, and what has to be said so that they are."""
+def _columns(file: str, name: str, columns: Columns, encoding: str) -> tuple[Layout | None, Columns, list[str]]:
+    """Return what `whole_table` does, of a file without columns nothing but what was said."""
     rows = FORMATS[name].rows
     if rows is None:
         label = columns.label if name == "npz" else None
         if columns != Columns(label=label):
             raise no_columns(name)
-        return None, columns
+        return None, columns, []
     with ExitStack() as stack:
         lines, source = lines_source(file, encoding, stack)
         advance = stack.enter_context(show_progress(source, "rows"))
-        layout, said = whole_table(lines, columns, rows(lines, columns), lambda: advance(lines.number))
-    return layout, said
+        return whole_table(lines, columns, rows(lines, columns), lambda: advance(lines.number))
 
 
 def _contents(file: str, name: str, columns: Columns, encoding: str) -> tuple[Contents, list[str]]:

@@ -186,15 +186,17 @@ def publish(
             opened = source(stack)
             finished = finish(opened.entries, labels, number_ids=number_ids or updates is not None, op=default_op)
             entries: Iterator[Entry] = islice(finished, limit)
+            stopped = stack.enter_context(until_signalled())
+            log = None if dry_run else stack.enter_context(target.opened([topic], stopped))
+            if format_name is not None and FORMATS[format_name].is_table:
+                opened.known.update(target.known_features(log, topic))  # before the first row is read
             if target.settings is not None:
                 entries = fitting(entries, target.settings, topic)
             if updates is not None:
                 entries = with_deletes(entries, updates)
-            if dry_run:
+            if log is None:
                 _print_events(opened, list(islice(entries, _DRY)), form, clock(), skip_bad=skip_bad)
                 return
-            stopped = stack.enter_context(until_signalled())
-            log = stack.enter_context(target.opened([topic], stopped))
             form = replace(form, partitions=target.prepare(log, topic, target.partitions))
             done.before = target.records(log, topic, form.partitions)
             advance = stack.enter_context(show_progress(opened))

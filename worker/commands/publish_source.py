@@ -45,6 +45,8 @@ class Source:
         Tells how far it has come, from the count of events.
     in_bytes
         Whether that is in bytes.
+    known
+        To be filled with features of the topic, see `Lines`.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Source:
     total: int | None
     position: Callable[[int], int]
     in_bytes: bool
+    known: set[str]
 
 
 def file_source(file: str, format_name: str, columns: Columns, encoding: str, stack: ExitStack) -> Source:
@@ -74,6 +77,7 @@ def lines_source(file: str, encoding: str, stack: ExitStack) -> tuple[Lines, Sou
         total=total,
         position=lambda _: stream.tell() if total else 0,  # a pipe has no position
         in_bytes=True,
+        known=lines.known,
     )
 
 
@@ -87,6 +91,7 @@ def generated_source(described: str, stream: Generator, ids: bool, limit: int | 
         total=limit,
         position=lambda events: events,
         in_bytes=False,
+        known=set(),
     )
 
 

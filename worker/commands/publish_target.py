@@ -11,11 +11,18 @@ from pathlib import Path
 
 import click
 
+from algorithms.core.kinds import Kind
 from worker.commands.common import open_log, read_settings, show_command
+from worker.log.browse import Browser
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, TopicPartition
 from worker.publishing.partitioners import PARTITIONERS, Partitioner
 from worker.settings import Settings
+from worker.settings.models import ClassifierSettings
+from worker.sources.topic import topic_contents
+
+_LOOKED_AT = 1_000  # events of before
+_BYTES = 8 << 20  # of their records
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,20 @@ class Target:
             return 0
         bounds = (log.watermarks(TopicPartition(topic, number)) for number in range(partitions))
         return sum(high - low for low, high in bounds)
+
+    def known_features(self, log: Log | None, topic: str) -> set[str]:
+        """Return features that the topic's last events have, and those that its models take as numbers."""
+        known: set[str] = set()
+        for model in self.settings.models.values() if self.settings is not None else ():
+            if model.input == topic and isinstance(model, ClassifierSettings):
+                kinds = model.feature_kinds[1].items()
+                known |= {each.decode() for each, kind in kinds if isinstance(each, bytes) and kind != Kind.BINARY}
+        count = None if log is None else log.partitions(topic)
+        if log is not None and count:
+            bounds = {each: log.watermarks(each) for each in (TopicPartition(topic, n) for n in range(count))}
+            found = topic_contents(Browser(log, bounds).tail(_LOOKED_AT), _LOOKED_AT, _BYTES)
+            known |= {feature for feature in found.features if isinstance(feature, str)}
+        return known
 
     def _advice(self, topic: str, partitions: int | None) -> str:
         if topic in self.inputs:

@@ -133,8 +133,7 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
             raise SourceError(
                 f"{lines.name}:1: expected rows with a column for the label, got rows without columns"
             )
-        likeliest = min(reversed(seen), key=lambda each: (each.has_more, len(each.values) < 2, len(each.values)))
-        example = option("--label", likeliest.name)
+        example = option("--label", _likeliest_label(seen).name)
         raise SourceError(
             f"{lines.name}:1: expected to be told the label's column, as none is called {', '.join(_LABELS)}; got "
             f"{_few(names)}; say {example}, or whichever it is{_without_label(names, header=header)}"
@@ -148,6 +147,7 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
         kind = declared or _kind_of(lines, columns, seen[index], unnamed=header and name == str(index + 1))
         if kind != "ignored":
             features.append(Feature(index, name, kind, declared is not None))
+    _check_alike(lines, [each for each in features if not each.declared and seen[each.at].known])
     texts = sum(feature.kind == "text" for feature in features)
     if texts > 1:
         features = [each._replace(prefix=f"{each.name}:") if each.kind == "text" else each for each in features]
@@ -156,6 +156,32 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
     _look_at_labels(lines, made)
     lines.note(made.describe(), line=1)
     return made
+
+
+def _check_alike(lines: Lines, features: Iterable[Feature]) -> None:
+    """Raise where a column that was guessed gives other features than the topic has: categories, or none."""
+    plain = {known for known in lines.known if "=" not in known}
+    nominal = {known.partition("=")[0] for known in lines.known if "=" in known}
+    for name, kind in ((each.name, each.kind) for each in features):
+        was = "categories" if name in nominal else "numbers or truth values"
+        if kind == "nominal" and name in plain - nominal:
+            say = (option("--numeric", name), option("--binary", name), option("--nominal", name))
+        elif kind in ("numeric", "binary") and name in nominal - plain:
+            say = (option("--nominal", name), option(f"--{kind}", name), "")
+        else:
+            continue
+        raise SourceError(
+            f"{lines.name}:1: expected {was} in the column {name!r}, as the topic's events and models have them, "
+            f"got what looks {kind}; say what it is: {', or '.join(filter(None, say))}"
+        )
+
+
+def _likeliest_label(seen: list[Seen]) -> Seen:
+    """Return the last or the first column if it holds a few names, else the column with the fewest values."""
+    for each in (seen[-1], seen[0]):
+        if not each.numbers and not each.has_more and 2 <= len(each.values) <= _MANY_CLASSES:
+            return each
+    return min(reversed(seen), key=lambda each: (each.has_more, len(each.values) < 2, len(each.values)))
 
 
 def _without_label(names: list[str], *, header: bool) -> str:
@@ -232,7 +258,7 @@ def _kind_of(lines: Lines, columns: Columns, seen: Seen, *, unnamed: bool) -> Ki
             f"{option('--ignore', name)} leaves it out",
             line=1,
         )
-    elif kind == "nominal" and seen.known >= _ENOUGH and seen.is_mostly_different:
+    elif kind == "nominal" and is_of_each_row(seen):
         lines.note(
             f"nearly every row has a value of its own in column {name!r}, which tells a model nothing; "
             f"{option('--text', name)} takes its words, {option('--id', name)} or {option('--key', name)} its "
@@ -240,6 +266,11 @@ def _kind_of(lines: Lines, columns: Columns, seen: Seen, *, unnamed: bool) -> Ki
             line=1,
         )
     return kind
+
+
+def is_of_each_row(seen: Seen) -> bool:
+    """Return whether nearly every row has a value of its own, which tells a model nothing."""
+    return seen.known >= _ENOUGH and seen.is_mostly_different
 
 
 def _look_at_labels(lines: Lines, made: Layout) -> None:
@@ -253,7 +284,7 @@ def _look_at_labels(lines: Lines, made: Layout) -> None:
             "model tells apart as many classes at most",
             line=1,
         )
-    elif seen.known >= _ENOUGH and seen.is_mostly_different:
+    elif is_of_each_row(seen):
         lines.note(
             f"nearly every row has a label of its own in column {seen.name!r}, so that there is nothing to learn; "
             "name another column with --label",

@@ -40,6 +40,8 @@ class Lines:
         How many bytes were read, unzipped; of another encoding than UTF-8, characters.
     notes
         What a reader found worth telling, once each, with the place of the first time.
+    known
+        Features of the topic that the file goes to, with which columns have to agree; filled before it is read.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Lines:
         self.number = 0
         self.size = 0
         self.notes: dict[str, str] = {}
+        self.known: set[str] = set()
         # A buffered reader of its own would close the stream when it goes, and standard input is not ours.
         owned = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
         zipped = owned.peek(2)[:2] == b"\x1f\x8b"

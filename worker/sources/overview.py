@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from worker.codec.event import is_packed
 from worker.sources.columns import KINDS, SINGLE, Columns, Kind
 from worker.sources.example import BadLine, Entry, Label
-from worker.sources.layout import Layout, layout
+from worker.sources.layout import Layout, is_of_each_row, layout
 from worker.sources.lines import Lines
 from worker.sources.rows import Row
 from worker.sources.table import look, look_at
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def whole_table(
     lines: Lines, columns: Columns, rows: Iterator[Row], advance: Callable[[], None]
-) -> tuple[Layout, Columns]:
+) -> tuple[Layout, Columns, list[str]]:
     """Return what the columns of a table are by all of its rows, and what has to be said for that.
 
     Parameters
@@ -37,22 +37,34 @@ def whole_table(
     Returns
     -------
     tuple
-        The columns; and what was said, with the label and the kinds that the first rows tell otherwise.
+        The columns; what was said, with the label and the kinds that the first rows tell otherwise; and the
+        columns that are left out as they tell a model nothing: dates that are read as names, and values that are
+        nearly all different.
     """
     sample = look(lines, columns, rows)
     first = _kinds(layout(lines, columns, sample.seen, header=sample.header))
     while chunk := list(islice(rows, _CHUNK)):
         look_at(sample.seen, [row.cells for row in chunk if not row.fault])
         advance()
-    lines.notes.clear()
     made = layout(lines, columns, sample.seen, header=sample.header)
-    more = {name: kind for name, kind in _kinds(made).items() if first[name] != kind}
+    useless = _useless(made)
+    columns = replace(columns, ignored=(*columns.ignored, *useless))
+    made = layout(lines, columns, sample.seen, header=sample.header)
+    more = {name: kind for name, kind in _kinds(made).items() if name not in useless and first[name] != kind}
     said: dict[str, Any] = {
         kind: (*getattr(columns, kind), *(name for name, found in more.items() if found == kind)) for kind in KINDS
     }
     uses = {use: made.names[at] for use in SINGLE if (at := getattr(made, use)) >= 0}
     # Where there is a header it is found again; columns that go by numbers could be taken for one.
-    return made, replace(columns, **said, **uses, header=columns.header if sample.header else False)
+    return made, replace(columns, **said, **uses, header=columns.header if sample.header else False), useless
+
+
+def _useless(made: Layout) -> list[str]:
+    """Return the columns whose categories tell a model nothing, unless there are no others."""
+    guessed = [each for each in made.features if each.kind == "nominal" and not each.declared]
+    seen = {each.name: made.seen[each.at] for each in guessed}
+    useless = [name for name, values in seen.items() if values.has_foreign_dates or is_of_each_row(values)]
+    return useless if len(useless) < len(made.features) else []
 
 
 def _kinds(made: Layout) -> dict[str, Kind]:

@@ -40,6 +40,8 @@ def _values(seen: Seen, kind: str) -> str:
     if kind in ("text", "id"):
         return ""
     most = ", ".join(printable(value, 20) for value, _ in seen.values.most_common(_VALUES))
+    if not seen.values:
+        return ""
     count = f"more than {len(seen.values):,}" if seen.has_more else f"{len(seen.values):,}"
     return f"{count}: {most}" + (", ..." if len(seen.values) > _VALUES else "")
 

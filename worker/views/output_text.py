@@ -37,6 +37,7 @@ _COUNTED = {
     "so far": "all counts so far",
 }
 BASELINES = "beside always saying the key's most frequent label, or its last one"
+AGAINST = ("accuracy", "majority", "no change", "kappa M", "kappa temporal")  # headings of these
 _SHORT = 15  # characters of a topic that stay on a line with a number
 
 
@@ -114,8 +115,7 @@ def evaluations_table(evaluations: Iterable[Evaluation]) -> Sheet:
 
 def baselines_table(evaluations: Iterable[Evaluation]) -> Sheet:
     """Return how good models were beside what costs nothing."""
-    headings = ("over", "accuracy", "majority", "no change", "kappa M", "kappa temporal")
-    columns = [Column("model"), *(Column(heading, is_number=True) for heading in headings)]
+    columns = [Column("model"), *(Column(heading, is_number=True) for heading in ("over", *AGAINST))]
     lines = []
     for each in evaluations:
         for over, measures in _measured(each):

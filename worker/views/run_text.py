@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from worker.views.fitting import Column, Sheet
-from worker.views.output_text import BASELINES
+from worker.views.output_text import AGAINST, BASELINES
 from worker.views.words import model_word, share_word, topic_word
 from worker.watching.tally import Refused, Tally
 
@@ -37,7 +37,6 @@ def models_table(tally: Tally, models: Iterable[str]) -> Sheet:
 
 def baselines_table(tally: Tally, models: Iterable[str]) -> Sheet:
     """Return how good the evaluated models were, beside what costs nothing."""
-    headings = ("accuracy", "majority", "no change", "kappa M", "kappa temporal")
     lines = []
     for model in sorted(models):
         evaluated, right = tally.evaluated[model], tally.right[model]
@@ -46,7 +45,7 @@ def baselines_table(tally: Tally, models: Iterable[str]) -> Sheet:
             shares = [each / evaluated for each in (right, *baselines)]
             kappas = [(right - each) / (evaluated - each) if each < evaluated else None for each in baselines]
             lines.append([model_word(model), *map(share_word, [*shares, *kappas])])
-    return Sheet([Column("model"), *(Column(each, is_number=True) for each in headings)], lines, BASELINES)
+    return Sheet([Column("model"), *(Column(each, is_number=True) for each in AGAINST)], lines, BASELINES)
 
 
 def refusals_table(tally: Tally) -> Sheet:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from worker.codec import Tree
 from worker.safe_text import printable
 from worker.views import tree_svg
+from worker.views.output_text import AGAINST
 from worker.views.words import key_word, model_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
 from worker.watching.status import About, ModelStatus, Status
@@ -31,8 +32,8 @@ td { white-space: nowrap; font-variant-numeric: tabular-nums }
 @media (max-width: 40rem) { body { margin: 1rem } h1 { font-size: 1.5rem } }
 """
 _SIZES = ("model", "keys", "feature counts", "live examples", "bytes", "tree nodes", "depth")
-_MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")
-_QUALITY = ("model", *(each.replace("_", " ") for each in _MEASURES), "error rose")
+_MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")  # as `AGAINST` has them
+_QUALITY = ("model", *AGAINST, "error rose")
 _DIGEST = 12  # hex digits of the settings' fingerprint, as in messages
 
 

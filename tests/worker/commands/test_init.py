@@ -123,6 +123,40 @@ def test_what_it_shows() -> None:
     assert "k 2 66.7%" in lines
 
 
+def test_columns_that_tell_nothing() -> None:
+    """Names that are all different, and dates that are read as names, are left out, and that is said."""
+    rows = [f"k{n % 2},{n % 7},c{n:04},{n % 28 + 1:02}.03.2024" for n in range(200)]
+    Path("t.csv").write_text("y,a,card,day\n" + "\n".join(rows) + "\n")
+    result = _run("init", "t.csv")
+    assert "publish t.csv --to worker.yaml --label y --ignore card --ignore day\n" in result.stdout
+    assert "or a date that is no ISO 8601: 'card', 'day'; say --nominal, --text, --id or --key" in result.stderr
+    assert result.stderr.count("card") == 2  # once more where all columns are named
+    assert re.search(r"\n card +left out ", result.stdout)
+    taken = _run("init", "t.csv", "--nominal", "card,day", "--force")
+    assert "--nominal card --nominal day\n" in taken.stdout
+    assert "left out" not in taken.output
+
+
+def test_the_only_column_is_kept() -> None:
+    """Where there is no other feature it stays, with the warning."""
+    Path("t.csv").write_text("y,card\n" + "".join(f"k{n % 2},c{n}\n" for n in range(200)))
+    result = _run("init", "t.csv")
+    assert "--ignore" not in result.stdout
+    assert "nearly every row has a value of its own in column 'card'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "likeliest"),
+    [("0.5,tcp,0,ham", 4), ("spam,0.5,1,2.5", 1), ("0.5,2.5,3.5,0", 4)],
+)
+def test_the_likeliest_label(row: str, likeliest: int) -> None:
+    """Where the label is not known, names in the last or the first column are, before numbers elsewhere."""
+    other = re.sub("ham|spam|tcp", "other", row).replace("5", "6")
+    other = other[:-1] + "1" if other.endswith(",0") else other
+    Path("t.csv").write_text(f"{row}\n{other}\n" * 30)
+    assert f"say --label {likeliest}, or whichever it is" in _run("init", "t.csv").stderr
+
+
 def test_bad_lines() -> None:
     """They are counted, the first is told, and the command passes them by."""
     Path("t.csv").write_text("y,a\nk,1\nm\nm,2\nk," + "x" * 300 + "\n" + "m,2\n" * 20)

@@ -204,7 +204,7 @@ def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -
     board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=quality),))
     body = _get(server, "/")[1]
     assert "<th>accuracy</th><th>majority</th><th>no change</th>" in body
-    assert "<th>kappa m</th><th>kappa temporal</th><th>error rose</th></tr>" in body
+    assert "<th>kappa M</th><th>kappa temporal</th><th>error rose</th></tr>" in body
     assert "<td>0.7500</td><td>0.2500</td><td>0.7500</td><td>0.6667</td><td>0.0000</td><td></td></tr>" in body
     other = quality._replace(drifts=1, since=2_345)
     both = quality.plus(other).plus(quality._replace(drifts=2, since=9_000))

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from worker.codec import DeadLetter, Drift, Evaluation, Measures, Output, Prediction, Split, Tree
 from worker.codec.bounds import Bounds
-from worker.codec.encode import Feature
+from worker.codec.encode import Class, Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
 from worker.safe_text import printable
@@ -30,6 +30,7 @@ from worker.views.words import (
 
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
 _OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
+_FEW = 3  # classes whose weights are told one by one
 _FEATURES = 12  # of an event in a line
 _COUNTED = {
     "at the split": "inner ones as of their split",
@@ -42,9 +43,11 @@ _SHORT = 15  # characters of a topic that stay on a line with a number
 
 
 def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sheet:
-    """Return the splits of a model's keys; weights of classes are in the order that the header names."""
+    """Return the splits of a model's keys; weights of a few classes are in the order that the header names."""
     rows = list(splits)
-    classes = "/".join(class_word(name) for name in rows[0][1].classes) if rows else ""
+    names = rows[0][1].classes if rows else ()
+    few = len(names) <= _FEW
+    classes = "/".join(map(class_word, names)) if few else "heaviest of all"
     numeric = any(split.threshold is not None for _, split in rows)
     low, high = ("absent, ≤", "present, >") if numeric else ("absent", "present")
     columns = [
@@ -53,8 +56,8 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
         Column("gain", is_number=True, style="green"),
         Column("runner-up"),
         Column("n", is_number=True),
-        Column(f"{low}\n{classes}", is_number=True),
-        Column(f"{high}\n{classes}", is_number=True),
+        Column(f"{low}\n{classes}", is_number=few),
+        Column(f"{high}\n{classes}", is_number=few),
     ]
     lines: list[list[str | Text]] = []
     for key, split in rows:
@@ -64,7 +67,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")
-        sides = ["/".join(map(brief_weight_word, branch)) for branch in split.counts]
+        sides = [_side(branch, split.classes, few=few) for branch in split.counts]
         lines.append(
             [
                 key_word(key),
@@ -76,6 +79,14 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
             ]
         )
     return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key")
+
+
+def _side(weights: Sequence[float], classes: Sequence[Class], *, few: bool) -> str:
+    """Return what is on a side of a split: each weight, or of many classes the heaviest and how much there is."""
+    if few:
+        return "/".join(map(brief_weight_word, weights))
+    best = max(range(len(weights)), key=weights.__getitem__)
+    return f"{class_word(classes[best])}: {brief_weight_word(weights[best])} of {brief_weight_word(sum(weights))}"
 
 
 def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) -> Sheet:

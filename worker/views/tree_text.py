@@ -20,6 +20,8 @@ MOST_NODES = 500  # what a person scrolls through; the rest is counted
 _BAR = 12  # cells of a bar
 _NAME = 8  # cells that a class's name has at least, where it is as long
 _BAR_FROM = 60  # columns of the terminal
+_SEEN = 6  # classes with any weight at most of which each has its piece of a bar
+_TOLD = 3  # classes at most that are told in the order of the settings
 _COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 _LAST, _MIDDLE, _THROUGH, _GAP = "└─", "├─", "│ ", "  "
 _SHADES = "█░▓▒"  # told apart without colours too
@@ -141,12 +143,13 @@ def _cut(before: str, word: str, after: str, most: int, *, is_name: bool) -> str
 
 
 def _bar(weights: Sequence[float]) -> Text:
-    """Return the shares of the classes as cells; a class with any weight gets one, while there are enough."""
+    """Return the shares of the classes as cells; of a few classes each with any weight gets one."""
     whole = sum(weights)
     bar = Text()
     if not whole:
         return bar
-    cells = [max(round(_BAR * weight / whole), weight > 0) for weight in weights]
+    few = len(weights) - weights.count(0) <= _SEEN
+    cells = [max(round(_BAR * weight / whole), few and weight > 0) for weight in weights]
     while sum(cells) != _BAR:
         cells[max(range(len(cells)), key=cells.__getitem__)] += 1 if sum(cells) < _BAR else -1
     for index, count in enumerate(cells):
@@ -157,24 +160,38 @@ def _bar(weights: Sequence[float]) -> Text:
 def _classes(tree: Tree, weights: Sequence[float], most: int) -> Text:
     """Return the weights of the classes, those that fit; the name of the first may be cut."""
     text = Text()
-    for index, (name, weight) in enumerate(zip(tree.classes, weights, strict=True)):
+    order = _order(weights)
+    for at, index in enumerate(order):
+        name, weight = tree.classes[index], weights[index]
         word, number = class_word(name), brief_weight_word(weight)
-        last = index == len(weights) - 1
-        if not index and cell_len(f"{word} {number}") > most - (0 if last else 2):
+        last = at == len(order) - 1
+        if not at and cell_len(f"{word} {number}") > most - (0 if last else 2):
             word = _cut("", word, f" {number}", most - (0 if last else 2), is_name=isinstance(name, str))
             piece = word if word.endswith(f" {number}") else "…"
         else:
-            piece = f"{'  ' if index else ''}{word} {number}"
+            piece = f"{'  ' if at else ''}{word} {number}"
         if text.cell_len + cell_len(piece) > most - (0 if last else 2):
             return text.append(" …" if text else "…", "dim")
         text.append(piece, _COLORS[index % len(_COLORS)] if weight else "dim")
     return text
 
 
+def _order(weights: Sequence[float]) -> list[int]:
+    """Return the classes in the order of the settings; of many those with any weight, the heaviest first."""
+    if len(weights) <= _TOLD:
+        return list(range(len(weights)))
+    there = [index for index, weight in enumerate(weights) if weight]
+    return sorted(there, key=lambda index: -weights[index])
+
+
 def _least(tree: Tree, nodes: Sequence[_Node]) -> int:
     """Return how many cells the weights need at least: for one, a piece of its name and a mark for the others."""
-    name = min(_NAME, cell_len(class_word(tree.classes[0])))
-    return max(name + 1 + len(brief_weight_word(tree.counts[node.at][0])) + 2 for node in nodes)
+    least = 0
+    for weights in (tree.counts[node.at] for node in nodes):
+        for first in _order(weights)[:1]:
+            name = min(_NAME, cell_len(class_word(tree.classes[first])))
+            least = max(least, name + 1 + len(brief_weight_word(weights[first])) + 2)
+    return least
 
 
 def _in_ascii(text: Text) -> Text:

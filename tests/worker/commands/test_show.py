@@ -189,6 +189,22 @@ def test_what_stands_beside_an_inner_node(parameters: dict[str, Any], said: str)
     assert tree_heading(b"k", leaf).plain.endswith(", 1 node")
 
 
+def test_many_classes() -> None:
+    """Of many classes the heaviest come first, those without any weight not at all; a bar has its true shares."""
+    weights = [0.0] * 30
+    weights[7], weights[20], weights[29] = 900, 90, 10
+    names = [f"c{number}" for number in range(30)]
+    tree = TREE._replace(classes=names, counts=[weights] * 7)
+    line = _render(draw(tree)).splitlines()[3]
+    assert line.split()[-6:] == ["c7", "900", "c20", "90", "c29", "10"]
+    split = _split(1)._replace(classes=names, counts=[weights, weights[::-1]])
+    drawn = _render(splits_table("m", [(b"k", split)]), 120)
+    assert "c7: 900 of 1,000" in drawn
+    assert "c22: 900 of 1,000" in drawn
+    even = TREE._replace(classes=names, counts=[[1.0] * 29 + [291.0]] * 7)
+    assert _render(draw(even)).splitlines()[3].count("░") >= 10  # the thirtieth's
+
+
 def test_numeric_splits_in_a_table() -> None:
     """A numeric split has its threshold, and the columns say which side is which."""
     split = _split(1)._replace(kind="numeric", threshold=2.5)

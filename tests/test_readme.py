@@ -82,6 +82,15 @@ def test_every_block_in_order(tmp_path: Path) -> None:
     assert "everyone" not in said
 
 
+@pytest.mark.slow
+def test_results_of_the_demo(tmp_path: Path) -> None:
+    """The demo ends with the lines that the page shows."""
+    (shown,) = [block for language, block in _blocks("README.md") if language == "text"]
+    result = CliRunner().invoke(main, ["demo"], env={"COLUMNS": "200", "TMPDIR": str(tmp_path)})
+    assert result.exit_code == 0, result.output
+    assert [line for line in shown.splitlines() if line not in result.output] == []
+
+
 def test_blocks_for_kafka(tmp_path: Path, kafka: Cluster) -> None:
     """So do those for a cluster, on one."""
     folder = Folder(tmp_path)

@@ -23,6 +23,7 @@ from worker.commands.running import worker_on
 from worker.log.embedded import EmbeddedLog
 from worker.transaction import Transaction
 from worker.views.fitting import fitted
+from worker.views.output_text import counted_words
 from worker.views.split_text import split_line
 from worker.views.tree_text import draw
 from worker.watching import logs
@@ -99,7 +100,7 @@ def _report(console: Console, outputs: list[Output], total: int, seconds: float)
     console.print(f"\n{total:,} events in {seconds:.1f} s. At the end, by model:\n")
     latest = {output.model: output for output in outputs if isinstance(output, Tree)}
     for model, tree in sorted(latest.items(), reverse=True):
-        console.print(f"[bold]{model}[/], the last snapshot, after {tree.version:,} events")
+        console.print(f"[bold]{model}[/], the last snapshot, after {tree.version:,} events{counted_words(tree)}")
         console.print(draw(tree))
         console.print()
     for evaluation in [output for output in outputs if isinstance(output, Evaluation)][-1:]:

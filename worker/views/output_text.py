@@ -163,9 +163,13 @@ def tree_heading(key: bytes | None, tree: Tree) -> Text:
     """Return what to write above the drawing of a tree."""
     line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
     line.append(_size_words(tree), "not bold dim")
-    if len(tree.node) > 1 and (when := _COUNTED.get(counted_word(tree))):
-        line.append(f", {when}", "not bold dim")
-    return line
+    return line.append(counted_words(tree), "not bold dim")
+
+
+def counted_words(tree: Tree) -> str:
+    """Return of when the counts at inner nodes are, as said behind a tree's size; empty where there are none."""
+    when = _COUNTED.get(counted_word(tree)) if len(tree.node) > 1 else None
+    return "" if when is None else f", {when}"
 
 
 def dead_letter_text(letter: DeadLetter) -> Text:

@@ -177,7 +177,7 @@ def publish(
         got = "none; name one" if file is None else "two; leave one out"
         raise click.UsageError(f"expected FILE, --generate STREAM or --recording FILE, got {got}")
     _check_target(target, dry_run=dry_run)
-    topic = target.the_topic()
+    topic = target.the_topic() if target.is_named else target.topic or "topic"  # the last where nothing is written
     form = Form(topic, 1, topic if key_value is None else key_value, packed, batch, target.partitioner)
     clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
     done = _Done()

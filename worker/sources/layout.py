@@ -237,7 +237,9 @@ def _kind_of(lines: Lines, columns: Columns, seen: Seen, *, unnamed: bool) -> Ki
     if columns.decimal is None and seen.has_decimal_commas:
         raise SourceError(
             f"{lines.name}: expected numbers with a decimal point, got {brief(seen.odd or '')} in the column "
-            f"{name!r}; say --decimal comma where commas begin a fraction, {choices}"
+            f"{name!r}; say --decimal comma where commas begin a fraction, "
+            f"{'take them out of the file where they stand between thousands, ' if seen.has_thousands else ''}"
+            f"{choices}"
         )
     if seen.has_slips:
         slip = seen.odd or ""

@@ -19,6 +19,7 @@ _PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"))
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]{1,3})?")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+")
 _CODE = re.compile(r"[+-]?0[0-9]+")  # 007 is a name: as a number it would lose its noughts
 _WHOLE = re.compile(r"[+-]?[0-9]{16,}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]+(?:Z|[+-][0-9:]+)?)?")
@@ -112,6 +113,11 @@ class Seen:
     def has_decimal_commas(self) -> bool:
         """Whether all values are numbers, some of them with a comma before the fraction."""
         return 0 < self.commas and self.commas + self.numbers == self.known
+
+    @property
+    def has_thousands(self) -> bool:
+        """Whether all commas have three digits behind them, as those between thousands do."""
+        return all(_THOUSANDS.fullmatch(value) for value in self.values if "," in value)
 
     @property
     def has_slips(self) -> bool:

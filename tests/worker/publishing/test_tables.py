@@ -326,6 +326,16 @@ def test_files_of_questions(tmp_path: Path, name: str, text: str) -> None:
     assert '"y"' not in result.stdout
 
 
+@pytest.mark.parametrize(("amounts", "is_told"), [(["1,234", "12,500"], True), (["1,234", "1,5"], False)])
+def test_commas_between_thousands(tmp_path: Path, amounts: list[str], is_told: bool) -> None:
+    """Where every comma may stand between thousands, that is said beside decimal commas."""
+    path = tmp_path / "t.csv"
+    path.write_text("y,amount\n" + "".join(f'k,"{amount}"\n' for amount in amounts))
+    said = CliRunner().invoke(publish, [str(path), "--dry-run"]).stderr
+    assert "say --decimal comma where commas begin a fraction, " in said
+    assert ("take them out of the file where they stand between thousands" in said) == is_told
+
+
 def test_seconds() -> None:
     """A time in seconds is read as such where that is said."""
     read = _Read("y,ts,a\n1,1714564800.5,2\n", Columns(time="ts", time_unit="s"))

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.places import ROOT
-from worker.broker import Cluster
 from worker.commands import main
 
 # The command is that of these sources; of make it is checked that it knows the target.
@@ -66,7 +65,7 @@ def test_every_block_in_order(tmp_path: Path) -> None:
     by_hand = next(block for block in _blocks("worker/README.md") if block[0] == "python")
     said = ""
     for language, block in _blocks("README.md"):
-        if language == "text" or "kafka.yaml" in block:
+        if language == "text" or "kafka.yaml" in block:  # those for Kafka: test_kafka_commands.py
             continue
         if "anabranch run worker.yaml" in block:  # an event by hand is one more of the same key
             folder.paste(*by_hand)
@@ -89,22 +88,6 @@ def test_results_of_the_demo(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["demo"], env={"COLUMNS": "200", "TMPDIR": str(tmp_path)})
     assert result.exit_code == 0, result.output
     assert [line for line in shown.splitlines() if line not in result.output] == []
-
-
-def test_blocks_for_kafka(tmp_path: Path, kafka: Cluster) -> None:
-    """So do those for a cluster, on one."""
-    folder = Folder(tmp_path)
-    blocks = [
-        block.replace("127.0.0.1:9092", kafka.bootstrap)
-        for language, block in _blocks("README.md")
-        if language == "sh"
-    ]
-    settings, messages, on_kafka = (
-        next(block for block in blocks if part in block) for part in ("cat > worker.yaml", "gunzip", "kafka.yaml")
-    )
-    said = "".join(folder.paste("sh", block) for block in (settings, messages, on_kafka))
-    assert re.search(r"\n spam +5,574 +0 +0 +0 +", said)
-    assert "tree: tree of sms" in said
 
 
 @pytest.mark.parametrize("page", ["trees", "dynamic", "regression", "estimators"])

@@ -6,6 +6,7 @@ import gc
 import json
 import re
 import shlex
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -470,19 +471,20 @@ def test_readme(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.folder)
     monkeypatch.setenv("ANABRANCH_METRICS__PORT", "null")
     monkeypatch.setenv("ANABRANCH_GROUP", f"readme-{bench.suffix}")
-    readme = (ROOT / "README.md").read_text("utf-8").partition("**5. Change to Kafka.**")[2]
-    start, block = re.findall(r"^```sh\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[:2]
-    assert start.startswith("anabranch dev-kafka ")
-    block = block.replace("127.0.0.1:9092", bench.kafka.bootstrap)
-    settings, _, commands = re.sub(r"\bsms\b", bench.input, block).partition("END\n")[2].partition("END\n")
-    Path("kafka.yaml").write_text(settings)
+    readme = re.sub(r"\bsms\b", bench.input, (ROOT / "README.md").read_text("utf-8"))
+    blocks = re.findall(r"^```sh\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    (settings,) = re.findall(r"cat > worker.yaml <<END\n(.*?)^END$", readme, re.MULTILINE | re.DOTALL)
+    (block,) = [block for block in blocks if "kafka.yaml" in block]
+    other_log, *commands = block.replace("127.0.0.1:9092", bench.kafka.bootstrap).splitlines()
+    Path("worker.yaml").write_text(settings)
+    subprocess.run(["bash", "-c", other_log], check=True)
     Path("messages.tsv").write_text(MESSAGES)
     said = {}
-    for command in commands.splitlines():
+    for command in commands:
         _, name, *arguments = shlex.split(command, comments=True)
         said[name] = bench.done(name, *arguments)
     assert list(said) == ["topics", "publish", "run", "show", "record", "replay"]
-    assert "prize" in said["show"]
+    assert "spam: the latest split of each key" in said["show"]
     assert said["replay"].startswith("4 records in, ")
     with bench.log() as log, EmbeddedLog("results.db") as replayed:
         assert _contents(replayed, f"{bench.input}.out") == _kafka_contents(log, f"{bench.input}.out")

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from worker.checkpoint import Checkpointer
-from worker.log.port import TopicPartition
+from worker.log.port import Records, TopicPartition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution
 from worker.restore import Start
@@ -35,6 +35,8 @@ class Partition:
         Records since it went live.
     caution : Caution
         Whether its records are processed one by one.
+    awaited : Records, optional
+        Records that came and cannot be read yet: their schemas are not known. It is not read on meanwhile.
     state_end : int
         The high watermark of its state when the group last took it back: from there on only somebody else
         has written records.
@@ -49,6 +51,7 @@ class Partition:
     applied: int = -1
     position: int = -1
     consumed: int = 0
+    awaited: Records | None = None
     state_end: int = -1
 
     @property

@@ -232,7 +232,10 @@ def _replay(
         while position < end:
             for records in reader.poll(_BATCH, 0.05):
                 if records.keys:
-                    _apply(pipeline, records.part(0, int((records.offsets < end).sum())))
+                    part = records.part(0, int((records.offsets < end).sum()))
+                    while not pipeline.has_schemas(part):  # as long as it takes: the registry is waited for
+                        yield max(0, end - position)
+                    _apply(pipeline, part)
                 position, progress_at = records.next_offset, clock()
             if clock() - progress_at > restore_timeout:
                 raise LogError(

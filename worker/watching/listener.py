@@ -85,6 +85,10 @@ class WorkerListener:
         status = self._board.status
         self._board.status = replace(status, tick=self._clock(), state="waiting", lacking=lacking.topics)
 
+    def notes(self, sentence: str) -> None:
+        """Tell a sentence for a person in the log."""
+        logger.warning(sentence)
+
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""
         self._metrics.restoring(source, remaining)
@@ -222,9 +226,20 @@ class WorkerListener:
         for kind in set(kinds):
             metrics.produced(kind, kinds.count(kind))  # type: ignore[arg-type]  # the values of `_TYPES`
 
-    def ticked(self, log: Log, owned: Mapping[TopicPartition, Partition], *, is_ready: bool) -> None:
+    def ticked(
+        self,
+        log: Log,
+        owned: Mapping[TopicPartition, Partition],
+        *,
+        is_ready: bool,
+        awaits_schemas: bool = False,
+    ) -> None:
         """Tell that the loop is alive, and now and then how large everything is."""
-        self.entered("running" if is_ready else "restoring")
+        if awaits_schemas:  # the log has a line about it
+            self._entered = "waiting"
+            self._board.status = replace(self._board.status, state="waiting", lacking=())
+        else:
+            self.entered("running" if is_ready else "restoring")
         now = self._clock()
         status = self._board.status
         if now >= self._refresh_at:

@@ -88,7 +88,10 @@ class Status:
     @property
     def phase(self) -> str:
         """What the worker does, for a person."""
-        return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
+        if self.state != "waiting":
+            return self.state
+        what = f"the topics {', '.join(self.lacking)}" if self.lacking else "the schema registry"
+        return f"{self.state} for {what}"
 
 
 class About(NamedTuple):

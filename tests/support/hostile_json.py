@@ -17,7 +17,7 @@ _OTHER = {Reason.MALFORMED, Reason.UNSUPPORTED_TYPE, Reason.BAD_FIELD_NAME}
 
 
 def _texts() -> list[tuple[str, bytes, Reason]]:
-    """Return the bad events that JSON can write, for the same reason; a name that comes twice is one of a field."""
+    """Return the bad events that JSON can write, for the same reason; a name that comes twice is a field's."""
     texts = []
     for name, value, reason in HOSTILE:
         if reason in _OTHER or len(value) > 1_000_000:
@@ -27,7 +27,9 @@ def _texts() -> list[tuple[str, bytes, Reason]]:
         except ValueError:  # declared and not there
             continue
         if _is_json(event) and not _is_absent(event):
-            texts.append((name, _text(event).encode(), reason if "repeated key" != name else Reason.DUPLICATE_FIELD))
+            texts.append(
+                (name, _text(event).encode(), reason if "repeated key" != name else Reason.DUPLICATE_FIELD)
+            )
     return texts
 
 

@@ -15,6 +15,7 @@ from worker.settings.topics import ColumnSettings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
+_NUMBERS = frozenset((int, float))
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _UNITS: dict[str, Callable[[int | float], int]] = {
     "s": lambda time: round(time * 1_000),
@@ -30,26 +31,27 @@ def to_event(columns: ColumnSettings) -> Shape:
     A number is the value of a feature with the column's name. True is 1. A text gives the feature COLUMN=TEXT, and
     a list of texts or ints one feature for each. Without a value, empty or false, a column gives nothing.
     """
-    roles = columns.roles
-    wanted, ignored = columns.features, frozenset(columns.ignore)
+    roles, ignored, wanted, unit = columns.roles, columns.ignore, columns.features, columns.time_unit
 
     def shape(document: Document) -> Document:
         flat = _flattened(document) if dict in map(type, document.values()) else document
         found = {role: flat.pop(name, None) for role, name in roles.items()}
-        names = flat if wanted is None else [name for name in wanted if name in flat]
-        features: dict[str, Any] = {}
-        for name in names:
-            content = flat[name]
-            kind = type(content)
-            if name in ignored:
-                continue
-            if (kind is int or kind is float) and name not in features:
-                features[name] = content
-            else:
-                _add(features, name, content)
-        return _event(found, features, columns.time_unit)
+        for name in ignored:
+            flat.pop(name, None)
+        if wanted is not None:
+            flat = {name: flat[name] for name in wanted if name in flat}
+        return _event(found, _features(flat), unit)
 
     return shape
+
+
+def _features(flat: Document) -> Document:
+    if _NUMBERS.issuperset(map(type, flat.values())):
+        return flat
+    features: Document = {}
+    for name, content in flat.items():
+        _add(features, name, content)
+    return features
 
 
 def _flattened(document: Document) -> Document:

@@ -23,6 +23,8 @@ _FRAME = 5  # bytes before the text, where a serializer of JSON Schema has writt
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _LONGEST_INT = 400  # digits; float64 ends at 309
 
+_WITHOUT_TEXTS = frozenset((int, float, bool, type(None)))
+
 _plain = msgspec.json.Decoder().decode
 
 
@@ -67,10 +69,10 @@ def _texts(value: Any) -> int:
     if type(value) is dict:
         texts = len(value)
         value = value.values()
-    elif type(value) is str:
-        return 1
     elif type(value) is not list:
-        return 0
+        return int(type(value) is str)
+    if _WITHOUT_TEXTS.issuperset(map(type, value)):
+        return texts
     for each in value:
         kind = type(each)
         if kind is str:

@@ -1,11 +1,12 @@
 """Events as Protobuf, with the writer's schema from a registry.
 
 A schema is the text of a .proto file. protoc, which grpcio-tools bring, makes descriptors of it, in a process of
-its own: once for each schema.
+its own: once for each schema. Where a registry keeps what producers in Python sent, it is a descriptor in base64.
 """
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 import google.protobuf
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2
 from google.protobuf.message import DecodeError
 
 from worker.codec.bounds import Bounds
@@ -31,6 +32,7 @@ _MAIN = "main.proto"
 _SECONDS = 60.0  # that protoc may take
 _MESSAGE, _ENUM = 11, 14  # types of a field, as descriptors have them
 _TIMESTAMP = "google.protobuf.Timestamp"
+_WELL_KNOWN = (timestamp_pb2, wrappers_pb2)  # imported so that the default pool has them
 _WRAPPERS = frozenset(
     f"google.protobuf.{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
@@ -115,11 +117,11 @@ class ProtobufReader:
 class _File:
     """A compiled .proto file."""
 
-    def __init__(self, files: descriptor_pb2.FileDescriptorSet) -> None:
+    def __init__(self, files: Sequence[Any]) -> None:
         self._pool = descriptor_pool.DescriptorPool()
-        for file in files.file:
+        for file in files:
             self._pool.Add(file)
-        self._main = next(file for file in files.file if file.name == _MAIN)
+        self._main = files[-1]
 
     def at(self, place: Place) -> Any:
         """Return the descriptor of the message at a place, None where there is none."""
@@ -206,6 +208,46 @@ def _plain(field: Any, content: Any, deeper: int) -> Any:
 def _compiled(schema: Schema) -> _File:
     if schema.kind != "PROTOBUF":
         raise UnusableError(f"a Protobuf schema, found {schema.kind}; set the topic's format to what it is")
+    main = _described(schema.text)
+    try:
+        if main is not None:
+            return _File([*_imported(main, schema.references, {}), main])
+        return _File(descriptor_pb2.FileDescriptorSet.FromString(_protoc(schema)).file)
+    except (TypeError, KeyError, DecodeError):
+        raise UnusableError("a Protobuf schema with all that it imports, found less; register it anew") from None
+
+
+def _described(text: str) -> Any:
+    """Return the descriptor that a text is in base64, None where it is something else."""
+    try:
+        file = descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (ValueError, DecodeError):
+        return None
+    return file if file.message_type else None
+
+
+def _imported(file: Any, references: Sequence[tuple[str, str]], found: dict[str, Any]) -> list[Any]:
+    """Return the descriptors that one imports, each after those that it imports itself."""
+    texts = dict(references)
+    for name in file.dependency:
+        if name in found:
+            continue
+        found[name] = None  # seen
+        if name in texts:
+            imported = _described(texts[name])
+            if imported is None:
+                raise KeyError(name)
+            imported.name = name
+        else:
+            imported = descriptor_pb2.FileDescriptorProto()
+            descriptor_pool.Default().FindFileByName(name).CopyToProto(imported)
+        _imported(imported, references, found)
+        found[name] = found.pop(name) or imported  # behind its own
+    return [each for each in found.values() if each is not None]
+
+
+def _protoc(schema: Schema) -> bytes:
+    """Return the descriptors of a text and of all that it imports, itself the last one."""
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         for name, text in (*schema.references, (_MAIN, schema.text)):
             path = PurePosixPath(name)
@@ -216,10 +258,10 @@ def _compiled(schema: Schema) -> _File:
             file = Path(folder) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        return _File(descriptor_pb2.FileDescriptorSet.FromString(_protoc(Path(folder))))
+        return _run_protoc(Path(folder))
 
 
-def _protoc(folder: Path) -> bytes:
+def _run_protoc(folder: Path) -> bytes:
     packages = Path(google.protobuf.__file__).parents[
         2
     ]  # where google/type and the like are, if they are installed

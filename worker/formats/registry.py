@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -34,10 +35,12 @@ class Registry:
                 "pip install 'anabranch[avro]' or 'anabranch[protobuf]'"
             ) from error
         try:
-            # How often it is tried is the worker's to say, who waits without stopping.
-            self._client: Any = SchemaRegistryClient(
-                {**settings.resolved(), "timeout": _SECONDS, "max.retries": 0}
-            )
+            # How often it is tried is the worker's to say, who waits without stopping. No connection is held:
+            # there are few schemas.
+            properties = {**settings.resolved(), "timeout": _SECONDS, "max.retries": 0}
+            self._new_client: Any = partial(SchemaRegistryClient, properties)
+            with self._new_client():
+                pass
         except (ValueError, TypeError, OSError) as error:
             raise LogError(
                 "expected properties that the client of the schema registry takes (registry.properties), got an "
@@ -49,8 +52,10 @@ class Registry:
         from confluent_kafka.schema_registry.error import SchemaRegistryError
 
         try:
-            found = self._client.get_schema(number)
-            return Schema(found.schema_type or "AVRO", found.schema_str, tuple(self._references(found).items()))
+            with self._new_client() as client:
+                found = client.get_schema(number)
+                references = tuple(_references(client, found).items())
+            return Schema(found.schema_type or "AVRO", found.schema_str, references)
         except SchemaRegistryError as error:
             if error.error_code == _UNKNOWN:
                 return None
@@ -61,28 +66,6 @@ class Registry:
             Exception
         ) as error:  # of the network, of TLS, of a login server: the client has no one class for them
             raise RegistryAway(f"{self._url}: {type(error).__name__}") from None
-
-    def _references(self, schema: Any) -> dict[str, str]:
-        """Return what a schema refers to by name, each after what it refers to itself."""
-        texts: dict[str, str] = {}
-        seen: set[tuple[str, int]] = set()
-
-        def visit(referring: Any) -> None:
-            for reference in referring.references or ():
-                version = (reference.subject, reference.version)
-                if version in seen:
-                    continue
-                seen.add(version)
-                if len(seen) > _MOST_REFERENCES:
-                    raise LogError(
-                        f"expected a schema with at most {_MOST_REFERENCES} references; this one has more"
-                    )
-                referred = self._client.get_version(reference.subject, reference.version).schema
-                visit(referred)
-                texts[reference.name] = referred.schema_str
-
-        visit(schema)
-        return texts
 
     def _explained(self, number: int, error: Any) -> Exception:
         status = error.http_status_code
@@ -98,3 +81,24 @@ class Registry:
             f"{self._url}: expected a schema registry that answers for schema {number}, got HTTP status {status}; "
             "check registry.url (with the path of the API that is compatible with Confluent's)"
         )
+
+
+def _references(client: Any, schema: Any) -> dict[str, str]:
+    """Return what a schema refers to by name, each after what it refers to itself."""
+    texts: dict[str, str] = {}
+    seen: set[tuple[str, int]] = set()
+
+    def visit(referring: Any) -> None:
+        for reference in referring.references or ():
+            version = (reference.subject, reference.version)
+            if version in seen:
+                continue
+            seen.add(version)
+            if len(seen) > _MOST_REFERENCES:
+                raise LogError(f"expected a schema with at most {_MOST_REFERENCES} references; this one has more")
+            referred = client.get_version(reference.subject, reference.version).schema
+            visit(referred)
+            texts[reference.name] = referred.schema_str
+
+    visit(schema)
+    return texts

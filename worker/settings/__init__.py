@@ -215,10 +215,16 @@ def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
                 yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
-        size = sum(len(text.encode()) for text in model.classes if isinstance(text, str))
+        is_json = settings.topic(model.input).results == "json"
+        size = sum(_written_bytes(text, is_json) for text in model.classes if isinstance(text, str))
         if size > _CLASSES_BYTES:
             wanted = f"names of at most {_CLASSES_BYTES:,} bytes together, which are part of many records"
             yield Conflict(("models", name, "classes"), wanted, Words(f"{size:,} bytes"))
+
+
+def _written_bytes(text: str, is_json: bool) -> int:
+    """Return how many bytes a name takes in a record; JSON escapes some characters."""
+    return len((json.dumps(text, ensure_ascii=False) if is_json else text).encode())
 
 
 def _start_conflicts(settings: Settings) -> Iterator[Conflict]:

@@ -56,7 +56,7 @@ def _packed(x: Sequence[int], y: int) -> bytes:
 
 
 def _named(x: Sequence[int], y: int) -> bytes:
-    packed: bytes = msgpack.packb({"x": {f"column {each}": 1 for each in x}, "y": y})
+    packed: bytes = msgpack.packb({"x": [f"column {at}={each}" for at, each in enumerate(x)], "y": y})
     return packed
 
 
@@ -65,7 +65,7 @@ def _json(x: Sequence[int], y: int) -> bytes:
 
 
 def _json_columns(x: Sequence[int], y: int) -> bytes:
-    return json.dumps({**{f"column {each}": 1 for each in x}, "label": y}).encode()
+    return json.dumps({**{f"column {at}": str(each) for at, each in enumerate(x)}, "label": y}).encode()
 
 
 def _avro(x: Sequence[int], y: int) -> bytes:

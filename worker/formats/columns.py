@@ -31,16 +31,36 @@ def to_event(columns: ColumnSettings) -> Shape:
     A number is the value of a feature with the column's name. True is 1. A text gives the feature COLUMN=TEXT, and
     a list of texts or ints one feature for each. Without a value, empty or false, a column gives nothing.
     """
-    roles, ignored, wanted, unit = columns.roles, columns.ignore, columns.features, columns.time_unit
+    roles: list[Any] = [
+        columns.op,
+        columns.id,
+        columns.time,
+        columns.label,
+        columns.weight,
+    ]  # no column is called None
+    ignored, wanted, unit = columns.ignore, columns.features, columns.time_unit
 
     def shape(document: Document) -> Document:
         flat = _flattened(document) if dict in map(type, document.values()) else document
-        found = {role: flat.pop(name, None) for role, name in roles.items()}
+        op, example, time, label, weight = [flat.pop(name, None) for name in roles]
         for name in ignored:
             flat.pop(name, None)
         if wanted is not None:
             flat = {name: flat[name] for name in wanted if name in flat}
-        return _event(found, _features(flat), unit)
+        event: Document = {} if op is None else {"op": op}
+        if example is not None and example != "":
+            event["id"] = example
+        if time is not None:
+            event["ts"] = _time(time, unit)
+        if op == "delete" and "id" in event:
+            return event  # a delete has no more than its id
+        event["x"] = _features(flat)
+        if op != "predict":  # and a predict no label
+            if label is not None:
+                event["y"] = label if type(label) is int else _label(label)
+            if weight is not None:
+                event["w"] = weight
+        return event
 
     return shape
 
@@ -50,7 +70,15 @@ def _features(flat: Document) -> Document:
         return flat
     features: Document = {}
     for name, content in flat.items():
-        _add(features, name, content)
+        kind = type(content)
+        if kind is str and content:
+            name, content = f"{name}={content}", 1
+        elif kind is not int and kind is not float:
+            _add(features, name, content)
+            continue
+        if name in features:
+            raise _repeated(name)
+        features[name] = content
     return features
 
 
@@ -79,18 +107,15 @@ def _flattened(document: Document) -> Document:
 
 
 def _add(features: dict[str, Any], name: str, content: object) -> None:
+    """Add what a column that is no number and no text gives."""
     match content:
         case None | False | "":
             return
         case True:
-            _put(features, name, 1)
-        case str():
-            _put(features, f"{name}={content}", 1)
-        case int() | float():
-            _put(features, name, content)
+            _put(features, name)
         case list() if all(isinstance(each, str | int) and not isinstance(each, bool) for each in content):
             for each in content:
-                _put(features, f"{name}={each}", 1)
+                _put(features, f"{name}={each}")
         case _:
             found = brief(content) if isinstance(content, bytes | list) else type(content).__name__
             raise RefusedError(
@@ -100,33 +125,16 @@ def _add(features: dict[str, Any], name: str, content: object) -> None:
             )
 
 
-def _put(features: dict[str, Any], name: str, value: float) -> None:
+def _put(features: dict[str, Any], name: str) -> None:
     if name in features:
-        raise RefusedError(
-            Reason.REPEATED_FEATURE, f"expected each feature once, {brief(name)} comes again; send it once"
-        )
-    features[name] = value
+        raise _repeated(name)
+    features[name] = 1
 
 
-def _event(found: dict[str, Any], features: dict[str, Any], unit: str) -> Document:
-    """Return the fields of an event; a predict has no label, and a delete no more than its id."""
-    event: Document = {}
-    op, example = found.get("op"), found.get("id")
-    if op is not None:
-        event["op"] = op
-    if example is not None and example != "":
-        event["id"] = example
-    if found.get("time") is not None:
-        event["ts"] = _time(found["time"], unit)
-    if op == "delete" and "id" in event:
-        return event
-    event["x"] = features
-    if op != "predict":
-        if found.get("label") is not None:
-            event["y"] = _label(found["label"])
-        if found.get("weight") is not None:
-            event["w"] = found["weight"]
-    return event
+def _repeated(name: str) -> RefusedError:
+    return RefusedError(
+        Reason.REPEATED_FEATURE, f"expected each feature once, {brief(name)} comes again; send it once"
+    )
 
 
 def _label(label: object) -> object:

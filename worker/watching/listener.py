@@ -68,7 +68,9 @@ class WorkerListener:
         if state == self._entered:
             return
         self._entered = state
-        self._board.status = replace(self._board.status, tick=self._clock(), state=state, lacking=())
+        self._board.status = replace(
+            self._board.status, tick=self._clock(), state=state, lacking=(), awaits_registry=False
+        )
         self._refresh_at = 0.0
         self._warn(all_of_it=state == "stopping")
         logger.info(state, **about)
@@ -237,7 +239,7 @@ class WorkerListener:
         """Tell that the loop is alive, and now and then how large everything is."""
         if awaits_schemas:  # the log has a line about it
             self._entered = "waiting"
-            self._board.status = replace(self._board.status, state="waiting", lacking=())
+            self._board.status = replace(self._board.status, state="waiting", lacking=(), awaits_registry=True)
         else:
             self.entered("running" if is_ready else "restoring")
         now = self._clock()
@@ -262,7 +264,9 @@ class WorkerListener:
             for model in models:
                 self._metrics.size(model)
             self._warn(all_of_it=False)
-            status = Status(now, status.state, partitions, models, self._refusals())
+            status = Status(
+                now, status.state, partitions, models, self._refusals(), awaits_registry=status.awaits_registry
+            )
         self._board.status = replace(status, tick=now)
 
     def _refusals(self) -> tuple[RefusalStatus, ...]:

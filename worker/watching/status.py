@@ -84,14 +84,14 @@ class Status:
     models: tuple[ModelStatus, ...] = ()
     refusals: tuple[RefusalStatus, ...] = ()
     lacking: tuple[str, ...] = ()  # topics that are waited for
+    awaits_registry: bool = False  # of schemas, which does not answer; what has its schemas goes on
 
     @property
     def phase(self) -> str:
         """What the worker does, for a person."""
-        if self.state != "waiting":
-            return self.state
-        what = f"the topics {', '.join(self.lacking)}" if self.lacking else "the schema registry"
-        return f"{self.state} for {what}"
+        if self.awaits_registry:
+            return f"{self.state} for the schema registry"
+        return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
 
 
 class About(NamedTuple):

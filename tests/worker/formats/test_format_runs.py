@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from tests.support.format_runs import (
@@ -27,6 +29,7 @@ from worker.formats.framing import frame
 from worker.formats.schemas import RegistryAway, Schema
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord, TopicPartition
+from worker.watching.http import Pages
 from worker.watching.status import Status, StatusBoard
 
 
@@ -190,6 +193,11 @@ def test_a_registry_that_is_away_is_waited_for(tmp_path: Path, format: str) -> N
             worker.run_once()
         assert board.status.state == "waiting"
         assert board.status.phase == "waiting for the schema registry"
+        pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic)
+        alive, ready = (pages.get(path, "") for path in ("/livez", "/readyz"))
+        assert (alive.status, ready.status) == (200, 503)
+        assert b"the loop ticked" in alive.body
+        assert b"waiting for the schema registry" in ready.body
         assert [partition.position for partition in worker.partitions.values()] == [0]
         assert log.committed(TopicPartition("in", 0)) is None
         ticked = board.status.tick

@@ -32,7 +32,7 @@ TERMS = (
     *("ensemble", "exactly once", "example store", "feasibility guarantee", "finder", "fixed point", "gain"),
     *("grace period", "greedy tree", "Hoeffding bound", "hysteresis", "impurity", "Kappa", "kernel"),
     *("lazy insertion", "live example", "Mondrian tree", "naive Bayes", "null split", "observer", "policy"),
-    *("pool", "prequential", "quadtree", "quarantine", "recording", "runner-up", "snapshot"),
+    *("pool", "prequential", "quadtree", "quarantine", "recording", "runner-up", "schema registry", "snapshot"),
     *("split confidence", "tie threshold", "tombstone"),
 )
 

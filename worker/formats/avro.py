@@ -1,8 +1,13 @@
-"""Events as Avro, with the writer's schema from a registry."""
+"""Events as Avro, with the writer's schema from a registry.
+
+fastavro takes some bytes that no writer makes: of a map's key that comes twice it keeps the last value, and it
+counts a negative index of an enum or a union from the end. What they are read as is always the same.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -28,6 +33,7 @@ Decoder: TypeAlias = Callable[[BytesIO], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _MOST_TYPES = 100_000  # in a schema
+_DEEPEST = 200  # levels of its JSON
 
 
 class AvroReader:
@@ -118,6 +124,8 @@ def _loaded(path: Path) -> Any:
 def _compiled(schema: Schema, reader: Any) -> Decoder:
     if schema.kind != "AVRO":
         raise UnusableError(f"an Avro schema, found {schema.kind}; set the topic's format to what it is")
+    if any(map(_is_deep, (schema.text, *(text for _, text in schema.references)))):
+        raise UnusableError(f"an Avro schema at most {_DEEPEST} levels deep, found a deeper one; flatten it")
     definitions: Definitions = {}
     try:
         for _, text in schema.references:
@@ -134,6 +142,16 @@ def _compiled(schema: Schema, reader: Any) -> Decoder:
         return document if is_plain else _plain(document)
 
     return decode
+
+
+def _is_deep(text: str) -> bool:
+    """Return whether lists and objects go deeper than any schema needs, and than libraries bear."""
+    depth = 0
+    for bracket in re.finditer(r"[\[\]{}]", text):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _is_plain(schema: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
@@ -276,6 +277,13 @@ def test_schemas_that_make_much_of_few_bytes_are_not_used(name: str) -> None:
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.parametrize("depth", [300, 100_000])
+def test_a_deep_schema_is_not_used(depth: int) -> None:
+    """Libraries walk over schemas by recursion, which a deep one would make end the process."""
+    text = '{"type":"array","items":' * depth + '"int"' + "}" * depth
+    assert _reason(frame(9) + bytes(10), _topic("avro"), _of(text)) == Reason.UNUSABLE_SCHEMA
+
+
 def test_a_schema_of_schemas_of_schemas_is_not_used() -> None:
     """Types that double at every step are seen without being written out."""
     fields: Any = [{"name": "a", "type": "int"}]
@@ -413,6 +421,29 @@ def test_imports_of_a_protobuf_schema_are_followed() -> None:
     for path in ("../inner.proto", "/tmp/inner.proto"):
         schemas = _of(outer.replace("a/inner.proto", path), 9, "PROTOBUF", (path, inner))
         assert _reason(value, _topic("protobuf"), schemas) == Reason.UNUSABLE_SCHEMA
+
+
+def test_descriptors_in_base64_are_schemas_too() -> None:
+    """Confluent's serializer for Python registers these; what they import is found, or the schema is not used."""
+    from google.protobuf import descriptor_pb2, timestamp_pb2
+
+    def described(name: str, *imports: str) -> Any:
+        file = descriptor_pb2.FileDescriptorProto(name=name, syntax="proto3", dependency=imports)
+        message = file.message_type.add(name=name[0].upper())
+        message.field.add(name="a", number=1, type=5, label=1)
+        for number, kind in enumerate((".B", ".C", ".google.protobuf.Timestamp")[: len(imports)], 2):
+            message.field.add(name=f"f{number}", number=number, type=11, label=1, type_name=kind)
+        return base64.b64encode(file.SerializeToString()).decode()
+
+    inner, outer = described("c.proto"), described("a.proto", "b", "c", timestamp_pb2.DESCRIPTOR.name)
+    references = [("b", described("b.proto", "c")), ("c", inner)]
+    # b.proto says that its second field is a .B, which holds itself; that is allowed.
+    schemas = _of(outer, 9, "PROTOBUF", *references)
+    topic = _topic("protobuf", columns=ColumnSettings(label="a"))
+    value = frame(9, [0]) + b"\x08\x01\x12\x02\x08\x02\x1a\x02\x08\x03\x22\x02\x08\x04"
+    assert _fields(value, topic, schemas) == {"x": {"f2.a": 2, "f3.a": 3, "f4": 4_000}, "y": 1}
+    for lacking in ([], references[:1], references[1:]):
+        assert _reason(value, topic, _of(outer, 9, "PROTOBUF", *lacking)) == Reason.UNUSABLE_SCHEMA
 
 
 def test_the_place_of_a_message_is_followed() -> None:

@@ -101,7 +101,8 @@ SINGLE = {
     "protobuf": Form(_protobuf, "protobuf"),
 }
 COLUMNS = "columns"
-FORMS = ("list", "packed", COLUMNS, "named", "json", "json-columns", "avro", "protobuf")
+IDS = ("list", "packed", COLUMNS)  # msgpack with ids of features
+FORMS = (*IDS, "named", "json", "json-columns", "avro", "protobuf")
 
 
 def columnar(features: npt.NDArray[Any], label: npt.NDArray[Any]) -> bytes:

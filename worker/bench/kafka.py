@@ -76,7 +76,7 @@ def bench_kafka(
     bootstrap : str
         A cluster for trying things out; topics of new names are created there and stay.
     forms : sequence of str
-        Of `worker.bench.pipeline.FORMS`.
+        Of `worker.bench.forms.IDS`.
     events : int
         Examples in each run.
     repeats : int

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from worker.bench.forms import COLUMNS, FORMS, SCHEMAS, SINGLE, columnar
+from worker.bench.forms import COLUMNS, SCHEMAS, SINGLE, columnar
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.loop import Worker
@@ -23,8 +23,6 @@ from worker.settings.topics import RegistrySettings, TopicSettings
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
 from worker.watching.status import Status, StatusBoard
-
-__all__ = ["FORMS", "TOPIC", "bench_pipeline", "records"]
 
 TOPIC = "events"
 _ONES = 15  # features of an example
@@ -110,7 +108,7 @@ def bench_pipeline(
     Parameters
     ----------
     forms : list of str
-        Of `FORMS`: single events with a list of ints, single packed ones, columnar records of 1,000 rows, single
+        Of `worker.bench.forms.FORMS`: single events with a list of ints, single packed ones, columnar records of 1,000 rows, single
         events with names, and single events of each other format.
     key_counts : list of int
         How many model keys the events are spread over, at random.

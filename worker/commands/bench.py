@@ -26,10 +26,11 @@ from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
 from worker.bench.estimators import peers as estimator_peers
+from worker.bench.forms import FORMS, IDS
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
-from worker.bench.pipeline import FORMS, bench_pipeline
+from worker.bench.pipeline import bench_pipeline
 from worker.bench.regression import SIDES as REGRESSION_SIDES
 from worker.bench.regression import STREAMS, bench_regression, river_trees
 from worker.bench.regression import Terms as RegressionTerms
@@ -150,7 +151,13 @@ def splits(data: str, finders: list[str], criterion: str, limit: int | None, upd
 
 
 @bench.command()
-@click.option("--forms", type=_Listed(list(FORMS)), default=",".join(FORMS), show_default=True)
+@click.option(
+    "--forms",
+    type=_Listed(list(FORMS)),
+    default=",".join(IDS),
+    show_default=True,
+    help=f"Of {', '.join(FORMS)}.",
+)
 @click.option("--keys", type=_Listed(), default="1,1000,100000", show_default=True, help="Numbers of model keys.")
 @click.option("--events", type=click.IntRange(1), default=200_000, show_default=True, help="Examples in a run.")
 @click.option("--kafka", is_flag=True, help="On Apache Kafka, beside a bare consumer and at least once.")
@@ -164,6 +171,8 @@ def pipeline(
     On Kafka there is one key, and a line more: the latency at half of the highest rate.
     """
     if kafka:
+        if others := sorted(set(forms).difference(IDS)):
+            raise click.UsageError(f"expected --forms of {', '.join(IDS)} with --kafka, got {', '.join(others)}")
         from worker.bench.kafka import bench_kafka
 
         with _cluster(bootstrap) as address:

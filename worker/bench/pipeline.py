@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from prometheus_client import CollectorRegistry
@@ -78,8 +78,17 @@ def _settings(path: Path, form: str) -> Settings:
     )
 
 
-def _run(path: Path, form: str, round_: int) -> tuple[float, Worker, int]:
-    """Run a worker over the whole log as a new group; return seconds, the worker, and how much it wrote."""
+class _Run(NamedTuple):
+    """What a run took and left."""
+
+    seconds: float
+    cpu_seconds: float  # the same where nothing else runs on the core
+    worker: Worker
+    written: int
+
+
+def _run(path: Path, form: str, round_: int) -> _Run:
+    """Run a worker over the whole log as a new group."""
     settings = _settings(path, form)
     written = 0
 
@@ -91,9 +100,9 @@ def _run(path: Path, form: str, round_: int) -> tuple[float, Worker, int]:
         metrics = Metrics(CollectorRegistry(), "bench")
         listener = WorkerListener(metrics, StatusBoard(Status(0.0)))
         worker = Worker(log, settings, listener, committed=count, schemas=SCHEMAS)
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         worker.run(lambda: False, until_end=True)
-        return time.perf_counter() - started, worker, written
+        return _Run(time.perf_counter() - started, time.process_time() - cpu, worker, written)
 
 
 def bench_pipeline(
@@ -108,8 +117,8 @@ def bench_pipeline(
     Parameters
     ----------
     forms : list of str
-        Of `worker.bench.forms.FORMS`: single events with a list of ints, single packed ones, columnar records of 1,000 rows, single
-        events with names, and single events of each other format.
+        Of `worker.bench.forms.FORMS`: single events with a list of ints, single packed ones, columnar records of
+        1,000 rows, single events with names, and single events of each other format.
     key_counts : list of int
         How many model keys the events are spread over, at random.
     events : int
@@ -140,10 +149,9 @@ def _filled(path: Path, form: str, events: int, keys: int) -> None:
         log.append(records(form, events, keys))
 
 
-def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int]]) -> dict[str, Any]:
-    seconds = statistics.median(taken for taken, _, _ in runs)
-    _, worker, written = runs[-1]
-    (partition,) = worker.partitions.values()
+def _line(form: str, keys: int, events: int, runs: list[_Run]) -> dict[str, Any]:
+    seconds = statistics.median(run.seconds for run in runs)
+    (partition,) = runs[-1].worker.partitions.values()
     status = partition.pipeline.models[0].status()
     return {
         "bench": "pipeline",
@@ -152,8 +160,9 @@ def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int
         "examples": events,
         "ones": events * _ONES,
         "seconds": round(seconds, 4),
+        "cpu_seconds": round(statistics.median(run.cpu_seconds for run in runs), 4),
         "examples_per_second": round(events / seconds),
-        "results": written,
+        "results": runs[-1].written,
         "live_keys": status.keys,
         "state_bytes_per_key": round(status.bytes / status.keys, 1),
         "state_bytes_per_key_and_feature": round(status.bytes / status.slots, 1),

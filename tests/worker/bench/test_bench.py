@@ -252,6 +252,7 @@ def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None
     for line in lines:
         assert line["examples_per_second"] > 0
         assert line["ones"] == 40 * 15
+        assert 0 < line["cpu_seconds"] < 60
         assert {"seconds", "results", "live_keys", "state_bytes_per_key", "repeats", "machine"} <= set(line)
 
 
@@ -263,7 +264,7 @@ def test_bench_pipeline_compares_formats() -> None:
     results = {line["form"]: line["results"] for line in lines}
     assert list(results) == list(FORMS)
     assert len({results[form] for form in ("list", "packed", "columns", "json", "avro", "protobuf")}) == 1
-    assert results["named"] == results["json-columns"] > 10
+    assert results["named"] == results["json-columns"] > 5
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def test_bench_pipeline_compares_formats() -> None:
         (["pipeline", "--forms", "xml"], "expected some of list, packed, columns, named, json, json-columns"),
         (
             ["pipeline", "--forms", "json", "--kafka"],
-            "expected --forms of list, packed, columns with --kafka, got json",
+            "expected --forms of list, packed, columns with --kafka",
         ),
         (["report", "--data", "absent"], "'absent' does not exist"),
     ],

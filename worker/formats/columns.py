@@ -15,7 +15,7 @@ from worker.settings.topics import ColumnSettings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
-_NUMBERS = frozenset((int, float))
+_NUMBERS, _TEXTS = {int, float}, {str}
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _UNITS: dict[str, Callable[[int | float], int]] = {
     "s": lambda time: round(time * 1_000),
@@ -65,9 +65,13 @@ def to_event(columns: ColumnSettings) -> Shape:
     return shape
 
 
-def _features(flat: Document) -> Document:
-    if _NUMBERS.issuperset(map(type, flat.values())):
+def _features(flat: Document) -> Document | list[str]:
+    """Return what an event has as x: a map of numbers, or a list of those that are 1."""
+    kinds = set(map(type, flat.values()))
+    if kinds <= _NUMBERS:
         return flat
+    if kinds == _TEXTS:  # whether one comes twice is for the decoder to see
+        return [f"{name}={content}" for name, content in flat.items() if content]
     features: Document = {}
     for name, content in flat.items():
         kind = type(content)

@@ -23,8 +23,6 @@ _FRAME = 5  # bytes before the text, where a serializer of JSON Schema has writt
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _LONGEST_INT = 400  # digits; float64 ends at 309
 
-_WITHOUT_TEXTS = frozenset((int, float, bool, type(None)))
-
 _plain = msgspec.json.Decoder().decode
 
 
@@ -65,20 +63,14 @@ def parse(text: bytes) -> Document:
 
 def _texts(value: Any) -> int:
     """Return how many texts there are in a value, names included."""
-    texts = 0
-    if type(value) is dict:
-        texts = len(value)
-        value = value.values()
-    elif type(value) is not list:
-        return int(type(value) is str)
-    if _WITHOUT_TEXTS.issuperset(map(type, value)):
-        return texts
-    for each in value:
-        kind = type(each)
-        if kind is str:
-            texts += 1
-        elif kind is list or kind is dict:
-            texts += _texts(each)
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return int(kind is str)
+    inside = value.values() if kind is dict else value
+    kinds = list(map(type, inside))
+    texts = kinds.count(str) + (len(value) if kind is dict else 0)
+    if list in kinds or dict in kinds:
+        texts += sum(_texts(each) for each in inside if type(each) is list or type(each) is dict)
     return texts
 
 

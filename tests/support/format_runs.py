@@ -28,7 +28,7 @@ MODELS: dict[str, Any] = {
         "classes": ["ham", "spam"],
         "features": "names",
         "policy": "periodic",
-        "period": 20,
+        "grace_period": 20,
         "on_delete": "ignore",
         "attributes": {"default": "numeric"},
         "evaluate": {"emit": {"every": 20}},

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
@@ -205,6 +206,7 @@ def _plain(field: Any, content: Any, deeper: int) -> Any:
     return _document(content, deeper - 1)
 
 
+@lru_cache(maxsize=256)  # each partition has a reader of its own, and protoc takes 0.1 s
 def _compiled(schema: Schema) -> _File:
     if schema.kind != "PROTOBUF":
         raise UnusableError(f"a Protobuf schema, found {schema.kind}; set the topic's format to what it is")

@@ -71,6 +71,7 @@ def _results() -> Iterator[Output]:
         yield from cut(_tree(nodes, classes, names), form="json")
 
 
+@pytest.mark.slow
 def test_results_fit() -> None:
     """Each result fits, whatever its names, classes, branches and nodes."""
     for output in _results():

@@ -39,6 +39,7 @@ def _letters(records: Any) -> list[DeadLetter]:
     return letters  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_the_same_stream_gives_the_same_results_by_each_format(tmp_path: Path) -> None:
     """Splits, trees, predictions and evaluations are the same bytes, whatever wrote the events, in any batches."""
     events = examples(120)
@@ -175,6 +176,7 @@ class Registry:
         return known.get(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["avro", "protobuf"])
 def test_a_registry_that_is_away_is_waited_for(tmp_path: Path, format: str) -> None:
     """The worker ticks on, tells what it waits for, once and on its page, and loses nothing."""
@@ -213,6 +215,7 @@ def test_a_registry_that_is_away_is_waited_for(tmp_path: Path, format: str) -> N
     ]
 
 
+@pytest.mark.slow
 def test_a_restart_waits_for_the_registry_too(tmp_path: Path) -> None:
     """Records that are applied again silently are waited for as well, longer than a restore otherwise may take."""
     events = examples(40)

@@ -19,7 +19,7 @@ Format = Literal["msgpack", "json", "avro", "protobuf"]
 WITH_SCHEMAS = ("avro", "protobuf")  # in a registry
 
 # What a format needs beside the packages that are always there, and the extra that brings it.
-PACKAGES = {"avro": ("fastavro", "httpx2", "authlib"), "protobuf": ("google.protobuf", "grpc_tools", "authlib")}
+PACKAGES = {"avro": ("fastavro", "authlib"), "protobuf": ("google.protobuf", "grpc_tools", "authlib")}
 
 # Of confluent-kafka's client of schema registries; how often and how long it tries is the worker's to say.
 REGISTRY_PROPERTIES = (

@@ -122,6 +122,29 @@ def test_hostile_json_through_a_whole_worker(tmp_path: Path) -> None:
     assert all(letter.rows == [] for letter in letters)
 
 
+@pytest.mark.parametrize("format", ["avro", "protobuf"])
+def test_hostile_bytes_through_a_whole_worker(tmp_path: Path, format: str) -> None:
+    """Each record that is none becomes one dead letter with its bytes; good events are applied as without it."""
+    events = examples(20)
+    good = [written(event, format) for event in events]
+    place = [0] if format == "protobuf" else None
+    bad = [b"", b"\0", b"{}", written(events[0], "msgpack"), written(events[0], format, number=3)]
+    bad += [
+        frame(AVRO if format == "avro" else PROTOBUF, place) + junk
+        for junk in (b"\xff", b"\xff" * 50, b"\x01\x02\x03")
+    ]
+    bad += [frame(PROTOBUF if format == "avro" else AVRO, place) + b"other", good[0][:-3], good[0] + b"\0"]
+    found = results(tmp_path / "a.db", [*good, *bad], {"format": format}, 9)
+    assert found["in.out"] == results(tmp_path / "b.db", good, {"format": format})["in.out"]
+    letters = [letter for letter in _letters(found["in.dead"]) if letter.model is None]
+    assert [letter.value for letter in letters] == bad
+    assert {letter.reason for letter in letters} >= {
+        Reason.MALFORMED,
+        Reason.UNKNOWN_SCHEMA,
+        Reason.UNUSABLE_SCHEMA,
+    }
+
+
 def test_unknown_schemas_are_dead_letters_and_change_nothing(tmp_path: Path) -> None:
     """A record with an id that the registry does not have is refused with its bytes; the others are applied."""
     events = examples(30)

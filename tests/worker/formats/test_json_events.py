@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import time
+import tracemalloc
 from typing import Any
 
 import msgpack
@@ -125,6 +127,37 @@ def test_hostile_texts_have_their_reason(name: str, text: bytes, reason: Reason)
     assert outcome.reason == reason
     assert outcome.detail.startswith("expected")
     assert len(outcome.detail) <= 400
+
+
+_SIZE = 7 << 20
+WORST = {
+    "many ints": b'{"x": [' + b"7," * (_SIZE // 2) + b"7]}",
+    "many texts": b'{"x": [' + b",".join(b'"%x"' % at for at in range(_SIZE // 8)) + b"]}",
+    "many names": b'{"x": {' + b",".join(b'"%x":1' % at for at in range(_SIZE // 10)) + b"}}",
+    "many lists": b'{"x": [' + b"[]," * (_SIZE // 3) + b"[]]}",
+    "brackets in a text": b'{"x": ["' + b"[{" * (_SIZE // 2) + b'"]}',
+    "escapes": b'{"x": ["' + rb"\u0041" * (_SIZE // 6) + b'"]}',
+    "digits": b'{"x": {"a": ' + b"7" * _SIZE + b"}}",
+    "digits of a float": b'{"x": {"a": 0.' + b"7" * _SIZE + b"}}",
+    "blanks": b" " * _SIZE,
+    "quotes": b'{"x": [' + b'"' * _SIZE,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORST)
+def test_time_and_memory_are_bounded(name: str) -> None:
+    """The worst records cost seconds at most, and memory some tens of times their size."""
+    started = time.perf_counter()
+    tracemalloc.start()
+    try:
+        outcome = _judged(WORST[name])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(outcome, Refused | Fault)
+    assert peak < 400 << 20
+    assert time.perf_counter() - started < 60
 
 
 GOOD = [

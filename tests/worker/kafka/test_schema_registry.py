@@ -162,12 +162,15 @@ def test_a_recording_needs_no_registry(tmp_path: Path, schema_registry: SchemaRe
         assert {name: written_to(log, name) for name in ("in.out", "in.dead")} == expected
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_on_kafka_a_registry_that_is_away_costs_neither_records_nor_the_group(
-    kafka: Cluster, schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+    kafka: Cluster, schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     """Longer than the group would wait for a worker, it waits, keeps its partitions, and goes on where it was."""
     monkeypatch.setattr(registry_module, "_SECONDS", 1.0)
     place = Place(kafka, 2, registry={"url": schema_registry.url})
+    if protocol == "consumer":  # whose session the brokers set
+        place.properties = {"group.protocol": "consumer", "max.poll.interval.ms": 3_000}
     settings = place.settings.model_copy(
         update={"topics": {place.topic: settings_of(Path("unused"), {"format": "avro"}).topics["in"]}}
     )

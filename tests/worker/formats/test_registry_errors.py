@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.format_runs import TIMESTAMP, examples
-from tests.support.other_formats import written
+from tests.support.other_formats import AVRO_EVENT, written
 from worker.commands.record import record
 from worker.commands.run import run
 from worker.formats.registry import Registry
@@ -130,3 +131,12 @@ def test_a_registry_that_refuses_ends_the_commands_with_a_message(tmp_path: Path
     with EmbeddedLog(tmp_path / "log.db") as log:
         assert log.topics().keys() >= {"in.out"}
         assert [log.watermarks(TopicPartition(topic, 0)).high for topic in ("in.out", "in.dead")] == [0, 0]
+
+
+def test_requests_to_the_registry_are_not_logged(tmp_path: Path) -> None:
+    """The log has a line where the registry is waited for, and none for each request."""
+    with answering(200, json.dumps({"schema": AVRO_EVENT})) as url:
+        result = CliRunner().invoke(run, [str(_worker(tmp_path, url)), "--until-end"])
+    assert result.exit_code == 0
+    assert "running" in result.stderr
+    assert "HTTP" not in result.output

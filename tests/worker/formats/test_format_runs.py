@@ -13,6 +13,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from tests.support.about import ABOUT
 from tests.support.format_runs import (
     TIMESTAMP,
     examples,
@@ -218,7 +219,7 @@ def test_a_registry_that_is_away_is_waited_for(tmp_path: Path, format: str) -> N
             worker.run_once()
         assert board.status.state == "waiting"
         assert board.status.phase == "waiting for the schema registry"
-        pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic)
+        pages = Pages(CollectorRegistry(), board, 30.0, time.monotonic, ABOUT)
         alive, ready = (pages.get(path, "") for path in ("/livez", "/readyz"))
         assert (alive.status, ready.status) == (200, 503)
         assert b"the loop ticked" in alive.body

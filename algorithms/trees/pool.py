@@ -23,7 +23,7 @@ from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.trees import grow, memory, nodes, observers, policies
 from algorithms.trees.answers import Answers, Split, split_of
-from algorithms.trees.bounds import bound_of, check_bound, squared_range
+from algorithms.trees.bounds import bound_of, check_bound, check_range, squared_range
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
@@ -100,6 +100,9 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     inherit : bool
         The bound of a new leaf also counts the examples that its parent saw for it, though it has forgotten their
         features: it splits sooner, as in MOA and river.
+    local_range : bool
+        The range R of the bound is log2 of the number of classes that a leaf has seen, not of all classes: a leaf
+        with few of them splits sooner, as in MOA and river. Of ``entropy`` only: the range of ``gini`` is 1.
     drop_poor : bool
         After an attempt that failed drop the features that are worse than the best by more than the bound: a leaf
         looks at them no more, and what it counted of their values is given back. Not for ``efdt`` and ``exact``.
@@ -141,6 +144,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         radius_fraction: float = 0.5,
         max_slots: int = 256,
         inherit: bool = False,
+        local_range: bool = False,
         drop_poor: bool = False,
         names: bool = False,
         evaluate: bool = False,
@@ -153,6 +157,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         _check_settings(policy, criterion, classes, grace_period, check_every)
         check_bound(split_confidence, tie_threshold)
         _check_quantiser(radius, radius_fraction, max_slots)
+        check_range(criterion, local=local_range)
         slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         _check_policy(policy, classes, plain, memory_limit, measure_delay=measure_delay, drop_poor=drop_poor)
@@ -163,7 +168,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             classes=classes,
             grace_period=grace_period,
             check_every=check_every,
-            bound=bound_of(squared_range(made, classes), split_confidence),
+            bound=bound_of(1.0 if local_range else squared_range(made, classes), split_confidence),
             tie_threshold=tie_threshold,
             predict=int(predict),
             evaluated=evaluate or POLICIES[policy].adapts,
@@ -173,6 +178,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             adapts=POLICIES[policy].adapts,
             plain=plain,
             inherit=inherit,
+            local_range=local_range,
             drop_poor=drop_poor,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_keys=max_keys,

@@ -38,6 +38,7 @@ class Settings:
     radius_fraction: float = 0.5
     max_slots: int = 256
     inherit: bool = False
+    local_range: bool = False
     drop_poor: bool = False
     names: bool = False
     evaluate: bool = True

@@ -228,6 +228,7 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
 )
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
 @click.option("--inherit", is_flag=True, help="The bound counts what a leaf's parent saw for it.")
+@click.option("--local-range", is_flag=True, help="The bound's range: of the classes that a leaf saw.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
 @_growth
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
@@ -241,6 +242,7 @@ def trees(
     numerics: list[str],
     radius_fraction: float,
     inherit: bool,
+    local_range: bool,
     drop_poor: bool,
     grace_period: int,
     split_confidence: float,
@@ -260,6 +262,7 @@ def trees(
         "check_every": grace_period,
         "radius_fraction": radius_fraction,
         "inherit": inherit,
+        "local_range": local_range,
         "drop_poor": drop_poor,
     }
 

@@ -61,6 +61,7 @@ class TreeModel(TreesModel[TreePool, Answers]):
             max_keys=bounds.keys,
             max_depth=settings.max_depth,
             inherit=settings.inherit,
+            local_range=settings.local_range,
             drop_poor=settings.drop_poor,
             memory_limit=settings.memory_limit,
             snapshots=settings.emit.snapshots.due,

@@ -359,7 +359,7 @@ class TreeSettings(TreesSettings):
         "a tree cannot forget; kinds 'dynamic-tree' and 'split' can",
     )
 
-    LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit")
+    LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit", "local_range")
     RECORDED: ClassVar[Mapping[str, str]] = {
         "grace_period": "period",
         "split_confidence": "delta",
@@ -389,6 +389,8 @@ class TreeSettings(TreesSettings):
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
     # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
     inherit: bool = False
+    # The range of the bound is that of the classes that a leaf has seen, as in MOA and river.
+    local_range: bool = False
     # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
     # bound, and forgets their values.
     drop_poor: bool = False
@@ -409,6 +411,13 @@ class TreeSettings(TreesSettings):
             if not info.data.get("attributes", AttributeSettings()).only_binary:
                 raise expected(f"a policy for nominal and numeric features ({others})")
         return policy
+
+    @field_validator("local_range")
+    @classmethod
+    def _has_a_range_of_classes(cls, local: bool, info: ValidationInfo) -> bool:
+        if local and info.data.get("criterion") == "gini":
+            raise expected("false with the criterion gini, whose range is 1 whatever the classes")
+        return local
 
     @field_validator("drop_poor")
     @classmethod

@@ -25,7 +25,7 @@ from algorithms.core.kinds import BINARY, NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
 from algorithms.trees import gain
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import margin
 from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
@@ -198,9 +198,7 @@ def _check(policy: Imac, forest: Forest, rules: Rules, leaf: int, at: int) -> No
         lost = score
     best, _ = _best(policy, forest, at)
     features.gain[loser] = -lost / weight
-    hopeless = (lost - policy.score[at, best]) / weight > epsilon(
-        rules.bound, examples(forest.nodes, leaf, rules.inherit)
-    )
+    hopeless = (lost - policy.score[at, best]) / weight > margin(forest.nodes, rules, leaf, 0)
     features.about[loser, MARK] = ILLEGAL if hopeless else POTENTIAL
 
 
@@ -225,8 +223,8 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     if not score < whole - noise(weight, rules.classes):
         return False
-    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
-    return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tie_threshold
+    bound = margin(forest.nodes, rules, leaf, 0)
+    return (min(second, whole) - score) / (weight * PER_UNIT) > bound or bound < rules.tie_threshold
 
 
 @inlined
@@ -254,11 +252,11 @@ def failed(policy: Imac, forest: Forest, rules: Rules, leaf: int, choice: Choice
     policy.set[leaf] = at
     policy.size[at] = 0
     most = max(LEAST, min(MOST, seen // 10))
-    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
+    bound = margin(forest.nodes, rules, leaf, 0)
     row = forest.nodes.links[leaf, OBSERVED]
     while row != NONE:
         value = features.gain[row]
-        features.about[row, MARK] = ILLEGAL if best_gain - value > margin else POTENTIAL
+        features.about[row, MARK] = ILLEGAL if best_gain - value > bound else POTENTIAL
         if value > -np.inf:
             _insert(policy, forest, at, most, row, value)
         row = features.rows.cells[row, NEXT]

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -374,3 +375,28 @@ def test_leaves_inherit_on_request(kind: TreeKind) -> None:
                 pair.restored()
             splits[inherit] += pair.pool.sizes().splits
     assert budget(10) < 10 or splits[True] > splits[False]
+
+
+def test_the_range_of_the_bound_is_that_of_the_classes_seen_on_request(kind: TreeKind) -> None:
+    """Where a leaf has seen two of many classes R is 1: trees split sooner. What it inherits counts as seen."""
+    policy, criterion = kind
+    if criterion == "gini":
+        with pytest.raises(ValueError, match="whose range is 1 whatever the classes"):
+            of(kind, local_range=True).pool()
+        return
+    splits = {False: 0, True: 0}
+    for name, inherit in product(mixes_of(kind), (False, True)):
+        mix = replace(MIXES[name], others=0.0)
+        for local in splits:
+            told = of(kind, mix, inherit=inherit, local_range=local, split_confidence=0.3, tie_threshold=0.1)
+            pair = Pair(told if policy == "exact" else replace(told, classes=9))  # the stream has fewer
+            stream = Stream(13, mix)
+            for _ in range(2):
+                pair.feed(stream.take(budget(150)))
+                pair.check()
+                pair.restored()
+            splits[local] += pair.pool.sizes().splits
+    if policy == "exact":
+        assert splits[True] == splits[False]  # of two classes R is 1 anyhow
+    else:
+        assert budget(10) < 10 or splits[True] > splits[False]

@@ -86,9 +86,9 @@ class TreeClassifier(_Drawn, Classifier):
     """A decision tree that grows with a stream and never sees an example twice: a Hoeffding tree.
 
     It takes any hashable label, and new ones at any time. The Hoeffding bound decides which split is good enough.
-    With ``criterion="entropy"`` the bound grows with the number of classes: here of those that the tree has seen so
-    far, with `local_range` of those that the leaf has seen. A `TreePool` that knows all its classes from the start
-    splits later for that reason. With `inherit` and `local_range` leaves split when those of MOA and river do.
+    With ``criterion="entropy"`` the bound grows with the number of classes that the tree has seen so far. A
+    `TreePool` that knows all its classes from the start splits later for that reason. With `local_range` only the
+    classes that a leaf has seen count, and with `inherit` as well the bound is that of MOA and river.
 
     Parameters
     ----------

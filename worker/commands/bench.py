@@ -27,6 +27,11 @@ from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
 from worker.bench.estimators import peers as estimator_peers
 from worker.bench.forms import FORMS, IDS
+from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
+from worker.bench.moa import SETS as MOA_SETS
+from worker.bench.moa import TREES as MOA_TREES
+from worker.bench.moa import MoaUnavailable, bench_moa, find_moa
+from worker.bench.moa import Terms as MoaTerms
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
@@ -463,6 +468,51 @@ def _depth(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"expected whole numbers from 1, or none, got {text!r}")
     return int(text)
+
+
+@bench.command()
+@click.option("--data", multiple=True, default=MOA_SETS, show_default=True, help="As of `bench trees`.")
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@click.option("--trees", type=_Listed(list(MOA_TREES)), default=",".join(MOA_TREES), show_default=True)
+@click.option(
+    "--predict",
+    type=click.Choice([name for name, each in _PREDICT.items() if each in MOA_PREDICTIONS]),
+    default="adaptive",
+    show_default=True,
+)
+@_growth
+@click.option("--check-every", type=click.IntRange(1), default=200, show_default=True, help="mu, of EFDT.")
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option(
+    "--jar", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MOA's, without capymoa."
+)
+def moa(
+    data: tuple[str, ...],
+    folder: Path | None,
+    trees: list[str],
+    predict: str,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
+    check_every: int,
+    examples: int | None,
+    jar: Path | None,
+) -> None:
+    """Grow trees beside MOA's Hoeffding trees, on the same examples: accuracy, leaves, time. Needs Java."""
+    with _naming("--data"):
+        tables = [table_of(name, folder, examples) for name in data]
+    terms = MoaTerms(trees, _PREDICT[predict], grace_period, check_every, split_confidence, tie_threshold)
+    peer = None
+    try:
+        peer = find_moa(jar)
+    except MoaUnavailable as error:
+        click.echo(f"MOA is skipped: {error}", err=True)
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_moa(table, peer, terms, progress)
+
+    _print(lines)
 
 
 @bench.command()

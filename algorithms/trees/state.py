@@ -45,6 +45,7 @@ class Rules(NamedTuple):
     classes: int
     grace_period: int  # n_min, of IMAC eta: examples until a leaf first tries to split
     check_every: int  # mu of IMAC
+    candidates: int  # K of IMAC; 0: a tenth of the features that a leaf saw, from 5 to 10
     bound: float  # R^2 ln(1 / delta) / 2, see bounds.py; with `local_range` ln(1 / delta) / 2
     tie_threshold: float
     predict: int  # a `Predict`

@@ -472,7 +472,7 @@ class NaiveTrees:
             top = max(leaf.gains.values(), default=-math.inf)
             leaf.illegal = {feature for feature, gain in leaf.gains.items() if top - gain > self.margin(leaf)}
             able = sorted((-gain, feature) for feature, gain in leaf.gains.items() if gain > -math.inf)
-            most = max(5, min(10, len(leaf.features) // 10))
+            most = self.settings.candidates or max(5, min(10, len(leaf.features) // 10))
             leaf.candidates = [self._candidate(leaf, feature) for _, feature in able[:most]]
         if self.settings.drop_poor:
             top = max(leaf.gains.values(), default=-math.inf)

@@ -30,6 +30,7 @@ class Settings:
     predict: Predict = Predict.MAJORITY
     grace_period: int = 20
     check_every: int = 15
+    candidates: int | None = None
     split_confidence: float = 0.3
     tie_threshold: float = 0.2
     default: Kind = Kind.BINARY

@@ -18,6 +18,7 @@ from rich.console import Console
 from algorithms.core.criteria import CRITERIA
 from algorithms.splits.finders import FINDERS
 from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import LEAST_CANDIDATES, MOST_CANDIDATES
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
@@ -232,6 +233,11 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
     help=f"Observers of numeric features: {', '.join(NUMERICS)}.",
 )
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
+@click.option(
+    "--candidates",
+    type=click.IntRange(LEAST_CANDIDATES, MOST_CANDIDATES),
+    help="K of imac; else as in the paper.",
+)
 @click.option("--inherit", is_flag=True, help="The bound counts what a leaf's parent saw for it.")
 @click.option("--local-range", is_flag=True, help="The bound's range: of the classes that a leaf saw.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
@@ -246,6 +252,7 @@ def trees(
     predict: str,
     numerics: list[str],
     radius_fraction: float,
+    candidates: int | None,
     inherit: bool,
     local_range: bool,
     drop_poor: bool,
@@ -266,6 +273,7 @@ def trees(
         "grace_period": grace_period,
         "check_every": grace_period,
         "radius_fraction": radius_fraction,
+        "candidates": candidates,
         "inherit": inherit,
         "local_range": local_range,
         "drop_poor": drop_poor,

@@ -50,6 +50,7 @@ class TreeModel(TreesModel[TreePool, Answers]):
             predict=Predict[settings.predict.upper()],
             grace_period=settings.grace_period,
             check_every=settings.check_every,
+            candidates=settings.candidates,
             split_confidence=settings.split_confidence,
             tie_threshold=settings.tie_threshold,
             default=default,

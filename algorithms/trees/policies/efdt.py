@@ -66,7 +66,7 @@ def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     return Choice(found.row, found.score, score, found.threshold)
 
 
-def make(nodes: int, features: int, classes: int) -> Efdt:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Efdt:
     """Make the policy."""
     return Efdt(np.zeros(nodes, np.int64))
 

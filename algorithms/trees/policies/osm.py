@@ -135,7 +135,7 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 
 
-def make(nodes: int, features: int, classes: int) -> Osm:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Osm:
     """Make the policy."""
     return Osm(np.zeros(nodes, np.int64))
 

@@ -92,7 +92,8 @@ _NUMPY = re.compile(
 )
 
 # A readable twin, which no worker runs; and what measures.
-_ASIDE = (ROOT / "algorithms/splits/reference.py", ROOT / "worker/bench")
+# The oracle, measurements, and colours, which are of pages alone.
+_ASIDE = (ROOT / "algorithms/splits/reference.py", ROOT / "worker/bench", ROOT / "worker/views/palette.py")
 
 
 def _of_the_host(source: str) -> Iterator[str]:

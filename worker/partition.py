@@ -9,10 +9,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from worker.checkpoint import Checkpointer
-from worker.log.port import TopicPartition
+from worker.epochs import Epoch
+from worker.log.port import OutRecord, TopicPartition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution
-from worker.restore import Start
 
 
 @dataclass
@@ -26,7 +26,17 @@ class Partition:
     checkpoints : Checkpointer, optional
         None where the settings want none.
     restoring : generator, optional
-        Rebuilds the models step by step; None once the partition is live.
+        Brings it up step by step, and yields how many offsets remain; None once the partition is live.
+    epoch : Epoch, optional
+        Which settings hold; its note stands beside the offsets that are committed. None before it is known.
+    unwritten : list of OutRecord
+        What the state topic has still to be told of epochs; it goes with the next results.
+    behind : dict
+        Models that have learned only the records below some offset.
+    is_learning : bool
+        Whether these learn the others now.
+    ahead : list of Epoch
+        That are to come, in a replay.
     applied : int
         The offset after the last record that is in the models.
     position : int
@@ -44,8 +54,13 @@ class Partition:
     assignment: int
     pipeline: Pipeline
     checkpoints: Checkpointer | None
-    restoring: Generator[int, None, Start] | None
+    restoring: Generator[int, None, None] | None = None
     caution: Caution = field(default_factory=Caution)
+    epoch: Epoch | None = None
+    unwritten: list[OutRecord] = field(default_factory=list)
+    behind: dict[str, int] = field(default_factory=dict)
+    is_learning: bool = False
+    ahead: list[Epoch] = field(default_factory=list)
     applied: int = -1
     position: int = -1
     consumed: int = 0

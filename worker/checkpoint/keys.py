@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgpack
@@ -11,7 +13,8 @@ SCHEMA = 1  # of everything in a state topic; a reader refuses a newer one
 DIGEST_BYTES = 16
 PIECE_BYTES = 512 * 1024  # of a manifest; brokers take records of a megabyte unless told otherwise
 
-Kind: TypeAlias = Literal["checkpoint", "manifest", "page", "skip", "attempt"]  # the last two: marks.py
+# The last three: marks.py, worker/epochs.py.
+Kind: TypeAlias = Literal["checkpoint", "manifest", "page", "skip", "attempt", "epoch"]
 
 
 class Key(NamedTuple):
@@ -80,20 +83,23 @@ class CheckpointRecord(NamedTuple):
     offset: int  # all records below it are in the state, none from it on
     generation: int
     partitions: int  # that the input topic had
-    settings: str  # fingerprint of those that the state came from
+    settings: str  # note of the epoch that the state belongs to
     version: str  # of Anabranch
     manifests: list[ManifestEntry]
+    behind: Mapping[str, int] = MappingProxyType({})  # models that have learned less, and up to which offset
 
     def pack(self) -> bytes:
-        """Return the record's value."""
-        packed: bytes = msgpack.packb(self._replace(manifests=[list(entry) for entry in self.manifests])._asdict())  # type: ignore[misc]
+        """Return the record's value; `behind` is left out where no model is, as versions without it do."""
+        fields: dict[str, Any] = self._asdict() | {"manifests": [list(entry) for entry in self.manifests]}
+        behind = fields.pop("behind")
+        packed: bytes = msgpack.packb(fields | ({"behind": dict(behind)} if behind else {}))
         return packed
 
 
 def unpack_checkpoint(value: bytes) -> CheckpointRecord:
     """Return what `CheckpointRecord.pack` wrote; fields that a newer schema added are left out."""
     fields: dict[str, Any] = msgpack.unpackb(value)
-    known = {name: fields[name] for name in CheckpointRecord._fields}
+    known = {name: fields[name] for name in CheckpointRecord._fields if name != "behind" or name in fields}
     return CheckpointRecord(**known | {"manifests": [ManifestEntry(*entry) for entry in known["manifests"]]})
 
 

@@ -113,21 +113,25 @@ def returned(reading: Generator[int, None, T]) -> T:
 
 
 def _is_mark(key: bytes) -> bool:
-    return unpack_key(key).kind in ("skip", "attempt")
+    return unpack_key(key).kind in ("skip", "attempt", "epoch")
 
 
 def _taken_marks(values: Values) -> Marks:
     """Take the marks out of what was read and return them."""
     skips: dict[int, Skip] = {}
     attempt: Attempt | None = None
+    epochs: dict[bytes, bytes] = {}
     for key in [key for key in values if _is_mark(key)]:
         value = values.pop(key).data
-        if unpack_key(key).kind == "attempt":
-            attempt = unpack_attempt(value)
-        else:
-            skip = unpack_skip(value)
-            skips[skip.offset] = skip
-    return Marks(skips, attempt)
+        match unpack_key(key).kind:
+            case "attempt":
+                attempt = unpack_attempt(value)
+            case "epoch":
+                epochs[key] = value
+            case _:
+                skip = unpack_skip(value)
+                skips[skip.offset] = skip
+    return Marks(skips, attempt, epochs)
 
 
 def is_silent(

@@ -84,10 +84,13 @@ class Status:
     models: tuple[ModelStatus, ...] = ()
     refusals: tuple[RefusalStatus, ...] = ()
     lacking: tuple[str, ...] = ()  # topics that are waited for
+    learning: tuple[str, ...] = ()  # models that are new and learn what was before them, and how far they are
 
     @property
     def phase(self) -> str:
         """What the worker does, for a person."""
+        if self.learning:
+            return f"{self.state}; new models learn what was before them: {'; '.join(self.learning)}"
         return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
 
 

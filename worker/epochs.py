@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgpack
@@ -301,23 +301,6 @@ def replaced_by(history: Sequence[Epoch], settings: Settings, topic: str, *, is_
     if not is_shared:
         return None
     return last if any(own == each.content and each.revision == settings.revision for each in before) else None
-
-
-def union(epochs: Iterator[Epoch]) -> dict[str, ModelSettings]:
-    """Return the settings of all models that there are in some epochs, of each the last.
-
-    Raises
-    ------
-    LogError
-        Where this version cannot run one of them.
-    """
-    models: dict[str, ModelSettings] = {}
-    for epoch in epochs:
-        parsed = epoch.parsed()
-        if parsed is None:
-            raise cannot_run(epoch, "the recording")
-        models |= parsed
-    return models
 
 
 def cannot_run(epoch: Epoch, what: str) -> LogError:

@@ -566,6 +566,8 @@ class Worker:
         ]
         self._turn(partition, epoch, kept)
         self._hold(partition, epoch)
+        low = self._log.watermarks(partition.source).low  # a recording may begin later than the models did
+        partition.behind = {name: max(at, low) for name, at in partition.behind.items()}
         for _ in catch_up(
             self._log, partition.pipeline, partition.behind, epoch.offset, self._clock, RESTORE_TIMEOUT
         ):

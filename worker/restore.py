@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, NamedTuple
 
-from worker.checkpoint import Attempt, Checkpointer, Saved, read_checkpoint, read_marks
+from worker.checkpoint import Attempt, Checkpointer, Saved, read_checkpoint, read_marks, returned
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.shadow import Models
 from worker.epochs import (
@@ -126,6 +126,7 @@ def restore(
         epoch, ahead = known[0], known[1:]
         begin = end = max(begin, epoch.offset)
     behind = {name: entry.first for name, entry in epoch.models.items() if entry.first < entry.joined}
+    behind = {name: max(at, bounds.low) for name, at in behind.items()}
     if is_kept:
         behind = {} if saved is None else dict(saved.record.behind)
     follows, change = _what_changes(source, history, epoch, behind, end, bounds, expected)
@@ -157,6 +158,57 @@ def restore(
         next=following,
         ahead=ahead,
     )
+
+
+class Outlook(NamedTuple):
+    """What a start would do to a partition."""
+
+    committed: int | None  # None: the group has committed nothing there
+    bounds: Watermarks  # of the input
+    change: Change | None
+    next: Epoch | None  # the epoch that would begin
+
+    @property
+    def learns(self) -> dict[str, int]:
+        """How many offsets new models would learn silently."""
+        models = {} if self.next is None or self.change is None else self.next.models
+        kept = [] if self.change is None else self.change.kept
+        return {
+            name: entry.joined - entry.first
+            for name, entry in models.items()
+            if name not in kept and entry.first < entry.joined
+        }
+
+
+def foresee(
+    log: Log, source: TopicPartition, expected: Expected, clock: Callable[[], float], restore_timeout: float
+) -> Outlook:
+    """Return what a start would do to a partition, without doing it.
+
+    Where no offset is kept, as in a recording, the end of the partition stands for it.
+
+    Raises
+    ------
+    LogError
+        What a start would end with, as far as that is known without the checkpoint.
+    """
+    settings = expected.settings
+    state = TopicPartition(settings.routes[source.topic].state, source.partition)
+    marks = returned(read_marks(log, state, clock, restore_timeout))
+    known = unpack_epochs(marks.epochs).get(settings.group, ())
+    committed, note, bounds = log.committed(source), log.metadata(source), log.watermarks(source)
+    if committed is None and known:
+        committed, note = bounds.high, known[-1].note
+    history = _history(source, committed, note, None, known, expected)
+    if committed is None:
+        return Outlook(None, bounds, None, None)
+    if not history:
+        history = (_beginning(source.topic, committed, bounds.low, note, expected),)
+    _, change = _what_changes(source, history, history[-1], {}, committed, bounds, expected)
+    if change is None:
+        return Outlook(committed, bounds, None, None)
+    following = next_epoch(history[-1], change, settings, source.topic, committed, bounds.low)
+    return Outlook(committed, bounds, change, following)
 
 
 # --- epochs

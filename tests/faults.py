@@ -6,9 +6,10 @@
 
 Input is published all the while. Faults are drawn from a seed: workers are killed, ended, added, removed and
 frozen beyond their session; brokers are restarted, those that coordinate the workers' transactions too; settings
-change, and workers are restarted with them one after the other, some of them killed. After each fault the run waits until everything published before is committed, and prints how long that took. In the end the
-results, the dead letters and the models of every partition are compared with those of one worker on the
-embedded log, byte for byte; and, with those of the model that changes, with a replay of a recording.
+change, and workers are restarted with them one after the other, some of them killed. After each fault the run
+waits until everything published before is committed, and prints how long that took. In the end the results, the
+dead letters and the models of every partition are compared with those of one worker on the embedded log, byte for
+byte; and, with those of the model that changes, with a replay of a recording.
 """
 
 from __future__ import annotations

@@ -95,16 +95,20 @@ class Worker:
 
         What was polled is committed before it returns.
         """
-        self.join(stop)
-        ends: dict[TopicPartition, int] = {}
-        while not stop():
-            if until_end and self.is_ready:
-                ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
-                if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
-                    break
-            self.run_once()
-        self._listener.entered("stopping")
-        self.finish()
+        try:
+            self.join(stop)
+            ends: dict[TopicPartition, int] = {}
+            while not stop():
+                if until_end and self.is_ready:
+                    ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
+                    if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
+                        break
+                self.run_once()
+            self._listener.entered("stopping")
+            self.finish()
+        finally:
+            for partition in self.partitions.values():
+                partition.stop()
 
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.
@@ -372,7 +376,7 @@ class Worker:
         return TopicPartition(self._settings.routes[source.topic].state, source.partition)
 
     def _drop(self, source: TopicPartition) -> None:
-        del self.partitions[source]
+        self.partitions.pop(source).stop()
         self._listener.dropped(source)
 
     def _look_for_growth(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from inspect import GEN_RUNNING, getgeneratorstate
 
 from worker.checkpoint import Checkpointer
 from worker.epochs import Epoch
@@ -65,6 +66,11 @@ class Partition:
     position: int = -1
     consumed: int = 0
     state_end: int = -1
+
+    def stop(self) -> None:
+        """Give up what is being restored: a reader of it must not outlive the log."""
+        if self.restoring is not None and getgeneratorstate(self.restoring) != GEN_RUNNING:
+            self.restoring.close()  # one that runs comes to see that the partition is gone
 
     @property
     def is_live(self) -> bool:

@@ -64,6 +64,8 @@ class Pipeline:
         Where its checkpoints and skips are.
     skips : dict
         Records that are passed by, by offset.
+    shadows : frozenset of str
+        The models that learn and are evaluated, and write nothing else.
     """
 
     def __init__(self, source: TopicPartition, settings: Settings, clock: Callable[[], float]) -> None:
@@ -80,7 +82,7 @@ class Pipeline:
         """Have these models from now on: those that are kept go on with their state, the others are empty."""
         before = {name: arrays for name, arrays in self.arrays().items() if name in kept}
         self._told, self._bounds = dict(sorted(models.items())), bounds
-        self._shadows = frozenset(name for name, model in models.items() if model.shadow)
+        self.shadows = frozenset(name for name, model in models.items() if model.shadow)
         self.models = self._new_models()
         for model in self.models:
             if model.name in before:
@@ -127,12 +129,12 @@ class Pipeline:
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
         results = [result for _, outcome in outcomes for result in outcome.results]
-        if self._shadows:
+        if self.shadows:
             results = [
                 result
                 for name, outcome in outcomes
                 for result in outcome.results
-                if name not in self._shadows or isinstance(result.output, _OF_SHADOWS)
+                if name not in self.shadows or isinstance(result.output, _OF_SHADOWS)
             ]
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
             results.sort(key=attrgetter("record", "row"))
@@ -146,7 +148,7 @@ class Pipeline:
         """Yield one dead letter for each record and each party that refused something of it."""
         refused: list[tuple[int, str, Sequence[RecordFault | Refusal]]] = []
         parties: list[tuple[str, Sequence[RecordFault | Refusal]]] = [("", faults)]
-        parties += [(name, outcome.refusals) for name, outcome in outcomes if name not in self._shadows]
+        parties += [(name, outcome.refusals) for name, outcome in outcomes if name not in self.shadows]
         for name, complaints in parties:
             refused += [(record, name, list(of_record)) for record, of_record in groupby(complaints, _record)]
         for record, name, complaints in sorted(refused, key=lambda entry: entry[:2]):

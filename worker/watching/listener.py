@@ -19,7 +19,15 @@ from worker.quarantine import failure
 from worker.topics import Lacking
 from worker.transaction import Transaction
 from worker.watching.metrics import Metrics
-from worker.watching.status import ModelStatus, PartitionStatus, RefusalStatus, State, Status, StatusBoard
+from worker.watching.status import (
+    ModelStatus,
+    PartitionStatus,
+    RefusalStatus,
+    State,
+    Status,
+    StatusBoard,
+    comparisons,
+)
 from worker.watching.tally import Tally
 
 logger = structlog.get_logger()
@@ -308,6 +316,8 @@ class WorkerListener:
             models = _sizes(owned)
             for model in models:
                 self._metrics.size(model)
+            for comparison in comparisons(models):
+                self._metrics.compared(comparison)
             self._warn(all_of_it=False)
             learning = tuple(self._learning.values())
             status = Status(now, status.state, partitions, models, self._refusals(), learning=learning)
@@ -329,9 +339,10 @@ class WorkerListener:
 def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]:
     """Return the size of each model name, over all partitions."""
     sums: dict[str, ModelStatus] = {}
-    for partition in owned.values():
+    for source, partition in owned.items():
         for model in partition.pipeline.models:
-            status = model.status()
+            is_shadow = model.name in partition.pipeline.shadows
+            status = model.status()._replace(input=source.topic, shadow=is_shadow)
             before = sums.get(status.name)
             sums[status.name] = status if before is None else before.plus(status)
     return tuple(sums[name] for name in sorted(sums))

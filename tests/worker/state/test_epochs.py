@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from tests.support.model_contents import model_contents
@@ -22,6 +24,10 @@ from worker.log.port import LogError, TopicPartition
 from worker.loop import Worker
 from worker.restore import catch_up
 from worker.settings import KafkaSettings, LogSettings, Settings, load
+from worker.views.status_html import status_page
+from worker.watching.listener import WorkerListener
+from worker.watching.metrics import Metrics
+from worker.watching.status import Status, StatusBoard, comparisons
 
 TOPICS = (WORDS, CLICKS)
 SOURCES = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
@@ -253,9 +259,9 @@ def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     del desk.models["recent"]
     desk.publish(60)
     died = 0
-    for count in [*range(1, 60, 1 if share > 1 else 3), *range(60, 260, 20)]:
+    for at in [*range(1, 60, 1 if share > 1 else 3), *range(60, 260, 20)]:
         try:
-            desk.run(0, deaths(count))
+            desk.run(0, deaths(at))
         except Died:
             died += 1
     assert died > 8
@@ -456,3 +462,32 @@ def test_records_that_a_new_model_was_to_learn_go_meanwhile(
     joined = entries[0].joined
     assert [(entry.first, entry.joined) for entry in entries] == [(0, joined), (20, joined)]
     assert [line["offsets"] for line in lines if "have learned" in line["event"]][-1] > 0
+
+
+def test_a_shadow_learns_and_only_its_evaluations_are_written(tmp_path: Path) -> None:
+    """It is compared with the models of its input; without the flag it goes on with its state, and writes all."""
+    desk = Desk(tmp_path)
+    desk.models["shadow"] = NEW | {"shadow": True, "on_delete": "reject"}
+    board, registry = StatusBoard(Status(0.0)), CollectorRegistry()
+    desk.publish(300)
+    with desk.log() as log:
+        listener = WorkerListener(Metrics(registry, "0"), board, count().__next__)
+        Worker(log, desk.settings, listener).run(lambda: False, until_end=True)
+    page = status_page(board.status, {}, 0.0)
+    assert "<td>shadow (shadow)</td>" in page
+    beside = {each.beside: each for each in comparisons(board.status.models)}
+    assert set(beside) == {"tree", "forgetting", "majority-words"}
+    for name, each in beside.items():
+        assert registry.get_sample_value(
+            "anabranch_shadow_lead", {"model": "shadow", "beside": name}
+        ) == pytest.approx(each.accuracy - each.theirs)
+        assert f"<td>shadow</td><td>{name}</td><td>{each.accuracy:.4f}</td>" in page
+    silent = part(desk.outputs(), ["shadow"])
+    assert {dict(row[2])["type"] for rows_ in silent.values() for row in rows_} == {b"evaluation"}
+    ends = desk.ends()
+    desk.models["shadow"].pop("shadow")
+    held = desk.run(100)
+    after, same = undisturbed(tmp_path / "after", desk.told, 400)
+    assert held == same
+    assert part(desk.outputs(), ["shadow"], ends) == part(after, ["shadow"], ends)
+    assert part(after, ["shadow"], ends) != part(silent, ["shadow"], ends)

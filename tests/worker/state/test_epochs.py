@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from tests.support.model_contents import model_contents
 from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed
 from tests.support.workers import worker_on
+from tests.worker.state.test_crash import Plain
 from worker.checkpoint import read_marks, returned
 from worker.codec import decode_output
 from worker.epochs import Epoch, unpack_epochs
@@ -24,6 +25,7 @@ from worker.log.port import LogError, TopicPartition
 from worker.loop import Worker
 from worker.restore import catch_up
 from worker.settings import KafkaSettings, LogSettings, Settings, load
+from worker.topics import create_topics
 from worker.views.status_html import status_page
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
@@ -38,6 +40,8 @@ Row = tuple[Any, ...]
 class Desk:
     """A log and settings that change: each run of a worker publishes some records and reads them all."""
 
+    kind: type[EmbeddedLog] = EmbeddedLog
+
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.folder = folder
         self.told: dict[str, Any] = yaml.safe_load(every_kind())
@@ -50,7 +54,7 @@ class Desk:
 
     def log(self) -> EmbeddedLog:
         """Open the log."""
-        return EmbeddedLog(self.folder / "log.db", group="anabranch")
+        return self.kind(self.folder / "log.db", group="anabranch")
 
     @property
     def settings(self) -> Settings:
@@ -327,21 +331,19 @@ def test_going_back_on_one_machine(tmp_path: Path) -> None:
     assert [len(epoch.models) for epoch in desk.epochs(SOURCES[0])] == [5, 6, 5]
 
 
-AT_LEAST_ONCE = LogSettings(kafka=KafkaSettings(bootstrap="nowhere:9092"))
-
-
 class Shared(Desk):
     """A desk whose settings say that there are other workers."""
+
+    guarantee: Literal["exactly_once", "at_least_once"] = "exactly_once"
 
     @property
     def settings(self) -> Settings:
         """The settings as they are told now."""
-        return super().settings.model_copy(update={"log": AT_LEAST_ONCE})
+        kafka = KafkaSettings(bootstrap="nowhere:9092", guarantee=self.guarantee)
+        return super().settings.model_copy(update={"log": LogSettings(kafka=kafka)})
 
     def prepared(self) -> Shared:
         """Create the topics, as somebody does in a cluster."""
-        from worker.topics import create_topics
-
         with self.log() as log:
             create_topics(log, self.settings)
         return self
@@ -373,6 +375,83 @@ def test_an_older_worker_never_flips_back(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"say so in them: revision: 2$"):
         desk.run(10)
     assert [epoch.revision for epoch in desk.epochs(SOURCES[0])] == [0, 0, 1]
+
+
+class Loose(Shared):
+    """A desk whose log writes without transactions."""
+
+    kind = Plain
+    guarantee = "at_least_once"
+
+
+def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without transactions results may come again; none is missing, none differs, and the models are right."""
+    monkeypatch.setattr("worker.loop.SHARE_BYTES", 20_000)
+    monkeypatch.setattr("worker.restore._BATCH", 7)
+    told = {"checkpoint": {"records": 5, "bytes_per_second": 1 << 40}, "transaction": {"records": 20}}
+    desk = Loose(tmp_path, **told).prepared()
+    append = EmbeddedLog.append
+    desk.run(150)
+    desk.models["late"] = {**NEW}
+    desk.models["clicks"] |= {"criterion": "entropy"}
+    del desk.models["recent"]
+    desk.publish(60)
+    died = 0
+    for at in [*range(1, 40, 2), *range(40, 400, 30)]:
+        left = at
+
+        def dying(log: EmbeddedLog, records: Any) -> int:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Died
+            return append(log, records)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(EmbeddedLog, "append", dying)
+            try:
+                desk.run(0, lambda worker: setattr(worker, "_has_run", False))
+            except Died:
+                died += 1
+    assert died > 15
+    held = desk.run(190)
+    after, same = undisturbed(tmp_path / "after", desk.told, 400)
+    assert held == same
+    names = sorted({"", *desk.models} - {"clicks", "late"})
+    found = {target: list(dict.fromkeys(rows_)) for target, rows_ in part(desk.outputs(), names).items()}
+    assert found == part(after, names)
+    assert [epoch.number for epoch in desk.epochs(SOURCES[0])] == [1, 2]
+
+
+def test_what_was_learned_silently_is_not_learned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints on the way: a worker that dies while new models learn goes on where the last one was."""
+    monkeypatch.setattr("worker.restore._BATCH", 7)
+    monkeypatch.setattr("worker.loop._RESTORE_SECONDS", 1e-4)
+    desk = Desk(tmp_path, checkpoint={"records": 20, "bytes_per_second": 1 << 40})
+    desk.run(300)
+    desk.models["late"] = NEW
+    steps = catch_up
+
+    def interrupted(*given: Any) -> Iterator[int]:
+        for at, remaining in enumerate(steps(*given)):
+            if at == 8:
+                raise Died
+            yield remaining
+
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.loop.catch_up", interrupted)
+        with capture_logs() as lines, pytest.raises(Died):
+            desk.run()
+    first = next(line for line in lines if "learn what was before them" in line["event"])
+    with capture_logs() as lines:
+        held = desk.run(100)
+    again = [line for line in lines if "have learned" in line["event"] and _place(line) == _place(first)]
+    assert [line["offsets"] for line in again] == [pytest.approx(first["offsets"] - 45, abs=20)]
+    assert held == undisturbed(tmp_path / "after", desk.told, 400)[1]
+
+
+def _place(line: Mapping[str, Any]) -> tuple[str, int]:
+    return line["topic"], line["partition"]
 
 
 def test_models_that_would_lose_something(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Failure(Exception):
 
 EXTRA = "extra"  # the model that changes
 _TREE = {"kind": "tree", "input": WORDS, "classes": ["ham", "spam"], "features": "names", "policy": "periodic"} | {
-    "period": 8,
+    "grace_period": 8,
     "delta": 0.3,
     "tau": 0.3,
     "on_delete": "ignore",

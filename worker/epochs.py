@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgpack
@@ -321,9 +322,15 @@ def _told(model: ModelSettings) -> dict[str, Any]:
 
 
 def _parts(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a model's state depends on and what only says when and what it writes."""
+    """Return what a model's state depends on and what only says when and what it writes.
+
+    Both by the names that settings have today, where this version knows them.
+    """
     kind = KINDS.get(str(settings.get("kind")))
-    state = json.loads(json.dumps(settings))
+    state: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+    if kind is not None:
+        with suppress(ValidationError):
+            state = _told(kind.settings.model_validate_json(json.dumps(state)))
     when: dict[str, Any] = {}
     for path in (kind.settings if kind else ModelSettings).WHEN:
         *sections, name = path

@@ -19,7 +19,7 @@ from tests.support.workers import worker_on
 from tests.worker.state.test_crash import Plain
 from worker.checkpoint import read_marks, returned
 from worker.codec import decode_output
-from worker.epochs import Epoch, unpack_epochs
+from worker.epochs import Epoch, ModelEntry, unpack_epochs
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import LogError, TopicPartition
 from worker.loop import Worker
@@ -570,3 +570,18 @@ def test_a_shadow_learns_and_only_its_evaluations_are_written(tmp_path: Path) ->
     assert held == same
     assert part(desk.outputs(), ["shadow"], ends) == part(after, ["shadow"], ends)
     assert part(after, ["shadow"], ends) != part(silent, ["shadow"], ends)
+
+
+def test_what_a_setting_is_called_does_not_matter() -> None:
+    """A model is the same by another name of a setting, and where a default is told; a model is its settings."""
+    plain = {key: value for key, value in NEW.items() if key not in ("emit", "evaluate")}
+    told = [
+        plain | {"grace_period": 7, "tau": 0.05},
+        plain | {"period": 7, "criterion": "entropy"},
+        plain | {"period": 7, "start": "latest", "emit": {"splits": "never"}, "shadow": True},
+    ]
+    first, second, third = (ModelEntry(each, 1, 0, 0) for each in told)
+    assert first.identity == second.identity == third.identity
+    assert first.timing == second.timing != third.timing
+    assert first.identity != ModelEntry(plain | {"period": 8}, 1, 0, 0).identity
+    assert first.identity != first._replace(behaviour=2).identity

@@ -11,7 +11,6 @@ between two transactions a live one may write a checkpoint.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from worker.checkpoint import Attempt, Checkpointer, Skip
+from worker.checkpoint.keys import new_lineage
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.writer import SHARE_BYTES, Identity
 from worker.epochs import Epoch
@@ -454,6 +454,8 @@ class Worker:
             partition.unwritten = gone
         if start.is_set:
             self._listener.was_set(source, start.offset)
+        if start.is_fresh and start.others:
+            self._listener.shares(source, start.others)
         if start.follows:
             self._listener.follows(source, start.epoch)
         self._look_back(partition, start)
@@ -586,8 +588,10 @@ class Worker:
         return Checkpointer(
             target=self._state_of(source),
             settings=self._settings.checkpoint,
-            identity=Identity(self._inputs[source.topic], self._fingerprint, version("anabranch")),
-            lineage=secrets.token_bytes(8),
+            identity=Identity(
+                self._inputs[source.topic], self._fingerprint, version("anabranch"), self._settings.group
+            ),
+            lineage=new_lineage(self._settings.group),
             clock=self._clock,
             wall_clock=self._wall_clock,
             inherits=kafka is None or kafka.guarantee == "exactly_once",

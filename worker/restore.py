@@ -67,6 +67,7 @@ class Start(NamedTuple):
     change: Change | None  # what the settings of this worker change
     next: Epoch | None  # the epoch that begins with that
     ahead: tuple[Epoch, ...]  # that a replay comes to
+    others: tuple[str, ...]  # groups whose state is in the same topic
 
 
 def restore(
@@ -106,7 +107,8 @@ def restore(
     note = "" if committed is None else log.metadata(source)
     saved = None
     if checkpoints is not None:
-        saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, restore_timeout)
+        group = expected.settings.group
+        saved, marks = yield from read_checkpoint(log, checkpoints.target, clock, restore_timeout, group)
     else:
         marks = yield from read_marks(log, pipeline.state, clock, restore_timeout)
     pipeline.skips.update(marks.skips)
@@ -114,7 +116,8 @@ def restore(
         _check_unused(log, source, expected, clock)
     if saved is not None and saved.record.partitions != expected.partitions:
         raise LogError(f"{source}: {moved_keys(saved.record.partitions, expected.partitions)}")
-    known = () if expected.epochs == "none" else unpack_epochs(marks.epochs).get(expected.settings.group, ())
+    kept = unpack_epochs(marks.epochs)
+    known = () if expected.epochs == "none" else kept.pop(expected.settings.group, ())
     bounds = log.watermarks(source)
     history = _history(source, committed, note, saved, known, expected)
     begin, end = _range(bounds, source, committed, note, saved, expected)
@@ -157,6 +160,7 @@ def restore(
         change=change,
         next=following,
         ahead=ahead,
+        others=tuple(kept) if expected.epochs == "last" else (),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -40,6 +41,20 @@ class Key(NamedTuple):
 def unpack_key(key: bytes) -> Key:
     """Return the name that `Key.pack` wrote."""
     return Key(*msgpack.unpackb(key))
+
+
+def new_lineage(group: str) -> bytes:
+    """Return the name of a new lineage of a group: those of other groups in the same topic are passed over."""
+    return _tag(group) + secrets.token_bytes(8)
+
+
+def is_of_another(lineage: bytes, group: str) -> bool:
+    """Return whether a lineage tells that it is of another group; those of earlier versions do not tell."""
+    return len(lineage) == 16 and lineage[:8] != _tag(group)
+
+
+def _tag(group: str) -> bytes:
+    return digest(group.encode())[:8]
 
 
 class ArrayEntry(NamedTuple):
@@ -87,19 +102,20 @@ class CheckpointRecord(NamedTuple):
     version: str  # of Anabranch
     manifests: list[ManifestEntry]
     behind: Mapping[str, int] = MappingProxyType({})  # models that have learned less, and up to which offset
+    group: str = ""  # whose state it is; earlier versions do not tell
 
     def pack(self) -> bytes:
-        """Return the record's value; `behind` is left out where no model is, as versions without it do."""
+        """Return the record's value; what came later is left out where it says nothing, as earlier versions do."""
         fields: dict[str, Any] = self._asdict() | {"manifests": [list(entry) for entry in self.manifests]}
-        behind = fields.pop("behind")
-        packed: bytes = msgpack.packb(fields | ({"behind": dict(behind)} if behind else {}))
+        later = {"behind": dict(fields.pop("behind")), "group": fields.pop("group")}
+        packed: bytes = msgpack.packb(fields | {name: value for name, value in later.items() if value})
         return packed
 
 
 def unpack_checkpoint(value: bytes) -> CheckpointRecord:
     """Return what `CheckpointRecord.pack` wrote; fields that a newer schema added are left out."""
     fields: dict[str, Any] = msgpack.unpackb(value)
-    known = {name: fields[name] for name in CheckpointRecord._fields if name != "behind" or name in fields}
+    known = {name: fields[name] for name in CheckpointRecord._fields if name in fields}
     return CheckpointRecord(**known | {"manifests": [ManifestEntry(*entry) for entry in known["manifests"]]})
 
 

@@ -40,6 +40,7 @@ class Identity:
     partitions: int  # that the input topic has
     settings: str  # note of the epoch
     version: str  # of Anabranch
+    group: str = ""
 
 
 class Checkpointer:
@@ -250,6 +251,7 @@ class Checkpointer:
                 version=self.identity.version,
                 manifests=entries,
                 behind=self.behind,
+                group=self.identity.group,
             ).pack(),
         )
         # From here on the checkpoint holds, and what only the one before it needs may go.

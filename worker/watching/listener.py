@@ -119,6 +119,15 @@ class WorkerListener:
             offset=offset,
         )
 
+    def shares(self, source: TopicPartition, groups: Sequence[str]) -> None:
+        """Tell that a group begins where others have their state, so that the results of all are in one topic."""
+        logger.warning(
+            "other groups have used the same topics: the results of this one come beside theirs",
+            topic=source.topic,
+            partition=source.partition,
+            groups=list(groups),
+        )
+
     def changes(self, source: TopicPartition, change: Change, epoch: Epoch) -> None:
         """Tell that other settings hold in a partition from an offset on, and what becomes of its models."""
         fates = {fate.replace(" ", "_"): names for fate in FATES if (names := change.of(fate))}

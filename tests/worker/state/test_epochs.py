@@ -52,9 +52,9 @@ class Desk:
             for topic in TOPICS:
                 log.create_topic(topic, PARTITIONS)
 
-    def log(self) -> EmbeddedLog:
-        """Open the log."""
-        return self.kind(self.folder / "log.db", group="anabranch")
+    def log(self, group: str | None = None) -> EmbeddedLog:
+        """Open the log, as a member of the group."""
+        return self.kind(self.folder / "log.db", group=group or self.told.get("group", "anabranch"))
 
     @property
     def settings(self) -> Settings:
@@ -585,3 +585,29 @@ def test_what_a_setting_is_called_does_not_matter() -> None:
     assert first.timing == second.timing != third.timing
     assert first.identity != ModelEntry(plain | {"period": 8}, 1, 0, 0).identity
     assert first.identity != first._replace(behaviour=2).identity
+
+
+def test_state_is_found_by_group(tmp_path: Path) -> None:
+    """Another group in the same topics begins as a new one, says so, and neither hurts the other's state."""
+    desk = Desk(tmp_path)
+    desk.run(100)
+    del desk.models["recent"]
+    with capture_logs() as lines:
+        desk.told["group"] = "second"
+        theirs = desk.run(50)
+    said = [line["groups"] for line in lines if "beside theirs" in line["event"]]
+    assert said == [["anabranch"]] * len(SOURCES)
+    desk.told["group"] = "anabranch"
+    with capture_logs() as lines:
+        ours = desk.run()
+    assert not [line for line in lines if "beside theirs" in line["event"]]
+    assert ours == theirs
+    for group in ("second", "anabranch"):
+        desk.told["group"] = group
+        held = desk.run(20 if group == "second" else 0)
+    with desk.log() as log:
+        for source in SOURCES:
+            log.truncate(source, log.watermarks(source).high)
+    for group in ("second", "anabranch"):  # from their checkpoints alone
+        desk.told["group"] = group
+        assert desk.run() == held

@@ -87,7 +87,7 @@ EXTRAS: tuple[dict[str, Any] | None, ...] = (
     _TREE | {"shadow": True},
     _TREE | {"delta": 0.2},
     _TREE | {"emit": {"snapshots": "change"}},
-    _TREE | {"period": 5, "start": "latest"},
+    _TREE | {"grace_period": 5, "start": "latest"},
 )
 
 

@@ -21,7 +21,7 @@ from worker.checkpoint import read_marks, returned
 from worker.codec import decode_output
 from worker.epochs import Epoch, ModelEntry, unpack_epochs
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import LogError, TopicPartition
+from worker.log.port import LARGEST_RECORD, LogError, TopicPartition
 from worker.loop import Worker
 from worker.restore import catch_up
 from worker.settings import KafkaSettings, LogSettings, Settings, load
@@ -611,3 +611,21 @@ def test_state_is_found_by_group(tmp_path: Path) -> None:
     for group in ("second", "anabranch"):  # from their checkpoints alone
         desk.told["group"] = group
         assert desk.run() == held
+
+
+def test_epochs_of_any_size_come_back() -> None:
+    """Settings with very many names are kept in records of bounded size; an epoch that lacks one is none."""
+    names = [f"feature-{number}" for number in range(120_000)]
+    entry = ModelEntry(NEW | {"attributes": {"numeric": names}}, 1, 3, 7)
+    epochs = [
+        Epoch(number, 7, 0, {"keys": 5}, {"late": entry, "other": entry}, ("out", "dead")).noted()
+        for number in (1, 2)
+    ]
+    target = TopicPartition("words.state", 0)
+    records = [record for epoch in epochs for record in epoch.records("group", target, 5)]
+    assert len(records) > 8
+    assert max(record.size for record in records) < LARGEST_RECORD
+    kept = {record.key or b"": record.value or b"" for record in records}
+    assert unpack_epochs(kept) == {"group": tuple(epochs)}
+    kept.pop(records[-1].key or b"")
+    assert unpack_epochs(kept) == {"group": (epochs[0],)}

@@ -509,7 +509,8 @@ def run(
             raise Failure("\n".join(problems))
         if models_of(log, settings) != expected_models:
             raise Failure("the models are not those of an undisturbed worker")
-    if problems := list(differences(found, replayed(path, folder, settings))):
+    # At least once, records behind the committed offset may have had results under both settings.
+    if guarantee == "exactly_once" and (problems := list(differences(found, replayed(path, folder, settings)))):
         raise Failure("a replay makes other results: " + "\n".join(problems))
     report({"result": "identical", "outputs": sum(map(len, expected.values())), "faults": faults, "seed": seed})
 

@@ -53,6 +53,10 @@ class ModelEntry(NamedTuple):
         """What says when results are written, and which."""
         return _canonical(_parts(self.settings)[1])
 
+    def goes_on_from(self, before: ModelEntry | None) -> bool:
+        """Return whether it is the model of an entry before, with its state."""
+        return before is not None and (before.identity, *before[2:]) == (self.identity, *self[2:])
+
     def parsed(self) -> ModelSettings | None:
         """Return the settings, None where this version has no such model."""
         kind = KINDS.get(str(self.settings.get("kind")))

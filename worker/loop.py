@@ -444,7 +444,7 @@ class Worker:
         start = yield from restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_TIMEOUT)
         partition.applied = partition.position = start.offset
         partition.behind, partition.ahead = start.behind, list(start.ahead)
-        self._hold(partition, start.epoch)
+        partition.hold(start.epoch)
         if checkpoints is not None:
             gone = [] if start.is_kept else self._records_of(source, start.epoch)
             kept = {record.key for record in gone}
@@ -468,7 +468,7 @@ class Worker:
             self.commit()
         if start.change is not None and start.next is not None:
             yield from self._change(partition, start)
-        if partition.behind:
+        if partition.behind and self._has(partition):
             yield from self._catch_up(partition)
         if self._has(partition):
             partition.restoring = None
@@ -476,12 +476,6 @@ class Worker:
             self._listener.live(source, partition.position)
 
     # --- epochs
-
-    def _hold(self, partition: Partition, epoch: Epoch) -> None:
-        """Let an epoch hold from the next commit on."""
-        partition.epoch = epoch
-        if partition.checkpoints is not None:
-            partition.checkpoints.identity = replace(partition.checkpoints.identity, settings=epoch.note)
 
     def _records_of(self, source: TopicPartition, epoch: Epoch) -> list[OutRecord]:
         return epoch.records(self._settings.group, self._state_of(source), int(self._wall_clock() * 1000))
@@ -497,7 +491,7 @@ class Worker:
         assert partition.checkpoints is not None
         source, epoch, checkpoints = partition.source, start.next, partition.checkpoints
         self._listener.changes(source, start.change, epoch)
-        self._turn(partition, epoch, start.change.kept)
+        partition.turn(epoch, start.change.kept)
         beside = [*partition.unwritten, *self._records_of(source, epoch)]
         partition.unwritten = []
         checkpoints.identity = replace(checkpoints.identity, settings=epoch.note)
@@ -509,16 +503,6 @@ class Worker:
             self._send(partition, records)
             self.commit()
             yield 0
-
-    def _turn(self, partition: Partition, epoch: Epoch, kept: Sequence[str]) -> None:
-        """Have the models of an epoch: those that are not kept are empty, and behind where they begin earlier."""
-        parsed = epoch.parsed()
-        assert parsed is not None, "settings that this worker has, or that were looked at before"
-        partition.pipeline.have(parsed, epoch.parsed_bounds, kept)
-        begun = {name: entry for name, entry in epoch.models.items() if name not in kept}
-        partition.behind = {name: at for name, at in partition.behind.items() if name in kept} | {
-            name: entry.first for name, entry in begun.items() if entry.first < entry.joined
-        }
 
     def _catch_up(self, partition: Partition) -> Generator[int, None, None]:
         """Let models that are new learn what the topic has of the records before them, silently.
@@ -563,15 +547,9 @@ class Worker:
     def _replay_change(self, partition: Partition) -> None:
         epoch, before = partition.ahead.pop(0), partition.epoch
         assert before is not None
-        kept = [
-            name
-            for name, entry in epoch.models.items()
-            if name in before.models
-            and (entry.identity, entry.first, entry.joined)
-            == (before.models[name].identity, before.models[name].first, before.models[name].joined)
-        ]
-        self._turn(partition, epoch, kept)
-        self._hold(partition, epoch)
+        kept = [name for name, entry in epoch.models.items() if entry.goes_on_from(before.models.get(name))]
+        partition.turn(epoch, kept)
+        partition.hold(epoch)
         low = self._log.watermarks(partition.source).low  # a recording may begin later than the models did
         partition.behind = {name: max(at, low) for name, at in partition.behind.items()}
         for _ in catch_up(

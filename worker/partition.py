@@ -5,8 +5,8 @@ A partition is restored, then live, until the group gives it to somebody else.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator
+from dataclasses import dataclass, field, replace
 from inspect import GEN_RUNNING, getgeneratorstate
 
 from worker.checkpoint import Checkpointer
@@ -66,6 +66,22 @@ class Partition:
     position: int = -1
     consumed: int = 0
     state_end: int = -1
+
+    def hold(self, epoch: Epoch) -> None:
+        """Let an epoch hold from the next commit on."""
+        self.epoch = epoch
+        if self.checkpoints is not None:
+            self.checkpoints.identity = replace(self.checkpoints.identity, settings=epoch.note)
+
+    def turn(self, epoch: Epoch, kept: Collection[str]) -> None:
+        """Have the models of an epoch: those that are not kept are empty, and behind where they begin earlier."""
+        parsed = epoch.parsed()
+        assert parsed is not None, "settings that the worker has, or that were looked at before"
+        self.pipeline.have(parsed, epoch.parsed_bounds, kept)
+        begun = {name: entry for name, entry in epoch.models.items() if name not in kept}
+        self.behind = {name: at for name, at in self.behind.items() if name in kept} | {
+            name: entry.first for name, entry in begun.items() if entry.first < entry.joined
+        }
 
     def stop(self) -> None:
         """Give up what is being restored: a reader of it must not outlive the log."""

@@ -131,6 +131,8 @@ class WorkerListener:
     def changes(self, source: TopicPartition, change: Change, epoch: Epoch) -> None:
         """Tell that other settings hold in a partition from an offset on, and what becomes of its models."""
         fates = {fate.replace(" ", "_"): names for fate in FATES if (names := change.of(fate))}
+        new = [entry for name, entry in epoch.models.items() if name not in change.kept]
+        learns = max((entry.joined - entry.first for entry in new), default=0)
         logger.log(
             logging.WARNING if change.lost else logging.INFO,
             "settings change" + (", models lose what they have learned" if change.lost else ""),
@@ -138,6 +140,7 @@ class WorkerListener:
             partition=source.partition,
             offset=epoch.offset,
             **fates,
+            **({"offsets_to_learn": learns} if learns else {}),
             **({"bounds": "changed"} if change.bounds else {}),
         )
 

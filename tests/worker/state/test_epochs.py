@@ -18,10 +18,11 @@ from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixe
 from tests.support.workers import worker_on
 from tests.worker.state.test_crash import Plain
 from worker.checkpoint import read_marks, returned
+from worker.checkpoint.keys import unpack_key
 from worker.codec import decode_output
 from worker.epochs import Epoch, ModelEntry, unpack_epochs
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import LARGEST_RECORD, LogError, TopicPartition
+from worker.log.port import LARGEST_RECORD, LogError, OwnershipLost, TopicPartition
 from worker.loop import Worker
 from worker.restore import catch_up
 from worker.settings import KafkaSettings, LogSettings, Settings, load
@@ -215,6 +216,15 @@ def test_models_come_change_and_go(tmp_path: Path) -> None:
     assert [model for model in held if model[b"name"] != "later"] == [
         model for model in same if model[b"name"] != "later"
     ]
+    # What was removed is in no state any more.
+    with desk.log() as log:
+        state = log.read(TopicPartition(f"{WORDS}.state", 0), 0, 100_000)
+    named = [
+        unpack_key(key or b"") for key, value in zip(state.keys, state.values, strict=True) if value is not None
+    ]
+    assert {key.model for key in named if key.kind in ("page", "manifest")} == {
+        name for name, model in desk.models.items() if model["input"] == WORDS
+    }
     assert [epoch.number for epoch in desk.epochs(TopicPartition(WORDS, 0))] == [1, 2, 3]
     assert [epoch.number for epoch in desk.epochs(TopicPartition(CLICKS, 0))] == [1, 2]
 
@@ -465,6 +475,7 @@ def test_models_that_would_lose_something(tmp_path: Path) -> None:
     assert {(line["log_level"], line["event"], tuple(line["added"])) for line in said} == {
         ("info", "settings change", ("late",))
     }
+    assert [line["offsets_to_learn"] for line in said] == [line["offset"] for line in said]
     desk.models["late"] = NEW | {"delta": 0.2}
     del desk.models["recent"]
     with pytest.raises(
@@ -629,3 +640,26 @@ def test_epochs_of_any_size_come_back() -> None:
     assert unpack_epochs(kept) == {"group": tuple(epochs)}
     kept.pop(records[-1].key or b"")
     assert unpack_epochs(kept) == {"group": (epochs[0],)}
+
+
+def test_a_partition_that_is_lost_in_the_middle_of_a_change(tmp_path: Path) -> None:
+    """Who no longer owns it does not go on with it, and whoever has it makes the change."""
+    desk = Desk(tmp_path)
+    desk.run(100)
+    desk.models["late"] = NEW
+    desk.publish(30)
+    with desk.log() as log, desk.log() as other:
+        worker, commit = worker_on(log, desk.settings), log.commit
+
+        def lost(*_: Any) -> None:
+            log.commit = commit  # type: ignore[method-assign]
+            raise OwnershipLost("somebody else has it")
+
+        log.commit = lost  # type: ignore[assignment]
+        with capture_logs() as lines:
+            worker.run(lambda: False, until_end=True)
+        held = contents(worker)
+        assert sum(line["event"].startswith("ownership lost") for line in lines) == 1
+        assert sum(line["event"].startswith("settings change") for line in lines) == PARTITIONS + 1
+        assert other.committed(SOURCES[0])
+    assert held == undisturbed(tmp_path / "after", desk.told, 130)[1]

@@ -13,6 +13,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from tests.support.about import ABOUT
 from tests.support.model_contents import model_contents
 from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed
 from tests.support.workers import worker_on
@@ -563,7 +564,7 @@ def test_a_shadow_learns_and_only_its_evaluations_are_written(tmp_path: Path) ->
     with desk.log() as log:
         listener = WorkerListener(Metrics(registry, "0"), board, count().__next__)
         Worker(log, desk.settings, listener).run(lambda: False, until_end=True)
-    page = status_page(board.status, {}, 0.0)
+    page = status_page(board.status, {}, 0.0, ABOUT)
     assert "<td>shadow (shadow)</td>" in page
     beside = {each.beside: each for each in comparisons(board.status.models)}
     assert set(beside) == {"tree", "forgetting", "majority-words"}

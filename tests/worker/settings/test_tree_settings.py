@@ -17,7 +17,8 @@ from worker.settings.values import Cadence
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
     "attributes, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, inherit, "
-    "input, kind, max_depth, memory_limit, on_delete, policy, predict, split_confidence, tie_threshold"
+    "input, kind, max_depth, memory_limit, on_delete, policy, predict, shadow, split_confidence, start, "
+    "tie_threshold"
 )
 UNWATCHED = (
     "113ecfb1674de0da0907ff9726cebdbacddb6e8525524b59f310a00f25a74e37"  # with evaluate: {window: 5}, as ever

@@ -11,10 +11,11 @@ from hypothesis import settings
 
 from tests.support.kustomize import Kustomize, KustomizeUnavailable, find_kustomize
 from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
+from tests.support.schema_registry import SchemaRegistry, running_registry
 from tests.support.secured import Secured, secured_node
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
-_BROKERS = {"installation", "kafka", "kafka3", "secured"}
+_BROKERS = {"installation", "kafka", "kafka3", "schema_registry", "secured"}
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
 
 
@@ -76,6 +77,18 @@ def secured(installation: Installation, tmp_path_factory: pytest.TempPathFactory
     """Return a running node with TLS, logins and ACLs, for all tests: each has users of its own."""
     with secured_node(installation, tmp_path_factory.mktemp("secured")) as node:
         yield node
+
+
+@pytest.fixture(scope="session")
+def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchemaRegistry]:
+    """Return a running registry, for all tests: each has subjects of its own."""
+    try:
+        with running_registry(tmp_path_factory.mktemp("registry")) as registry:
+            yield registry
+    except BrokerUnavailable as error:
+        if os.environ.get("REQUIRE_KAFKA") == "1":
+            raise
+        pytest.skip(f"needs a schema registry: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from tests.support.places import ROOT
 GLOSSARY = "algorithms/GLOSSARY.md"
 PAGES = [
     *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
+    "deploy/clients/README.md",
     *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression", "estimators")),
 ]
 FRONT_DOOR = 200  # lines that a newcomer reads before the first command of their own
@@ -32,7 +33,7 @@ TERMS = (
     *("ensemble", "exactly once", "example store", "feasibility guarantee", "finder", "fixed point", "gain"),
     *("grace period", "greedy tree", "Hoeffding bound", "hysteresis", "impurity", "Kappa", "kernel"),
     *("lazy insertion", "live example", "Mondrian tree", "naive Bayes", "null split", "observer", "policy"),
-    *("pool", "prequential", "quadtree", "quarantine", "recording", "runner-up", "snapshot"),
+    *("pool", "prequential", "quadtree", "quarantine", "recording", "runner-up", "schema registry", "snapshot"),
     *("split confidence", "tie threshold", "tombstone"),
 )
 

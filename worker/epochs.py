@@ -77,6 +77,7 @@ class Epoch(NamedTuple):
     bounds: Mapping[str, int]
     models: Mapping[str, ModelEntry]
     results: tuple[str, str]  # where results and dead letters went, for replays
+    format: Mapping[str, Any]  # of the topic, as far as it is not the default
     note: str = ""  # beside committed offsets, and in checkpoints
 
     @property
@@ -189,7 +190,8 @@ def taken_over(settings: Settings, topic: str, note: str) -> Epoch:
 
 def _epoch(settings: Settings, topic: str, number: int, offset: int, models: dict[str, ModelEntry]) -> Epoch:
     route = settings.routes[topic]
-    return Epoch(number, offset, settings.revision, _bounds(settings.bounds), models, route.results)
+    form = settings.topic(topic).relevant()
+    return Epoch(number, offset, settings.revision, _bounds(settings.bounds), models, route.results, form)
 
 
 def _readers(settings: Settings, topic: str) -> list[str]:
@@ -213,11 +215,12 @@ class Change(NamedTuple):
     models: Mapping[str, Fate]
     bounds: bool  # whether they are others
     revision: bool  # whether it is raised
+    format: bool  # whether records or results are written otherwise, which no worker does
 
     @property
     def is_any(self) -> bool:
         """Whether there is anything to do."""
-        return self.bounds or self.revision or any(fate != "kept" for fate in self.models.values())
+        return self.bounds or self.revision or self.format or any(fate != "kept" for fate in self.models.values())
 
     def of(self, *fates: Fate) -> list[str]:
         """Return the models that meet one of these fates."""
@@ -252,7 +255,12 @@ def compare(epoch: Epoch, settings: Settings, topic: str, anew: Sequence[str] = 
                 fates[name] = "begun anew"
             else:
                 fates[name] = "kept" if before.timing == now.timing else "retimed"
-    return Change(fates, epoch.parsed_bounds != settings.bounds, settings.revision > epoch.revision)
+    return Change(
+        models=fates,
+        bounds=epoch.parsed_bounds != settings.bounds,
+        revision=settings.revision > epoch.revision,
+        format=_canonical(epoch.format) != _canonical(settings.topic(topic).relevant()),
+    )
 
 
 def next_epoch(epoch: Epoch, change: Change, settings: Settings, topic: str, offset: int, low: int) -> Epoch:

@@ -22,6 +22,8 @@ from worker.checkpoint.keys import new_lineage
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.writer import SHARE_BYTES, Identity
 from worker.epochs import Epoch
+from worker.formats import Schemas
+from worker.formats.kept import schemas_of
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Pipeline
@@ -63,6 +65,8 @@ class Worker:
         Called with each transaction after it was committed; for progress displays and tests.
     epochs : "last", "all" or "none"
         Which of the epochs that a log tells of are followed, see `Expected`.
+    schemas : Schemas, optional
+        What records are written with; those that the log keeps and the registry of the settings, unless given.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Worker:
         wall_clock: Callable[[], float] = time.time,
         committed: Callable[[Transaction], None] = lambda transaction: None,
         epochs: Literal["last", "all", "none"] = "last",
+        schemas: Schemas | None = None,
     ) -> None:
         self._epochs = epochs
         self._has_run = False  # been ready since it was started
@@ -83,6 +88,8 @@ class Worker:
         self._clock = clock
         self._wall_clock = wall_clock
         self._committed = committed
+        self._given_schemas = schemas
+        self._schemas = schemas or Schemas()
         self._fingerprint = fingerprint(settings)
         self._transaction = Transaction(settings.transaction)
         self._inputs: dict[str, int] = {}  # partitions of each input topic
@@ -129,6 +136,7 @@ class Worker:
         self._listener.entered("starting")
         prepare_topics(self._log, self._settings)
         self._inputs = input_partitions(self._log, self._settings)
+        self._schemas = self._given_schemas or schemas_of(self._log, self._settings, self._listener.notes)
         if not are_kept(self._settings):
             self._listener.entered("compiling", processor=compiled_for())
             compile_apart(self._settings, stop)
@@ -143,6 +151,7 @@ class Worker:
         self._follow_rebalance()
         for records in batches:
             self._process(records)
+        self._read_awaited()
         self._restore_some()
         if self._transaction.is_due(self._clock()) and self._log.owned is not None:
             self.commit()
@@ -150,7 +159,7 @@ class Worker:
             self._write_checkpoints()
         is_ready = self.is_ready
         self._has_run = self._has_run or is_ready
-        self._listener.ticked(self._log, self.partitions, is_ready=is_ready)
+        self._listener.ticked(self._log, self.partitions, is_ready=is_ready, awaits_schemas=self._awaits_schemas)
 
     def _poll(self) -> list[Records]:
         started = self._clock()
@@ -172,8 +181,14 @@ class Worker:
         partition = self.partitions.get(records.source)
         if partition is None or not partition.is_live:
             return  # it was given away by the poll that brought these; its next owner reads them again
+        if partition.awaited is not None:
+            return  # read again once those before have been
         if not records.keys:
             partition.position = records.next_offset
+            return
+        if not partition.pipeline.has_schemas(records):
+            self._log.stop(records.source)
+            partition.awaited = records
             return
         started = self._clock()
         parts = self._by_epoch(partition, records) if partition.ahead else (records,)
@@ -203,6 +218,27 @@ class Worker:
         self._transaction.add(records, processed.outputs, self._clock())
         self._listener.processed(records, processed)
         return self._passed_by(partition)
+
+    def _read_awaited(self) -> None:
+        """Process the records whose schemas have come meanwhile, and read on behind them.
+
+        Until then the partition is not read, so that no more than one batch of it is held. The loop goes on, and
+        keeps its place in the group.
+        """
+        for partition in list(self.partitions.values()):
+            records = partition.awaited
+            if records is None or self._log.owned is None or not partition.pipeline.has_schemas(records):
+                continue
+            partition.awaited = None
+            self._process(records)
+            if self.partitions.get(partition.source) is partition and partition.is_live:
+                self._log.start(partition.source, partition.position)
+
+    @property
+    def _awaits_schemas(self) -> bool:
+        """Whether something waits for the registry of schemas, which does not answer."""
+        waits = any(each.awaited is not None or not each.is_live for each in self.partitions.values())
+        return waits and self._schemas.is_away
 
     # --- defects
 
@@ -406,7 +442,7 @@ class Worker:
         return TopicPartition(self._settings.routes[source.topic].output, source.partition)
 
     def _pipeline(self, source: TopicPartition) -> Pipeline:
-        return Pipeline(source, self._settings, self._clock)
+        return Pipeline(source, self._settings, self._clock, self._schemas)
 
     @property
     def is_ready(self) -> bool:

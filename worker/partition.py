@@ -11,7 +11,7 @@ from inspect import GEN_RUNNING, getgeneratorstate
 
 from worker.checkpoint import Checkpointer
 from worker.epochs import Epoch
-from worker.log.port import OutRecord, TopicPartition
+from worker.log.port import OutRecord, Records, TopicPartition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution
 
@@ -46,6 +46,8 @@ class Partition:
         Records since it went live.
     caution : Caution
         Whether its records are processed one by one.
+    awaited : Records, optional
+        Records that came and cannot be read yet: their schemas are not known. It is not read on meanwhile.
     state_end : int
         The high watermark of its state when the group last took it back: from there on only somebody else
         has written records.
@@ -65,6 +67,7 @@ class Partition:
     applied: int = -1
     position: int = -1
     consumed: int = 0
+    awaited: Records | None = None
     state_end: int = -1
 
     def hold(self, epoch: Epoch) -> None:

@@ -23,12 +23,17 @@ from worker.codec import (
     Reason,
     RecordFault,
     Source,
+    Tree,
+    cut,
     dead_letter,
     decode_batch,
+    joined,
     to_record,
 )
+from worker.formats import NO_SCHEMAS, Refused, Schemas, reader_of
 from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import Model, Outcome, Refusal, make_model
+from worker.models.port import Result
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
 
@@ -57,6 +62,8 @@ class Pipeline:
         Which models it has, until it is told to `have` others, and where results go.
     clock : callable
         Seconds, monotonic; only for `Processed`.
+    schemas : Schemas, optional
+        What records are written with, where the format of the topic has schemas.
 
     Attributes
     ----------
@@ -68,11 +75,21 @@ class Pipeline:
         The models that learn and are evaluated, and write nothing else.
     """
 
-    def __init__(self, source: TopicPartition, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        source: TopicPartition,
+        settings: Settings,
+        clock: Callable[[], float],
+        schemas: Schemas = NO_SCHEMAS,
+    ) -> None:
         self.source = source
         self.models: list[Model] = []
         self._route = settings.routes[source.topic]
         self._clock = clock
+        topic = settings.topic(source.topic)
+        self._form = topic.results
+        self._schemas = schemas
+        self._reader = reader_of(topic, schemas)
         self.state = TopicPartition(self._route.state, source.partition)
         self.skips: dict[int, Skip] = {}
         own = {name: model for name, model in settings.models.items() if model.input == source.topic}
@@ -95,6 +112,13 @@ class Pipeline:
         """Compile the kernels, or load them: before there is a heartbeat to miss."""
         none = np.zeros(0, np.int64)
         self.process(Records(self.source, none, none, [], [], [], 0))
+
+    def has_schemas(self, records: Records) -> bool:
+        """Return whether all is there that records are read with; if not, it is asked for: call again.
+
+        Raises `LogError` where the registry refuses to answer.
+        """
+        return self._reader is None or self._schemas.has(self._reader.schemas(records.values))
 
     def process(self, records: Records) -> Processed:
         """Apply a batch of records; the models change, the log does not."""
@@ -120,11 +144,22 @@ class Pipeline:
             for index, offset in enumerate(records.offsets.tolist() if self.skips else ())
             if offset in self.skips
         }
-        values = [b"" if at in passed else value for at, value in enumerate(records.values)] if passed else None
-        events, faults = decode_batch(values or records.values, records.timestamps, self._bounds, records.keys)
-        for at, fault in enumerate(faults):
-            if fault.record in passed:  # its only one: an empty value is no event
+        values: Sequence[bytes | None] = records.values
+        if passed:
+            values = [b"" if at in passed else value for at, value in enumerate(values)]
+        refused: dict[int, Refused] = {}
+        if self._reader is not None:
+            read = self._reader.read(values, self._bounds)
+            refused = {at: event for at, event in enumerate(read) if isinstance(event, Refused)}
+            values = [b"" if isinstance(event, Refused) else event for event in read]
+        events, faults = decode_batch(values, records.timestamps, self._bounds, records.keys)
+        for at, fault in enumerate(
+            faults
+        ):  # an empty value is no event, which is its only fault but one of its key
+            if fault.record in passed:
                 faults[at] = RecordFault(fault.record, None, Reason.DEFECT, passed[fault.record].detail)
+            elif fault.record in refused and fault.reason not in _OF_KEYS:
+                faults[at] = RecordFault(fault.record, None, *refused[fault.record])
         return events, faults
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
@@ -138,9 +173,9 @@ class Pipeline:
             ]
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
             results.sort(key=attrgetter("record", "row"))
-        for result in results:
+        for result in _fitting(results) if self._form == "json" else results:
             key = records.keys[result.record] if result.keyed else None
-            yield to_record(result.output, self._route.output, key, result.seq)
+            yield to_record(result.output, self._route.output, key, result.seq, self._form)
 
     def _dead_letters(
         self, records: Records, faults: Sequence[RecordFault], outcomes: Sequence[tuple[str, Outcome]]
@@ -165,8 +200,9 @@ class Pipeline:
                 records.values[record],
                 self._bounds,
                 model=name or None,
+                form=self._form,
             )
-            yield to_record(letter, self._route.dead_letters, letter.key)
+            yield to_record(letter, self._route.dead_letters, letter.key, form=self._form)
 
     # --- state
 
@@ -179,6 +215,25 @@ class Pipeline:
         self.models = self._new_models()
         for model in self.models:
             model.restore(saved[model.name])
+
+
+_OF_KEYS = (Reason.NO_KEY, Reason.KEY_TOO_LONG)
+
+
+def _fitting(results: Sequence[Result]) -> Iterator[Result]:
+    """Yield results whose trees are cut anew: as JSON they take more room than in the parts that models make."""
+    parts: list[Result] = []
+    for result in results:
+        if not isinstance(result.output, Tree):
+            yield result
+            continue
+        parts.append(result)
+        if result.output.chunk + 1 < result.output.chunks:
+            continue
+        whole = joined([part.output for part in parts if isinstance(part.output, Tree)])
+        for number, part in enumerate(cut(whole, form="json")):
+            yield parts[0]._replace(output=part, seq=parts[0].seq + number)
+        parts.clear()
 
 
 def _record(complaint: RecordFault | Refusal) -> int:

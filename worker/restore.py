@@ -8,6 +8,7 @@ by the partition's; what is to be done then is told, and left to the caller, who
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, NamedTuple
@@ -284,6 +285,14 @@ def _what_changes(
     change = compare(epoch, settings, source.topic, anew=lost)
     if not change.is_any:
         return False, None
+    if change.format:
+        forms = (epoch.format, settings.topic(source.topic).relevant())
+        before, now = (json.dumps(form, sort_keys=True) if form else "msgpack" for form in forms)
+        raise LogError(
+            f"{source}: expected the format that the results up to offset {committed} came from ({before}), got "
+            f"{now}: format, columns, reader_schema and results of a topic cannot change. Go back to those, or "
+            f"make all results anew with these: {_anew(source)}"
+        )
     if settings.checkpoint is None:
         raise _without_checkpoints(source, f"the results up to offset {committed}")
     if change.lost and settings.on_change == "refuse":
@@ -502,7 +511,10 @@ def _replay(
         while position < end:
             for records in reader.poll(_BATCH, 0.05):
                 if records.keys:
-                    _apply(pipeline, records.part(0, int((records.offsets < end).sum())), names)
+                    part = records.part(0, int((records.offsets < end).sum()))
+                    while not pipeline.has_schemas(part):  # as long as it takes: the registry is waited for
+                        yield max(0, end - position)
+                    _apply(pipeline, part, names)
                 position, progress_at = records.next_offset, clock()
             if clock() - progress_at > restore_timeout:
                 raise LogError(

@@ -31,6 +31,7 @@ from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
+from algorithms.trees.bounds import check_range
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -85,8 +86,9 @@ class TreeClassifier(_Drawn, Classifier):
     """A decision tree that grows with a stream and never sees an example twice: a Hoeffding tree.
 
     It takes any hashable label, and new ones at any time. The Hoeffding bound decides which split is good enough.
-    With ``criterion="entropy"`` the bound grows with the number of classes: here, as in river, of those seen so
-    far. A `TreePool` that knows all its classes from the start splits later for that reason.
+    With ``criterion="entropy"`` the bound grows with the number of classes that the tree has seen so far. A
+    `TreePool` that knows all its classes from the start splits later for that reason. With `local_range` only the
+    classes that a leaf has seen count, and with `inherit` as well the bound is that of MOA and river.
 
     Parameters
     ----------
@@ -109,6 +111,10 @@ class TreeClassifier(_Drawn, Classifier):
     features : str
         ``numeric``: values are numbers, absent is 0. ``binary``: features are present or absent. ``auto``: numeric
         where the first example is a mapping with a number that is not a bool, or an empty one.
+    inherit : bool
+        The bound of a new leaf also counts the examples that its parent saw for it.
+    local_range : bool
+        The range of the bound is that of the classes that a leaf has seen; only of ``entropy``.
 
     Examples
     --------
@@ -137,6 +143,8 @@ class TreeClassifier(_Drawn, Classifier):
         leaf_prediction: str = "adaptive_present",
         max_depth: int | None = None,
         features: str = "auto",
+        inherit: bool = False,
+        local_range: bool = False,
     ) -> None:
         self.policy = policy
         self.criterion = criterion
@@ -146,6 +154,8 @@ class TreeClassifier(_Drawn, Classifier):
         self.leaf_prediction = leaf_prediction
         self.max_depth = max_depth
         self.features = features
+        self.inherit = inherit
+        self.local_range = local_range
         self._begin()
 
     def _check(self) -> None:
@@ -168,6 +178,7 @@ def check_tree(model: Any) -> None:
     check_choice("a policy", model.policy, POLICIES)
     check_choice("a criterion", model.criterion, ("entropy", "gini"))
     check_choice("a leaf_prediction", model.leaf_prediction, LEAF_PREDICTIONS)
+    check_range(model.criterion, local=model.local_range)
     check_regression(model)
 
 
@@ -190,6 +201,8 @@ def tree_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> TreePo
         default=kind_of(numeric),
         names=names,
         max_depth=depth_of(model.max_depth),
+        inherit=bool(model.inherit),
+        local_range=bool(model.local_range),
     )
 
 

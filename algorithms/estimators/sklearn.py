@@ -307,6 +307,8 @@ class TreeClassifier(_Classes):
         leaf_prediction: str = "adaptive_present",
         max_depth: int | None = None,
         features: str = "auto",
+        inherit: bool = False,
+        local_range: bool = False,
     ) -> None:
         self.policy = policy
         self.criterion = criterion
@@ -316,6 +318,8 @@ class TreeClassifier(_Classes):
         self.leaf_prediction = leaf_prediction
         self.max_depth = max_depth
         self.features = features
+        self.inherit = inherit
+        self.local_range = local_range
 
     def _check(self) -> None:
         check_tree(self)

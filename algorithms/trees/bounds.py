@@ -7,8 +7,10 @@ from typing import Any
 
 from algorithms.core.criteria import Gini, log2
 from algorithms.core.fixed_point import LN2, PER_UNIT
-from algorithms.core.jit import inlined
+from algorithms.core.jit import inlined, jit
+from algorithms.core.rows import COUNT
 from algorithms.trees.nodes import PRIOR, SQUARES, WEIGHT, Nodes
+from algorithms.trees.state import Rules
 
 _LARGEST = 2.0**1023
 
@@ -19,6 +21,15 @@ def check_bound(split_confidence: float, tie_threshold: float) -> None:
         raise ValueError(f"expected a split_confidence between 0 and 1, got {split_confidence}")
     if not 0.0 <= tie_threshold < math.inf:
         raise ValueError(f"expected a finite tie_threshold of at least 0, got {tie_threshold}")
+
+
+def check_range(criterion: str, *, local: bool) -> None:
+    """Raise ValueError where the range is to follow the classes of a leaf, and the criterion's does not."""
+    if local and criterion != "entropy":
+        raise ValueError(
+            f"expected no local_range with the criterion {criterion}, whose range is 1 whatever the classes; "
+            "leave it out"
+        )
 
 
 def squared_range(criterion: Any, classes: int) -> float:
@@ -46,6 +57,29 @@ def examples(nodes: Nodes, leaf: int, inherit: bool) -> float:
     weight = nodes.links[leaf, WEIGHT] * PER_UNIT
     told = weight + nodes.links[leaf, PRIOR] * PER_UNIT if inherit else weight
     return weight * told / nodes.numbers[leaf, SQUARES]
+
+
+@jit
+def _local_bound(nodes: Nodes, rules: Rules, leaf: int) -> float:
+    """Return R^2 ln(1 / delta) / 2 where R is log2 of how many classes a leaf has seen, or was told of."""
+    seen = 0
+    for k in range(nodes.prior.shape[1]):
+        if nodes.rows.cells[leaf, COUNT + k] > 0 or (rules.inherit and nodes.prior[leaf, k] > 0):
+            seen += 1
+    widest = log2(float(max(2, seen)))
+    return rules.bound * (widest * widest)
+
+
+@inlined
+def leaf_bound(nodes: Nodes, rules: Rules, leaf: int) -> float:
+    """Return R^2 ln(1 / delta) / 2 of a leaf."""
+    return _local_bound(nodes, rules, leaf) if rules.local_range else rules.bound
+
+
+@inlined
+def margin(nodes: Nodes, rules: Rules, leaf: int, more: int) -> float:
+    """Return by how much a gain may be off in a leaf, or would be after so many examples more."""
+    return epsilon(leaf_bound(nodes, rules, leaf), examples(nodes, leaf, rules.inherit) + more)
 
 
 @inlined

@@ -37,7 +37,7 @@ from algorithms.core.kinds import BINARY, NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.trees import gaussians, nodes, observers, policies
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import margin
 from algorithms.trees.gain import impurity
 from algorithms.trees.leaves import begin_leaf, count, forget, free_all, free_below
 from algorithms.trees.nodes import (
@@ -254,8 +254,7 @@ def _attempt(forest: Forest, rules: Rules, leaf: int, out: Out) -> int:
     else:
         policies.failed(forest.policy, forest, rules, leaf, choice)
         if rules.drop_poor:
-            margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
-            observers.drop_poor(forest.features, forest.nodes, leaf, margin)
+            observers.drop_poor(forest.features, forest.nodes, leaf, margin(forest.nodes, rules, leaf, 0))
     forest.trees[tree, ATTEMPTS] += 1
     return DONE
 

@@ -23,7 +23,7 @@ from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.trees import grow, memory, nodes, observers, policies
 from algorithms.trees.answers import Answers, Split, split_of
-from algorithms.trees.bounds import bound_of, check_bound, squared_range
+from algorithms.trees.bounds import bound_of, check_bound, check_range, squared_range
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
@@ -46,6 +46,9 @@ from algorithms.trees.state import (
     Rules,
     scratch,
 )
+
+LEAST_CANDIDATES = 2  # where the second best is not among them, nearly every example is said to be due
+MOST_CANDIDATES = 1_000  # each costs memory in every leaf, and time for every example
 
 
 class Sizes(NamedTuple):
@@ -83,6 +86,9 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         Examples until a leaf tries to split: n_min of VFDT, OSM, EFDT and HAT, eta of IMAC. ``exact`` needs none.
     check_every : int
         Examples between checks of IMAC's candidates, and of EFDT's inner nodes, mu.
+    candidates : int, optional
+        How many features of a leaf IMAC keeps the scores of, K, from 2 to 1000; without it a tenth of those that
+        the leaf saw, but from 5 to 10. Of ``imac`` only.
     split_confidence : float
         How likely a split may be another than the best.
     tie_threshold : float
@@ -100,6 +106,9 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     inherit : bool
         The bound of a new leaf also counts the examples that its parent saw for it, though it has forgotten their
         features: it splits sooner, as in MOA and river.
+    local_range : bool
+        The range R of the bound is log2 of the number of classes that a leaf has seen, not of all classes: a leaf
+        with few of them splits sooner, as in MOA and river. Of ``entropy`` only: the range of ``gini`` is 1.
     drop_poor : bool
         After an attempt that failed drop the features that are worse than the best by more than the bound: a leaf
         looks at them no more, and what it counted of their values is given back. Not for ``efdt`` and ``exact``.
@@ -133,6 +142,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         predict: Predict = Predict.MAJORITY,
         grace_period: int = 200,
         check_every: int = 200,
+        candidates: int | None = None,
         split_confidence: float = 1e-7,
         tie_threshold: float = 0.05,
         default: Kind = Kind.BINARY,
@@ -141,6 +151,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         radius_fraction: float = 0.5,
         max_slots: int = 256,
         inherit: bool = False,
+        local_range: bool = False,
         drop_poor: bool = False,
         names: bool = False,
         evaluate: bool = False,
@@ -153,6 +164,8 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         _check_settings(policy, criterion, classes, grace_period, check_every)
         check_bound(split_confidence, tie_threshold)
         _check_quantiser(radius, radius_fraction, max_slots)
+        check_range(criterion, local=local_range)
+        _check_candidates(policy, candidates)
         slots = Kind.QUANTISED in (default, *(kinds or {}).values())
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         _check_policy(policy, classes, plain, memory_limit, measure_delay=measure_delay, drop_poor=drop_poor)
@@ -163,7 +176,8 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             classes=classes,
             grace_period=grace_period,
             check_every=check_every,
-            bound=bound_of(squared_range(made, classes), split_confidence),
+            candidates=candidates or 0,
+            bound=bound_of(1.0 if local_range else squared_range(made, classes), split_confidence),
             tie_threshold=tie_threshold,
             predict=int(predict),
             evaluated=evaluate or POLICIES[policy].adapts,
@@ -173,6 +187,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             adapts=POLICIES[policy].adapts,
             plain=plain,
             inherit=inherit,
+            local_range=local_range,
             drop_poor=drop_poor,
             quantiser=Quantiser(radius or 0.0, radius_fraction, max_slots),
             max_keys=max_keys,
@@ -191,7 +206,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             alive=np.zeros(1, np.int64),
             nodes=nodes.make(8, classes),
             features=observers.make(16, classes, slots=slots),
-            policy=POLICIES[policy].function("make")(8, 16, classes),
+            policy=POLICIES[policy].function("make")(8, 16, classes, candidates or 0),
             names=NO_NAMES,
             criterion=made,
         )
@@ -409,6 +424,18 @@ def _check_settings(policy: str, criterion: str, classes: int, grace_period: int
     if grace_period < 1 or check_every < 1:
         raise ValueError(
             f"expected grace_period and check_every of at least 1, got {grace_period} and {check_every}"
+        )
+
+
+def _check_candidates(policy: str, candidates: int | None) -> None:
+    """Raise ValueError where the number of candidates is none, or the policy has none."""
+    if candidates is None:
+        return
+    if policy != "imac":
+        raise ValueError(f"expected no candidates with the policy {policy!r}, only imac has them; leave them out")
+    if not LEAST_CANDIDATES <= candidates <= MOST_CANDIDATES:
+        raise ValueError(
+            f"expected from {LEAST_CANDIDATES} to {MOST_CANDIDATES} candidates, or None, got {candidates}"
         )
 
 

@@ -13,7 +13,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NEXT, NONE
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import margin
 from algorithms.trees.gain import feature_score, impurity, most_gain, noise
 from algorithms.trees.nodes import OBSERVED, WEIGHT, Nodes
 from algorithms.trees.observers import KIND, Features
@@ -73,5 +73,5 @@ def rank(nodes: Nodes, features: Features, names: Names, criterion: Any, leaf: i
 @inlined
 def is_sure(nodes: Nodes, rules: Rules, leaf: int, score: float, second: float) -> bool:
     """Return whether the best split is the best for good, or so near a tie that it does not matter."""
-    margin = epsilon(rules.bound, examples(nodes, leaf, rules.inherit))
-    return (second - score) / (nodes.links[leaf, WEIGHT] * PER_UNIT) > margin or margin < rules.tie_threshold
+    bound = margin(nodes, rules, leaf, 0)
+    return (second - score) / (nodes.links[leaf, WEIGHT] * PER_UNIT) > bound or bound < rules.tie_threshold

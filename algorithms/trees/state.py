@@ -45,7 +45,8 @@ class Rules(NamedTuple):
     classes: int
     grace_period: int  # n_min, of IMAC eta: examples until a leaf first tries to split
     check_every: int  # mu of IMAC
-    bound: float  # R^2 ln(1 / delta) / 2, see bounds.py
+    candidates: int  # K of IMAC; 0: a tenth of the features that a leaf saw, from 5 to 10
+    bound: float  # R^2 ln(1 / delta) / 2, see bounds.py; with `local_range` ln(1 / delta) / 2
     tie_threshold: float
     predict: int  # a `Predict`
     evaluated: bool  # whether every example is predicted before it is learned
@@ -55,6 +56,7 @@ class Rules(NamedTuple):
     adapts: bool  # subtrees that do badly are replaced by alternates, see alternates.py
     plain: bool  # all features are binary
     inherit: bool  # the bound counts what the split above said that a leaf would have
+    local_range: bool  # R is that of the classes that a leaf has seen
     drop_poor: bool  # after an attempt that failed features that are surely not the best are dropped
     quantiser: Quantiser  # of numeric features that are counted in slots
     max_keys: int

@@ -72,6 +72,8 @@ class NaiveTrees:
         self.trees: dict[int, Tree] = {}
         self.started, self.promoted = 0, 0  # alternates
         r = 1.0 if settings.criterion == "gini" else float(log2(float(max(2, settings.classes))))
+        if settings.local_range:
+            r = 1.0
         self.bound = r * r * float(log2(1.0 / settings.split_confidence)) * math.log(2.0) / 2.0
 
     # --- the way of an event
@@ -428,7 +430,16 @@ class NaiveTrees:
 
     def margin(self, leaf: Node, more: int = 0) -> float:
         """Return the Hoeffding bound."""
-        return math.sqrt(self.bound / (self.examples(leaf) + more))
+        return math.sqrt(self.bound_at(leaf) / (self.examples(leaf) + more))
+
+    def bound_at(self, leaf: Node) -> float:
+        """Return R^2 ln(1 / delta) / 2, R being of all classes or of those that a leaf has seen."""
+        if not self.settings.local_range:
+            return self.bound
+        told = leaf.prior if self.settings.inherit else [0] * leaf.classes
+        seen = sum(own + other > 0 for own, other in zip(leaf.counts, told, strict=True))
+        r = float(log2(float(max(2, seen))))
+        return self.bound * (r * r)
 
     def _is_sure(self, leaf: Node, score: float, second: float) -> bool:
         margin = self.margin(leaf)
@@ -461,7 +472,7 @@ class NaiveTrees:
             top = max(leaf.gains.values(), default=-math.inf)
             leaf.illegal = {feature for feature, gain in leaf.gains.items() if top - gain > self.margin(leaf)}
             able = sorted((-gain, feature) for feature, gain in leaf.gains.items() if gain > -math.inf)
-            most = max(5, min(10, len(leaf.features) // 10))
+            most = self.settings.candidates or max(5, min(10, len(leaf.features) // 10))
             leaf.candidates = [self._candidate(leaf, feature) for _, feature in able[:most]]
         if self.settings.drop_poor:
             top = max(leaf.gains.values(), default=-math.inf)
@@ -495,9 +506,8 @@ class NaiveTrees:
             low, high = (low, middle) if exceeds(middle) else (middle, high)
         wait = max(high, self.settings.grace_period)
         if self.settings.tie_threshold > 0:
-            until_tie = self.bound / (self.settings.tie_threshold * self.settings.tie_threshold) - self.examples(
-                leaf
-            )
+            enough = self.settings.tie_threshold * self.settings.tie_threshold
+            until_tie = self.bound_at(leaf) / enough - self.examples(leaf)
             wait = min(wait, max(1, math.floor(until_tie) + 1))
         return wait
 

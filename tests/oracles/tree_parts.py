@@ -30,6 +30,7 @@ class Settings:
     predict: Predict = Predict.MAJORITY
     grace_period: int = 20
     check_every: int = 15
+    candidates: int | None = None
     split_confidence: float = 0.3
     tie_threshold: float = 0.2
     default: Kind = Kind.BINARY
@@ -38,6 +39,7 @@ class Settings:
     radius_fraction: float = 0.5
     max_slots: int = 256
     inherit: bool = False
+    local_range: bool = False
     drop_poor: bool = False
     names: bool = False
     evaluate: bool = True

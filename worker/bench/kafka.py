@@ -21,8 +21,9 @@ from worker.bench.pipeline import records
 from worker.log.kafka import KafkaLog
 from worker.log.port import TopicPartition
 from worker.loop import Worker
-from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings, TopicSettings
+from worker.settings import CheckpointSettings, KafkaSettings, LogSettings, Settings
 from worker.settings.models import SplitSettings
+from worker.settings.topics import TopicSettings
 from worker.topics import create_topics
 from worker.transaction import Transaction
 from worker.watching.listener import WorkerListener
@@ -75,7 +76,7 @@ def bench_kafka(
     bootstrap : str
         A cluster for trying things out; topics of new names are created there and stay.
     forms : sequence of str
-        Of `worker.bench.pipeline.FORMS`.
+        Of `worker.bench.forms.IDS`.
     events : int
         Examples in each run.
     repeats : int

@@ -8,22 +8,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgpack
 import numpy as np
 from prometheus_client import CollectorRegistry
 
+from worker.bench.forms import COLUMNS, SCHEMAS, SINGLE, columnar
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.loop import Worker
 from worker.settings import LogSettings, Settings
 from worker.settings.models import SplitSettings
+from worker.settings.topics import RegistrySettings, TopicSettings
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
 from worker.watching.status import Status, StatusBoard
 
-FORMS = ("list", "packed", "columns")
 TOPIC = "events"
 _ONES = 15  # features of an example
 _VOCABULARY = 2_000
@@ -50,35 +50,46 @@ def records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
     """Yield the input: n examples in a form, of so many keys."""
     features, label = _examples(n)
     random = np.random.default_rng(1)
-    if form == "columns":
+    if form == COLUMNS:
         for start in range(0, n, _ROWS):
-            rows = min(_ROWS, n - start)
-            value = {
-                "n": rows,
-                "ptr": np.arange(0, rows * _ONES + 1, _ONES, dtype="<u4").tobytes(),
-                "i": features[start : start + rows].astype("<u4").tobytes(),
-                "y": label[start : start + rows].tobytes(),
-            }
-            yield OutRecord(TOPIC, 0, _key(int(random.integers(keys))), msgpack.packb(value), (), 1)
+            rows = slice(start, start + _ROWS)
+            value = columnar(features[rows], label[rows])
+            yield OutRecord(TOPIC, 0, _key(int(random.integers(keys))), value, (), 1)
         return
+    encode = SINGLE[form].encode
     chosen = random.integers(keys, size=n).tolist()
     for key, row, y in zip(chosen, features, label.tolist(), strict=True):
-        x = row.tolist() if form == "list" else {"i": row.astype("<u4").tobytes()}
-        yield OutRecord(TOPIC, 0, _key(key), msgpack.packb({"x": x, "y": y}), (), 1)
+        yield OutRecord(TOPIC, 0, _key(key), encode(row.tolist(), y), (), 1)
 
 
 def _key(number: int) -> bytes:
     return b"key-%d" % number
 
 
-def _settings(path: Path) -> Settings:
-    model = SplitSettings(kind="split", input=TOPIC, classes=(0, 1), features="ids")
-    return Settings(log=LogSettings(embedded=path), models={"splits": model}, checkpoint=None)
+def _settings(path: Path, form: str) -> Settings:
+    is_named = form in SINGLE and SINGLE[form].named
+    model = SplitSettings(kind="split", input=TOPIC, classes=(0, 1), features="names" if is_named else "ids")
+    return Settings(
+        log=LogSettings(embedded=path),
+        models={"splits": model},
+        topics={TOPIC: SINGLE[form].topic if form in SINGLE else TopicSettings()},
+        registry=RegistrySettings(url="http://unused"),
+        checkpoint=None,
+    )
 
 
-def _run(path: Path, round_: int) -> tuple[float, Worker, int]:
-    """Run a worker over the whole log as a new group; return seconds, the worker, and how much it wrote."""
-    settings = _settings(path)
+class _Run(NamedTuple):
+    """What a run took and left."""
+
+    seconds: float
+    cpu_seconds: float  # the same where nothing else runs on the core
+    worker: Worker
+    written: int
+
+
+def _run(path: Path, form: str, round_: int) -> _Run:
+    """Run a worker over the whole log as a new group."""
+    settings = _settings(path, form)
     written = 0
 
     def count(transaction: Any) -> None:
@@ -87,10 +98,11 @@ def _run(path: Path, round_: int) -> tuple[float, Worker, int]:
 
     with EmbeddedLog(path, group=f"round-{round_}") as log:
         metrics = Metrics(CollectorRegistry(), "bench")
-        worker = Worker(log, settings, WorkerListener(metrics, StatusBoard(Status(0.0))), committed=count)
-        started = time.perf_counter()
+        listener = WorkerListener(metrics, StatusBoard(Status(0.0)))
+        worker = Worker(log, settings, listener, committed=count, schemas=SCHEMAS)
+        started, cpu = time.perf_counter(), time.process_time()
         worker.run(lambda: False, until_end=True)
-        return time.perf_counter() - started, worker, written
+        return _Run(time.perf_counter() - started, time.process_time() - cpu, worker, written)
 
 
 def bench_pipeline(
@@ -105,7 +117,8 @@ def bench_pipeline(
     Parameters
     ----------
     forms : list of str
-        Of `FORMS`: single events with a list of ints, single packed ones, columnar records of 1,000 rows.
+        Of `worker.bench.forms.FORMS`: single events with a list of ints, single packed ones, columnar records of
+        1,000 rows, single events with names, and single events of each other format.
     key_counts : list of int
         How many model keys the events are spread over, at random.
     events : int
@@ -117,14 +130,15 @@ def bench_pipeline(
     """
     with tempfile.TemporaryDirectory() as folder:
         progress("compiling")
-        _filled(Path(folder) / "warm.db", "list", 2_000, 10)
-        _run(Path(folder) / "warm.db", 0)
+        for form in ("list", "named"):
+            _filled(Path(folder) / f"{form}.db", form, 2_000, 10)
+            _run(Path(folder) / f"{form}.db", form, 0)
         for form in forms:
             for keys in key_counts:
                 progress(f"{form}, {keys} keys")
                 path = Path(folder) / f"{form}-{keys}.db"
                 _filled(path, form, events, keys)
-                runs = [_run(path, round_) for round_ in range(repeats)]
+                runs = [_run(path, form, round_) for round_ in range(repeats)]
                 yield _line(form, keys, events, runs)
                 path.unlink()
 
@@ -135,10 +149,9 @@ def _filled(path: Path, form: str, events: int, keys: int) -> None:
         log.append(records(form, events, keys))
 
 
-def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int]]) -> dict[str, Any]:
-    seconds = statistics.median(taken for taken, _, _ in runs)
-    _, worker, written = runs[-1]
-    (partition,) = worker.partitions.values()
+def _line(form: str, keys: int, events: int, runs: list[_Run]) -> dict[str, Any]:
+    seconds = statistics.median(run.seconds for run in runs)
+    (partition,) = runs[-1].worker.partitions.values()
     status = partition.pipeline.models[0].status()
     return {
         "bench": "pipeline",
@@ -147,8 +160,9 @@ def _line(form: str, keys: int, events: int, runs: list[tuple[float, Worker, int
         "examples": events,
         "ones": events * _ONES,
         "seconds": round(seconds, 4),
+        "cpu_seconds": round(statistics.median(run.cpu_seconds for run in runs), 4),
         "examples_per_second": round(events / seconds),
-        "results": written,
+        "results": runs[-1].written,
         "live_keys": status.keys,
         "state_bytes_per_key": round(status.bytes / status.keys, 1),
         "state_bytes_per_key_and_feature": round(status.bytes / status.slots, 1),

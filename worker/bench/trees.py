@@ -123,7 +123,11 @@ def pool_for(table: Table, side: Side, options: Mapping[str, Any]) -> TreePool:
         for feature, values in enumerate(table.kinds.tolist())
         if values != BINARY
     }
-    named = {"policy": "periodic", "grace_period": 1} if side.policy == REFERENCE else {"policy": side.policy}
+    named: dict[str, Any] = {"policy": side.policy}
+    if side.policy == REFERENCE:
+        named = {"policy": "periodic", "grace_period": 1}
+    if side.policy != "imac":
+        named["candidates"] = None  # only imac has them
     return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
 
 

@@ -1,25 +1,28 @@
 """Results to record bytes: the formats of the output topic. They are a contract: add fields, never rename.
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
-is a map of its own. The headers are `type` (split, tree, prediction, evaluation, drift or
-dead-letter) and `out_id`. All numbers must be Python's own, so that one result has one encoding.
+is a map of its own. Where the settings say so it is a JSON object, see result_json.py. The headers are `type`
+(split, tree, prediction, evaluation, drift or dead-letter) and `out_id`. All numbers must be Python's own, so that
+one result has one encoding.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgpack
 
 from worker.codec.bounds import Bounds
 from worker.codec.reasons import Reason
+from worker.codec.result_json import from_json, is_json, to_json
 from worker.log.port import LARGEST_RECORD, Headers, OutRecord
 
 Feature: TypeAlias = int | str
 Kind: TypeAlias = str  # of a feature: binary, nominal or numeric
 Class: TypeAlias = int | str
+Form: TypeAlias = Literal["msgpack", "json"]  # of a result
 
 
 class Source(NamedTuple):
@@ -314,6 +317,7 @@ class DeadLetter(NamedTuple):
 Output: TypeAlias = Split | Tree | Prediction | Evaluation | Drift | DeadLetter
 
 LISTED_ROWS = 100  # of a dead letter
+_OF_BYTES = ("key", "value", "sha256")  # its fields
 _LEFT_OUT = 16  # bytes of the field `left_out`
 _SHORT = 200  # characters of a reason's detail, where a dead letter has too little room for them all
 
@@ -335,6 +339,7 @@ def dead_letter(
     value: bytes | None,
     bounds: Bounds,
     model: str | None = None,
+    form: Form = "msgpack",
 ) -> DeadLetter:
     """Make the dead letter of one record.
 
@@ -350,6 +355,8 @@ def dead_letter(
         How much of key and value is kept.
     model
         The model that refused it, if one did.
+    form
+        Of its record, which must have room for what is kept.
     """
     row, reason, detail = rows[0]
     listed = [(row, why, text) for row, why, text in rows if row is not None]
@@ -366,29 +373,30 @@ def dead_letter(
         sha256=None,
     )
     wanted = 0 if value is None else min(len(value), bounds.dead_letter_bytes)
-    room = _room_beside(letter)
+    room = _room_beside(letter, form)
     if room < wanted:
         letter = letter._replace(
             detail=_short(letter.detail), rows=[(at, why, _short(text)) for at, why, text in letter.rows]
         )
-        room = _room_beside(letter)
+        room = _room_beside(letter, form)
     if value is None:
         return letter
     kept = value[: min(room, wanted)]
     return letter._replace(value=kept, sha256=hashlib.sha256(value).digest() if len(kept) < len(value) else None)
 
 
-def _room_beside(letter: DeadLetter) -> int:
+def _room_beside(letter: DeadLetter, form: Form) -> int:
     """Return how many bytes of its value a dead letter's record has room for, one that has none yet."""
-    more = 4 + 33  # how long the value is; the digest
-    return LARGEST_RECORD - to_record(letter, "", letter.key).size - more
+    more = 4 + 33 if form == "msgpack" else 2 + 46  # how long the value is, or its quotes; the digest
+    room = LARGEST_RECORD - to_record(letter, "", letter.key, form=form).size - more
+    return room if form == "msgpack" else room // 4 * 3  # base64
 
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> OutRecord:
+def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0, form: Form = "msgpack") -> OutRecord:
     """Return a result as a record of the output partition that has the source partition's number.
 
     Parameters
@@ -401,25 +409,29 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0) -> Ou
         The model key; for a dead letter its own (cut) key.
     seq
         Number of the result among those of the same model, offset and row.
+    form
+        Of its value.
     """
     source = output.source
     if isinstance(output, Split):
-        least = len(output.branches) * branch_bytes(len(output.classes))
-        output = _with_fewer_branches(output, least - LARGEST_RECORD) if least > LARGEST_RECORD else output
-    record = OutRecord(topic, source.partition, key, encode(output), headers(output, seq), max(source.time, 1))
+        least = len(output.branches) * branch_bytes(len(output.classes), form)
+        output = _with_fewer_branches(output, least - LARGEST_RECORD, form) if least > LARGEST_RECORD else output
+    value = encode(output, form)
+    record = OutRecord(topic, source.partition, key, value, headers(output, seq), max(source.time, 1))
     if isinstance(output, Split) and record.size > LARGEST_RECORD:
-        return to_record(_with_fewer_branches(output, record.size - LARGEST_RECORD), topic, key, seq)
+        shorter = _with_fewer_branches(output, record.size - LARGEST_RECORD, form)
+        return to_record(shorter, topic, key, seq, form)
     return record
 
 
-def branch_bytes(classes: int) -> int:
+def branch_bytes(classes: int, form: Form = "msgpack") -> int:
     """Return how many bytes a branch of a split and its weights take at least."""
-    return 2 + 9 * classes
+    return 2 + 9 * classes if form == "msgpack" else 4 + 4 * classes  # 5,[1.0,2.0],
 
 
-def _with_fewer_branches(split: Split, excess: int) -> Split:
+def _with_fewer_branches(split: Split, excess: int, form: Form) -> Split:
     """Return a split of so many bytes less: without the branches of least weight, the last ones of equals."""
-    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // branch_bytes(len(split.classes))))
+    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // branch_bytes(len(split.classes), form)))
     heaviest = sorted(range(len(split.branches)), key=lambda at: (-sum(split.counts[at]), at))
     kept = sorted(heaviest[:most])
     return split._replace(
@@ -429,8 +441,10 @@ def _with_fewer_branches(split: Split, excess: int) -> Split:
     )
 
 
-def encode(output: Output) -> bytes:
+def encode(output: Output, form: Form = "msgpack") -> bytes:
     """Return the value of a result's record."""
+    if form == "json":
+        return to_json(fields_of(output))
     packed: bytes = msgpack.packb(fields_of(output))
     return packed
 
@@ -473,7 +487,9 @@ def decode_output(value: bytes, headers: Headers) -> Output:
         expected = ", ".join(_TYPES.values())
         raise ValueError(f"expected the header type to be one of {expected}, found {name!r}; read an output topic")
     try:
-        fields: dict[str, Any] = msgpack.unpackb(value)
+        fields: dict[str, Any] = (
+            from_json(value, _OF_BYTES if kind is DeadLetter else ()) if is_json(value) else msgpack.unpackb(value)
+        )
         known = _known(kind, fields)
         known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
         if kind is Evaluation:
@@ -483,7 +499,7 @@ def decode_output(value: bytes, headers: Headers) -> Output:
             known["reason"] = Reason(known["reason"])
             known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]
         return kind(**known)
-    except (KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
+    except (KeyError, TypeError, ValueError, RecursionError, msgpack.UnpackException) as error:
         what = _TYPES[kind]
         raise ValueError(f"expected a {what} record, found other bytes; read an output topic") from error
 

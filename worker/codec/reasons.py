@@ -36,6 +36,9 @@ class Reason(StrEnum):
     BAD_BATCH = "bad-batch"  # the columns of a batch do not fit together
     NO_KEY = "no-key"  # the record has no key, so no model to go to
     KEY_TOO_LONG = "key-too-long"
+    # The schema that the record is written with
+    UNKNOWN_SCHEMA = "unknown-schema"  # the registry has none of this id
+    UNUSABLE_SCHEMA = "unusable-schema"  # it is of another format, or no event can be read with it
     # The event against the model
     WRONG_FEATURE_SPACE = "wrong-feature-space"  # names sent to a model of ids, or ids to one of names
     NOT_BINARY = "not-binary"  # a value other than 0 or 1 for a binary feature

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from worker.codec.encode import Tree
+from worker.codec.encode import Form, Tree
+from worker.codec.result_json import to_json
 
 PART_BYTES = 500_000  # about; brokers take a record of 1 MiB unless told otherwise
 _NODE_BYTES, _COUNT_BYTES = 48, 9  # of a node without its name and counts, at most; of a count
 _COLUMNS = ("node", "parent", "branch", "kind", "threshold", "counts")  # and feature, an index into the names
 
 
-def cut(tree: Tree, most: int = PART_BYTES) -> list[Tree]:
+def cut(tree: Tree, most: int = PART_BYTES, form: Form = "msgpack") -> list[Tree]:
     """Return a tree as parts of at most so many bytes, one node at least: itself where it fits."""
-    ranges = list(_ranges(tree, most))
+    ranges = list(_ranges(tree, most, form))
     if len(ranges) == 1:
         return [tree]
     return [_part(tree, chunk, len(ranges), rows) for chunk, rows in enumerate(ranges)]
@@ -37,16 +38,27 @@ def joined(parts: Sequence[Tree]) -> Tree:
     return first._replace(chunks=1, feature=feature, names=names, **columns)
 
 
-def _ranges(tree: Tree, most: int) -> Iterator[slice]:
+def _ranges(tree: Tree, most: int, form: Form) -> Iterator[slice]:
     start, size = 0, 0
-    each = _NODE_BYTES + _COUNT_BYTES * len(tree.classes)
-    for at, feature in enumerate(tree.feature):
-        more = each + (len(tree.names[feature].encode()) if tree.names and feature is not None else 0)
+    for at in range(len(tree.feature)):
+        more = _node_bytes(tree, at) if form == "msgpack" else _json_bytes(tree, at)
         if size and size + more > most:
             yield slice(start, at)
             start, size = at, 0
         size += more
     yield slice(start, len(tree.feature))
+
+
+def _node_bytes(tree: Tree, at: int) -> int:
+    feature = tree.feature[at]
+    name = len(tree.names[feature].encode()) if tree.names and feature is not None else 0
+    return _NODE_BYTES + _COUNT_BYTES * len(tree.classes) + name
+
+
+def _json_bytes(tree: Tree, at: int) -> int:
+    feature = tree.feature[at]
+    name = tree.names[feature] if tree.names and feature is not None else None
+    return len(to_json([name, feature, *(getattr(tree, column)[at] for column in _COLUMNS)]))
 
 
 def _part(tree: Tree, chunk: int, chunks: int, rows: slice) -> Tree:

@@ -18,6 +18,7 @@ from rich.console import Console
 from algorithms.core.criteria import CRITERIA
 from algorithms.splits.finders import FINDERS
 from algorithms.trees.policies import POLICIES
+from algorithms.trees.pool import LEAST_CANDIDATES, MOST_CANDIDATES
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
@@ -26,10 +27,16 @@ from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
 from worker.bench.estimators import peers as estimator_peers
+from worker.bench.forms import FORMS, IDS
+from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
+from worker.bench.moa import SETS as MOA_SETS
+from worker.bench.moa import TREES as MOA_TREES
+from worker.bench.moa import MoaUnavailable, bench_moa, find_moa
+from worker.bench.moa import Terms as MoaTerms
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
-from worker.bench.pipeline import FORMS, bench_pipeline
+from worker.bench.pipeline import bench_pipeline
 from worker.bench.regression import SIDES as REGRESSION_SIDES
 from worker.bench.regression import STREAMS, bench_regression, river_trees
 from worker.bench.regression import Terms as RegressionTerms
@@ -150,7 +157,13 @@ def splits(data: str, finders: list[str], criterion: str, limit: int | None, upd
 
 
 @bench.command()
-@click.option("--forms", type=_Listed(list(FORMS)), default=",".join(FORMS), show_default=True)
+@click.option(
+    "--forms",
+    type=_Listed(list(FORMS)),
+    default=",".join(IDS),
+    show_default=True,
+    help=f"Of {', '.join(FORMS)}.",
+)
 @click.option("--keys", type=_Listed(), default="1,1000,100000", show_default=True, help="Numbers of model keys.")
 @click.option("--events", type=click.IntRange(1), default=200_000, show_default=True, help="Examples in a run.")
 @click.option("--kafka", is_flag=True, help="On Apache Kafka, beside a bare consumer and at least once.")
@@ -164,6 +177,8 @@ def pipeline(
     On Kafka there is one key, and a line more: the latency at half of the highest rate.
     """
     if kafka:
+        if others := sorted(set(forms).difference(IDS)):
+            raise click.UsageError(f"expected --forms of {', '.join(IDS)} with --kafka, got {', '.join(others)}")
         from worker.bench.kafka import bench_kafka
 
         with _cluster(bootstrap) as address:
@@ -218,7 +233,13 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
     help=f"Observers of numeric features: {', '.join(NUMERICS)}.",
 )
 @click.option("--radius-fraction", type=click.FloatRange(0.0, 100.0, True), default=0.5, show_default=True)
+@click.option(
+    "--candidates",
+    type=click.IntRange(LEAST_CANDIDATES, MOST_CANDIDATES),
+    help="K of imac; else as in the paper.",
+)
 @click.option("--inherit", is_flag=True, help="The bound counts what a leaf's parent saw for it.")
+@click.option("--local-range", is_flag=True, help="The bound's range: of the classes that a leaf saw.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
 @_growth
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
@@ -231,7 +252,9 @@ def trees(
     predict: str,
     numerics: list[str],
     radius_fraction: float,
+    candidates: int | None,
     inherit: bool,
+    local_range: bool,
     drop_poor: bool,
     grace_period: int,
     split_confidence: float,
@@ -250,7 +273,9 @@ def trees(
         "grace_period": grace_period,
         "check_every": grace_period,
         "radius_fraction": radius_fraction,
+        "candidates": candidates,
         "inherit": inherit,
+        "local_range": local_range,
         "drop_poor": drop_poor,
     }
 
@@ -451,6 +476,51 @@ def _depth(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"expected whole numbers from 1, or none, got {text!r}")
     return int(text)
+
+
+@bench.command()
+@click.option("--data", multiple=True, default=MOA_SETS, show_default=True, help="As of `bench trees`.")
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@click.option("--trees", type=_Listed(list(MOA_TREES)), default=",".join(MOA_TREES), show_default=True)
+@click.option(
+    "--predict",
+    type=click.Choice([name for name, each in _PREDICT.items() if each in MOA_PREDICTIONS]),
+    default="adaptive",
+    show_default=True,
+)
+@_growth
+@click.option("--check-every", type=click.IntRange(1), default=200, show_default=True, help="mu, of EFDT.")
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option(
+    "--jar", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MOA's, without capymoa."
+)
+def moa(
+    data: tuple[str, ...],
+    folder: Path | None,
+    trees: list[str],
+    predict: str,
+    grace_period: int,
+    split_confidence: float,
+    tie_threshold: float,
+    check_every: int,
+    examples: int | None,
+    jar: Path | None,
+) -> None:
+    """Grow trees beside MOA's Hoeffding trees, on the same examples: accuracy, leaves, time. Needs Java."""
+    with _naming("--data"):
+        tables = [table_of(name, folder, examples) for name in data]
+    terms = MoaTerms(trees, _PREDICT[predict], grace_period, check_every, split_confidence, tie_threshold)
+    peer = None
+    try:
+        peer = find_moa(jar)
+    except MoaUnavailable as error:
+        click.echo(f"MOA is skipped: {error}", err=True)
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_moa(table, peer, terms, progress)
+
+    _print(lines)
 
 
 @bench.command()

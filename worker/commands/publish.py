@@ -178,6 +178,7 @@ def publish(
         raise click.UsageError(f"expected FILE, --generate STREAM or --recording FILE, got {got}")
     _check_target(target, dry_run=dry_run)
     topic = target.the_topic() if target.is_named else target.topic or "topic"  # the last where nothing is written
+    _check_format(target, topic)
     form = Form(topic, 1, topic if key_value is None else key_value, packed, batch, target.partitioner)
     clock: Callable[[], int] = (lambda: timestamp) if timestamp else (lambda: time.time_ns() // 1_000_000)
     done = _Done()
@@ -224,6 +225,16 @@ def _check_pairs(
         raise click.UsageError("expected --key or --key-value, got both; leave one out")
     if packed and batch is not None:
         raise click.UsageError("expected --packed or --batch, got both; columnar records are packed anyway")
+
+
+def _check_format(target: Target, topic: str) -> None:
+    """Refuse to write msgpack events where the worker reads others, which it would all refuse."""
+    format = "msgpack" if target.settings is None else target.settings.topic(topic).format
+    if format != "msgpack":
+        raise click.UsageError(
+            f"expected a topic with format msgpack, which is what publish writes; {topic!r} has format {format}; "
+            "publish to another input, or write to this one with a producer of that format"
+        )
 
 
 def _check_target(target: Target, *, dry_run: bool) -> None:

@@ -28,6 +28,7 @@ from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.recordings.epochs import copy_marks
 from worker.recordings.recorder import Beginning, Until, copy, partitions_of, plan
 from worker.settings import Settings
+from worker.settings.topics import WITH_SCHEMAS
 from worker.sources.example import UnreadableError, moment
 from worker.views.words import topic_word
 from worker.watching import logs
@@ -136,6 +137,7 @@ def record(
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
             changes = _record_marks(log, target, settings, stretches)
+            _record_schemas(target, settings, names, stopped)
     click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(map(topic_word, names))} to {recording}")
     if stopped():
         click.echo("stopped before its end; the same command goes on with it")
@@ -195,6 +197,31 @@ def _record_marks(log: Log, target: EmbeddedLog, settings: Settings, sources: Co
     if skips:
         click.echo(f"{_count(skips, 'record')} passed by (on_defect: quarantine); a replay does so too", err=True)
     return changes
+
+
+def _record_schemas(
+    target: EmbeddedLog, settings: Settings, topics: Collection[str], stopped: Callable[[], bool]
+) -> None:
+    """Keep the schemas that the inputs are written with, so that a replay needs no registry."""
+    for topic in topics:
+        if settings.topic(topic).format not in WITH_SCHEMAS or settings.registry is None:
+            continue
+        from worker.formats.kept import keep, lacking_schemas
+        from worker.formats.registry import Registry
+        from worker.formats.schemas import Schemas
+
+        lacking = lacking_schemas(target, topic)
+        schemas = Schemas(
+            Registry(settings.registry).fetch, notify=lambda sentence: click.echo(sentence, err=True)
+        )
+        while not schemas.has(lacking):
+            if stopped():
+                raise LogError(
+                    f"stopped while {_count(len(lacking), 'schema')} of {topic_word(topic)} were waited for; the "
+                    "same command fetches them"
+                )
+        if lacking:
+            keep(target, topic, {number: schemas[number] for number in lacking})
 
 
 class _Dry:

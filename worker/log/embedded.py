@@ -176,6 +176,10 @@ class EmbeddedLog:
             raise LogError(f"{source} was to be read, but is not owned; join its topic")
         self._started.seek(source, offset)
 
+    def stop(self, source: TopicPartition) -> None:
+        """Read no more of a partition until it is started again."""
+        self._started.leave(source)
+
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets from now on, and no others, as `EmbeddedReader.assign` does."""
         self._started.assign(positions)

@@ -79,6 +79,10 @@ class EmbeddedReader:
         """Read this partition too, from this offset on; errors as in `assign`."""
         self.assign({**self._positions, source: position})
 
+    def leave(self, source: TopicPartition) -> None:
+        """Read this partition no more, where it was read."""
+        self._positions.pop(source, None)
+
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` committed records of the assigned partitions; wait up to `timeout` s for one.
 

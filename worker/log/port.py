@@ -176,6 +176,10 @@ class Log(Protocol):
         """Read an owned partition from this offset on."""
         ...
 
+    def stop(self, source: TopicPartition) -> None:
+        """Read no more of a partition until it is started again; it stays owned. Harmless where it is not read."""
+        ...
+
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one.
 

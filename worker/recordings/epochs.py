@@ -14,6 +14,7 @@ from worker.epochs import Epoch, cannot_run, unpack_epochs
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, OutRecord, TopicPartition
 from worker.settings import Settings
+from worker.settings.topics import WITH_SCHEMAS
 
 _RESTORE_TIMEOUT_SECONDS = 120.0  # longer than transaction.timeout.ms, which ends a forgotten transaction
 History: TypeAlias = Mapping[TopicPartition, tuple[Epoch, ...]]  # of each input partition
@@ -90,14 +91,20 @@ def recorded_settings(recording: EmbeddedLog) -> tuple[Settings, History]:
         Where it holds none, or of more than one group, or models that this version does not have.
     """
     found: dict[str, dict[TopicPartition, tuple[Epoch, ...]]] = {}
-    topics: dict[str, dict[str, str]] = {}
+    topics: dict[str, dict[str, Any]] = {}
     for state in (topic for topic in recording.topics() if recording.is_compacted(topic)):
         for number in range(recording.partitions(state) or 0):
             for group, epochs in _kept(recording, TopicPartition(state, number)).items():
                 source = TopicPartition(_input(epochs), number)
                 found.setdefault(group, {})[source] = epochs
                 output, dead_letters = epochs[-1].results
-                topics[source.topic] = {"output": output, "dead_letters": dead_letters, "state": state}
+                form = epochs[-1].format
+                if "reader_schema" in form:  # of which only a digest is kept
+                    raise LogError(
+                        f"expected settings with the reader_schema of {source.topic}, which a recording does not "
+                        "hold: anabranch replay SETTINGS RECORDING OUTPUT"
+                    )
+                topics[source.topic] = {"output": output, "dead_letters": dead_letters, "state": state, **form}
     if len(found) != 1:
         groups = f"those of {', '.join(sorted(found))}" if found else "none"
         raise LogError(
@@ -105,13 +112,15 @@ def recorded_settings(recording: EmbeddedLog) -> tuple[Settings, History]:
             "anabranch replay SETTINGS RECORDING OUTPUT"
         )
     [(group, histories)] = found.items()
-    told = {
+    told: dict[str, Any] = {
         "log": {"embedded": "unused"},
         "group": group,
         "topics": topics,
         "models": _all_models(histories),
         "bounds": _widest(histories),
     }
+    if any(topic.get("format") in WITH_SCHEMAS for topic in topics.values()):
+        told["registry"] = {"url": "http://unused"}  # a recording holds the schemas
     return Settings.model_validate_json(json.dumps(told)), histories
 
 

@@ -9,66 +9,20 @@ import hashlib
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from annotated_types import Ge, Le
-from pydantic import Field, PlainValidator, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from worker.codec.bounds import Bounds
-from worker.log.port import LogError
-from worker.settings.file import TEXTS, Location, SettingsError, override, read_file
+from worker.settings.file import REGISTRY_TEXTS, TEXTS, Location, SettingsError, override, read_file
 from worker.settings.models import AnyModelSettings, ClassifierSettings
 from worker.settings.problems import Conflict, Words, conflicting, expected, explain
+from worker.settings.properties import Property, SecretFile, beside_the_file, resolved
+from worker.settings.topics import PACKAGES, REGISTRY_PROPERTIES, WITH_SCHEMAS, RegistrySettings, TopicSettings
 from worker.settings.values import ModelName, Section, TopicName
-
-_MOST_SECRET = 1 << 20  # bytes; a device has no end
-
-
-class SecretFile(Section):
-    """A value that is kept in a file of its own."""
-
-    file: Path  # a relative path starts at the settings file
-
-    def read(self, name: str) -> str:
-        """Return the value of the property of that name, without line ends behind it; `LogError` says why not."""
-        wrong = self.wrong()
-        if wrong is not None:
-            raise LogError(
-                f"{self.file}: expected a file with the value of the property {name!r}, got {wrong}; "
-                "check the path, its permissions and what it holds"
-            )
-        return self._content()
-
-    def wrong(self) -> str | None:
-        """Return why the file has no value, None where it has one."""
-        try:
-            content = self._content()
-            return "an empty file" if not content else "the character NUL in it" if "\0" in content else None
-        except UnicodeDecodeError:
-            return "bytes that are not UTF-8"
-        except OSError as error:
-            return f"an error: {error.strerror}"
-
-    def _content(self) -> str:
-        with self.file.open("rb") as file:
-            return file.read(_MOST_SECRET).decode("utf-8-sig").rstrip("\r\n")
-
-
-def _property(value: object, info: ValidationInfo) -> str | SecretFile:
-    match value:
-        case str() | SecretFile():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return str(value)
-        case {"file": str(path), **others} if path and not others:
-            return SecretFile(file=_beside_the_file(Path(path), info))
-    raise expected("a text, or {file: PATH} with the path of a file that holds it")
-
-
-Property: TypeAlias = Annotated[str | SecretFile, PlainValidator(_property)]
 
 
 class KafkaSettings(Section):
@@ -97,11 +51,7 @@ class KafkaSettings(Section):
 
     def resolved(self) -> dict[str, str]:
         """Return all properties, with those that are kept in files; raise `LogError` where one cannot be read."""
-        read = {
-            name: value.read(name) if isinstance(value, SecretFile) else value
-            for name, value in self.properties.items()
-        }
-        return {"bootstrap.servers": self.bootstrap, **read}
+        return {"bootstrap.servers": self.bootstrap, **resolved(self.properties)}
 
 
 class LogSettings(Section):
@@ -113,25 +63,13 @@ class LogSettings(Section):
     @field_validator("embedded")
     @classmethod
     def _from_the_settings(cls, path: Path | None, info: ValidationInfo) -> Path | None:
-        return None if path is None else _beside_the_file(path, info)
+        return None if path is None else beside_the_file(path, info)
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if (self.kafka is None) == (self.embedded is None):
             raise expected("either kafka or embedded")
         return self
-
-
-def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
-    return Path((info.context or {}).get("folder", "")) / path
-
-
-class TopicSettings(Section):
-    """Where the results of one input topic go, and the checkpoints of its models."""
-
-    output: TopicName | None = None  # <input>.out
-    dead_letters: TopicName | None = None  # <input>.dead
-    state: TopicName | None = None  # <input>.state
 
 
 class TransactionSettings(Section):
@@ -185,6 +123,7 @@ class Settings(Section):
     log: LogSettings
     group: Annotated[str, Field(min_length=1, max_length=249)] = "anabranch"  # consumer group
     topics: Mapping[TopicName, TopicSettings] = {}  # by input topic
+    registry: RegistrySettings | None = None  # of schemas, for the formats that have them
     models: Annotated[Mapping[ModelName, AnyModelSettings], Field(min_length=1, max_length=1_000)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
@@ -202,13 +141,17 @@ class Settings(Section):
         """Every input topic and where its results go, by name."""
         routes = {}
         for source in sorted({model.input for model in self.models.values()}):
-            topic = self.topics.get(source, TopicSettings())
+            topic = self.topic(source)
             routes[source] = Route(
                 topic.output or f"{source}.out",
                 topic.dead_letters or f"{source}.dead",
                 topic.state or f"{source}.state",
             )
         return routes
+
+    def topic(self, name: str) -> TopicSettings:
+        """Return what is said of an input topic, the defaults where nothing is."""
+        return self.topics.get(name, TopicSettings())
 
     @field_validator("metrics", mode="before")
     @classmethod
@@ -224,6 +167,8 @@ class Settings(Section):
             *_start_conflicts(self),
             *_defect_conflicts(self),
             *_property_conflicts(self, thorough=thorough),
+            *_format_conflicts(self),
+            *_registry_conflicts(self, thorough=thorough),
         ]:
             raise conflicting(found)
         return self
@@ -273,10 +218,16 @@ def _class_conflicts(settings: Settings) -> Iterator[Conflict]:
             if isinstance(text, str) and len(text.encode()) > most:
                 location = ("models", name, "classes", index)
                 yield Conflict(location, f"at most {most} bytes (bounds.name_bytes)", text)
-        size = sum(len(text.encode()) for text in model.classes if isinstance(text, str))
+        is_json = settings.topic(model.input).results == "json"
+        size = sum(_written_bytes(text, is_json) for text in model.classes if isinstance(text, str))
         if size > _CLASSES_BYTES:
             wanted = f"names of at most {_CLASSES_BYTES:,} bytes together, which are part of many records"
             yield Conflict(("models", name, "classes"), wanted, Words(f"{size:,} bytes"))
+
+
+def _written_bytes(text: str, is_json: bool) -> int:
+    """Return how many bytes a name takes in a record; JSON escapes some characters."""
+    return len((json.dumps(text, ensure_ascii=False) if is_json else text).encode())
 
 
 def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
@@ -326,6 +277,54 @@ def _property_conflicts(settings: Settings, *, thorough: bool) -> Iterator[Confl
         yield Conflict((*TEXTS, name), fault.expected, got, fault.about_name, choices)
 
 
+def _format_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield the formats of topics that cannot be read, and what does not go with them."""
+    for name, topic in settings.topics.items():
+        at: Location = ("topics", name)
+        if topic.format == "msgpack" and topic.columns is not None:
+            yield Conflict((*at, "columns"), "it with format json, avro or protobuf", Words("format msgpack"))
+        if topic.format != "avro" and topic.reader_schema is not None:
+            yield Conflict((*at, "reader_schema"), "it with format avro", Words(f"format {topic.format}"))
+        if topic.columns is not None:
+            for reader, model in settings.models.items():
+                if model.input == name and getattr(model, "features", None) == "ids":
+                    wanted = f"'names', as the columns of '{name}' have names"
+                    yield Conflict(("models", reader, "features"), wanted, "ids")
+        if topic.format in WITH_SCHEMAS:
+            if settings.registry is None:
+                wanted = f"a registry beside it (registry: {{url: ...}}), or another format than {topic.format}"
+                yield Conflict((*at, "format"), wanted, Words("none"))
+            if lacking := [package for package in PACKAGES[topic.format] if not _is_installed(package)]:
+                wanted = f"the packages for it: pip install 'anabranch[{topic.format}]'"
+                yield Conflict((*at, "format"), wanted, Words(f"no {', no '.join(lacking)}"))
+        if topic.reader_schema is not None and not topic.reader_schema.is_file():
+            yield Conflict((*at, "reader_schema"), "the path of a file", str(topic.reader_schema))
+        if topic.results == "json" and settings.bounds.name_bytes > _JSON_NAME_BYTES:
+            wanted = f"bounds.name_bytes of at most {_JSON_NAME_BYTES:,}, so that each result fits a record"
+            yield Conflict((*at, "results"), wanted, Words(f"{settings.bounds.name_bytes:,}"))
+
+
+_JSON_NAME_BYTES = 1 << 14  # an escape of a character takes up to six times as many bytes
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
+def _registry_conflicts(settings: Settings, *, thorough: bool) -> Iterator[Conflict]:
+    """Yield the properties that the client of registries does not take from the settings."""
+    for name, value in settings.registry.properties.items() if settings.registry is not None else ():
+        if name not in REGISTRY_PROPERTIES:
+            wanted = f"one of {', '.join(REGISTRY_PROPERTIES)}"
+            yield Conflict((*REGISTRY_TEXTS, name), wanted, name, about_name=True, choices=REGISTRY_PROPERTIES)
+        elif thorough and isinstance(value, SecretFile) and (wrong := value.wrong()) is not None:
+            wanted = f"a file with the value, got {value.file}"
+            yield Conflict((*REGISTRY_TEXTS, name, "file"), wanted, Words(wrong))
+
+
 def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> Settings:
     """Read, override and check the settings.
 
@@ -362,7 +361,7 @@ def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> S
 
 
 def fingerprint(settings: Settings) -> str:
-    """Return a digest of all that the bytes of the outputs depend on: the models, their kinds and the bounds.
+    """Return a digest of all that the bytes of the outputs depend on: models, their kinds, bounds, other formats.
 
     Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
     checkpoint, metrics and logging. Where settings are never changed it is the note beside offsets, see
@@ -375,5 +374,8 @@ def fingerprint(settings: Settings) -> str:
     behaviours = {kind: KINDS[kind].behaviour for kind in {model.kind for model in settings.models.values()}}
     if raised := {kind: number for kind, number in behaviours.items() if number > 1}:
         relevant["behaviours"] = raised
+    formats = {name: topic.relevant() for name, topic in settings.topics.items()}
+    if told := {name: each for name, each in formats.items() if each}:
+        relevant["formats"] = told
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

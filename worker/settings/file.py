@@ -27,6 +27,7 @@ PREFIX = "ANABRANCH_"
 # Values below are texts as they are written, whatever they look like: a password may be 0123, or begin with @.
 # None of them is ever part of a message.
 TEXTS: Location = ("log", "kafka", "properties")
+REGISTRY_TEXTS: Location = ("registry", "properties")
 
 _OTHERS = ("ANABRANCH_CPU", "ANABRANCH_KERNELS")  # are about compiled kernels: algorithms/core/target.py, cache.py
 
@@ -166,7 +167,13 @@ def read_file(path: Path) -> Document:
 
 def is_text(location: Location) -> bool:
     """Return whether the value at a location is a text as it is written."""
-    return len(location) > len(TEXTS) and location[: len(TEXTS)] == TEXTS
+    holder = texts_at(location)
+    return holder is not None and len(location) > len(holder)
+
+
+def texts_at(location: Location) -> Location | None:
+    """Return the mapping of texts that a location is, or lies in; None where it is elsewhere."""
+    return next((each for each in (TEXTS, REGISTRY_TEXTS) if location[: len(each)] == each), None)
 
 
 def read_text(text: str, source: str, at: Location = ()) -> Document:
@@ -250,7 +257,7 @@ def _locate(data: Any, parts: list[str]) -> Location:
         name = part.lower()
         if name not in known:
             # Properties of the client have dots where a variable can only have underscores.
-            new = name.replace("_", ".") if tuple(location) == TEXTS else name
+            new = name.replace("_", ".") if tuple(location) in (TEXTS, REGISTRY_TEXTS) else name
             name = next((other for other in known if _plain(other) == name), new)
         location.append(name)
         data = known.get(name)
@@ -354,7 +361,9 @@ class _Builder:
 
     def _wrong(self, node: yaml.Node, location: Location, message: str) -> None:
         if is_text(self._at + location):
-            location = location[: len(TEXTS) + 1 - len(self._at)]  # what is inside of a value is not told
+            holder = texts_at(self._at + location)
+            assert holder is not None
+            location = location[: len(holder) + 1 - len(self._at)]  # what is inside of a value is not told
             message = "expected a text, or {file: PATH}, got YAML of another kind; put a text into quotes"
         self.problems.append(Problem(self._place(node), location, message))
 

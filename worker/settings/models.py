@@ -367,7 +367,7 @@ class TreeSettings(TreesSettings):
         "a tree cannot forget; kinds 'dynamic-tree' and 'split' can",
     )
 
-    LATER: ClassVar[tuple[str, ...]] = ("drop_poor", "inherit")
+    LATER: ClassVar[tuple[str, ...]] = ("candidates", "drop_poor", "inherit", "local_range")
     RECORDED: ClassVar[Mapping[str, str]] = {
         "grace_period": "period",
         "split_confidence": "delta",
@@ -391,12 +391,16 @@ class TreeSettings(TreesSettings):
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
     grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200  # n_min, eta of imac
     check_every: Annotated[int, Ge(1), Le(1 << 30)] = 200  # mu of imac, and of efdt's inner nodes
+    # K of imac: how many features of a leaf it keeps the scores of; a tenth of them, from 5 to 10, unless given.
+    candidates: Annotated[int, Ge(2), Le(1_000)] | None = None
     # How likely a split may be another than the best, and below which bound the best is taken all the same.
     split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
     tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
     # The bound of a new leaf also counts the examples that its parent saw for it, as in MOA and river.
     inherit: bool = False
+    # The range of the bound is that of the classes that a leaf has seen, as in MOA and river.
+    local_range: bool = False
     # After an attempt that failed a leaf looks no more at features that are worse than the best by more than the
     # bound, and forgets their values.
     drop_poor: bool = False
@@ -417,6 +421,21 @@ class TreeSettings(TreesSettings):
             if not info.data.get("attributes", AttributeSettings()).only_binary:
                 raise expected(f"a policy for nominal and numeric features ({others})")
         return policy
+
+    @field_validator("candidates")
+    @classmethod
+    def _are_of_imac(cls, candidates: int | None, info: ValidationInfo) -> int | None:
+        policy = info.data.get("policy")
+        if candidates is not None and policy not in (None, "imac"):
+            raise expected(f"none with the policy {policy!r}, only imac has candidates")
+        return candidates
+
+    @field_validator("local_range")
+    @classmethod
+    def _has_a_range_of_classes(cls, local: bool, info: ValidationInfo) -> bool:
+        if local and info.data.get("criterion") == "gini":
+            raise expected("false with the criterion gini, whose range is 1 whatever the classes")
+        return local
 
     @field_validator("drop_poor")
     @classmethod

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from worker.settings.by_kind import ByKind
-from worker.settings.file import TEXTS, Document, Location, Problem
+from worker.settings.file import REGISTRY_TEXTS, TEXTS, Document, Location, Problem, texts_at
 
 # Pydantic's kinds of error, and what each says was expected.
 _EXPECTED = {
@@ -41,7 +41,8 @@ _EXPECTED = {
 }
 _UNKNOWN_NAME = ("extra_forbidden", "unexpected_keyword_argument")
 _NO_TAG = ("union_tag_invalid", "union_tag_not_found")  # a section whose kind is not told, or unknown
-_ADDRESS: Location = ("log", "kafka", "bootstrap")  # which may hold a password by mistake
+# Which may hold a password by mistake.
+_ADDRESSES: tuple[Location, ...] = (("log", "kafka", "bootstrap"), ("registry", "url"))
 _KEY = "[key]"  # how pydantic marks an error in a mapping's key
 
 
@@ -142,10 +143,13 @@ class Words(str):
 
 
 def _got(conflict: Conflict) -> str:
-    """Return what came; nothing of it where a property of the Kafka client may be in it, which may be secret."""
-    got, location = conflict.got, conflict.location[: len(TEXTS)]
-    inside = location == TEXTS or conflict.location == _ADDRESS
-    holds = location == TEXTS[: len(location)] and (len(location) > 1 or (isinstance(got, list) and bool(got)))
+    """Return what came; nothing of it where a property of a client may be in it, which may be secret."""
+    got, location = conflict.got, conflict.location
+    inside = texts_at(location) is not None or location in _ADDRESSES
+    holds = any(
+        location == texts[: len(location)] and (len(location) > 1 or (isinstance(got, list) and bool(got)))
+        for texts in (TEXTS, REGISTRY_TEXTS)
+    )
     if conflict.about_name or isinstance(got, Words) or not (inside or holds):
         return show(got)
     match got:

@@ -13,6 +13,7 @@ from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
 from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
+from worker.views.record_json import other_format
 from worker.views.split_text import split_line
 from worker.views.tree_nodes import counted_word
 from worker.views.words import (
@@ -231,6 +232,10 @@ def output_line(key: bytes | None, output: Output) -> Text:
 def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
     """Return an input record as one line: its event, how many it has in columns, or what is wrong with it."""
     line = Text(f"{key_word(key)}  ", "cyan", no_wrap=True, overflow="ellipsis")
+    if value is not None and (other := other_format(value)) is not None:
+        if "schema" in other:
+            return line.append(f"written with schema {other['schema']}, {len(value):,} bytes", "dim default")
+        return line.append(printable(value.decode("utf-8", "backslashreplace"), 400), "default")
     rows = decode(value, timestamp, Bounds())
     if len(rows) > 1:
         line.append(f"{len(rows):,} events  ", "default")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 from worker.codec import Bounds, DeadLetter, Output, Tree, decode_output
 from worker.codec.encode import fields_of
 from worker.codec.reference import Event, decode
+from worker.formats.framing import FRAME, schema_id
 from worker.log.browse import Record
 
 _OPS = ("insert", "delete", "predict", "drop")  # in the order of their numbers in `worker.codec.events`
@@ -38,10 +40,24 @@ def as_object(record: Record) -> dict[str, Any]:
         if isinstance(output, DeadLetter):
             contents["dead_key"] = contents.pop("key")
         return fields | {name: _plain(value) for name, value in contents.items()}
+    if record.value is not None and (other := other_format(record.value)) is not None:
+        return fields | other
     rows = decode(record.value, record.timestamp, Bounds())
     return fields | {
         "events": [_event(row) if isinstance(row, Event) else dataclasses.asdict(row) for row in rows]
     }
+
+
+def other_format(value: bytes) -> dict[str, Any] | None:
+    """Return what can be said of an event that is not msgpack, its JSON or schema; None of one that may be."""
+    if value[:1] == b"{":
+        try:
+            return {"json": json.loads(value)}
+        except (ValueError, RecursionError):
+            return {"text": value.decode("utf-8", "backslashreplace")}
+    if value[:1] == b"\0" and len(value) >= FRAME:
+        return {"schema": schema_id(value), "value": value.hex()}
+    return None
 
 
 def tree_object(key: bytes | None, tree: Tree) -> dict[str, Any]:

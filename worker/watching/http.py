@@ -101,7 +101,8 @@ class Pages:
 
     def _livez(self, _accept: str) -> Reply:
         silent = self._clock() - self._board.status.tick
-        if self._board.status.state in ("starting", "waiting", "compiling"):
+        status = self._board.status
+        if status.state in ("starting", "waiting", "compiling") and not status.awaits_registry:
             return _probe(True, f"the worker is {self._board.status.phase}; it has no partitions yet")
         if silent <= self._stall_seconds:
             return _probe(True, f"the loop ticked {silent:.1f} s ago")

@@ -82,7 +82,9 @@ class WorkerListener:
         if state == self._entered:
             return
         self._entered = state
-        self._board.status = replace(self._board.status, tick=self._clock(), state=state, lacking=())
+        self._board.status = replace(
+            self._board.status, tick=self._clock(), state=state, lacking=(), awaits_registry=False
+        )
         self._refresh_at = 0.0
         self._warn(all_of_it=state == "stopping")
         logger.info(state, **about)
@@ -98,6 +100,10 @@ class WorkerListener:
             )
         status = self._board.status
         self._board.status = replace(status, tick=self._clock(), state="waiting", lacking=lacking.topics)
+
+    def notes(self, sentence: str) -> None:
+        """Tell a sentence for a person in the log."""
+        logger.warning(sentence)
 
     def restored(self, source: TopicPartition, remaining: int) -> None:
         """Tell how many offsets of a partition remain: of its checkpoint, then of its input."""
@@ -304,9 +310,20 @@ class WorkerListener:
         for kind in set(kinds):
             metrics.produced(kind, kinds.count(kind))  # type: ignore[arg-type]  # the values of `_TYPES`
 
-    def ticked(self, log: Log, owned: Mapping[TopicPartition, Partition], *, is_ready: bool) -> None:
+    def ticked(
+        self,
+        log: Log,
+        owned: Mapping[TopicPartition, Partition],
+        *,
+        is_ready: bool,
+        awaits_schemas: bool = False,
+    ) -> None:
         """Tell that the loop is alive, and now and then how large everything is."""
-        self.entered("running" if is_ready else "restoring")
+        if awaits_schemas:  # the log has a line about it
+            self._entered = "waiting"
+            self._board.status = replace(self._board.status, state="waiting", lacking=(), awaits_registry=True)
+        else:
+            self.entered("running" if is_ready else "restoring")
         now = self._clock()
         status = self._board.status
         if now >= self._refresh_at:
@@ -332,7 +349,15 @@ class WorkerListener:
                 self._metrics.compared(comparison)
             self._warn(all_of_it=False)
             learning = tuple(self._learning.values())
-            status = Status(now, status.state, partitions, models, self._refusals(), learning=learning)
+            status = Status(
+                now,
+                status.state,
+                partitions,
+                models,
+                self._refusals(),
+                learning=learning,
+                awaits_registry=status.awaits_registry,
+            )
         self._board.status = replace(status, tick=now)
 
     def _refusals(self) -> tuple[RefusalStatus, ...]:

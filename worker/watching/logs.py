@@ -71,7 +71,8 @@ def configure(level: str, format: Literal["auto", "text", "json"], stream: TextI
     root.setLevel(level.upper())
     warnings.showwarning = _warned
     # At debug level the compiler prints every bytecode that it looks at.
-    logging.getLogger("numba").setLevel(logging.WARNING)
+    for chatty in ("numba", "httpx", "httpx2"):  # the last two tell of each request to a schema registry
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def _warned(

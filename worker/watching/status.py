@@ -118,12 +118,15 @@ class Status:
     refusals: tuple[RefusalStatus, ...] = ()
     lacking: tuple[str, ...] = ()  # topics that are waited for
     learning: tuple[str, ...] = ()  # models that are new and learn what was before them, and how far they are
+    awaits_registry: bool = False  # of schemas, which does not answer; what has its schemas goes on
 
     @property
     def phase(self) -> str:
         """What the worker does, for a person."""
         if self.learning:
             return f"{self.state}; new models learn what was before them: {'; '.join(self.learning)}"
+        if self.awaits_registry:
+            return f"{self.state} for the schema registry"
         return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state
 
 

@@ -19,7 +19,7 @@ from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.rows import NONE
 from algorithms.core.stored import stored
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import margin
 from algorithms.trees.gain import feature_score, impurity
 from algorithms.trees.nodes import FEATURE, SEEN, WEIGHT, is_leaf
 from algorithms.trees.ranking import rank
@@ -61,12 +61,12 @@ def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     own = rows.find(forest.features.rows, node, nodes.links[node, FEATURE])
     score, _ = feature_score(forest.criterion, forest.features, nodes, node, own)
     gap = (score - found.score) / (nodes.links[node, WEIGHT] * PER_UNIT)
-    if found.row == own or not gap > epsilon(rules.bound, examples(nodes, node, rules.inherit)):
+    if found.row == own or not gap > margin(nodes, rules, node, 0):
         return Choice(int64(NONE), found.score, score, 0.0)
     return Choice(found.row, found.score, score, found.threshold)
 
 
-def make(nodes: int, features: int, classes: int) -> Efdt:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Efdt:
     """Make the policy."""
     return Efdt(np.zeros(nodes, np.int64))
 

@@ -152,7 +152,7 @@ def weight_above(policy: Exact, forest: Forest, leaf: int, row: int, threshold: 
     return policy.slots.rows[row, C0 + k]
 
 
-def make(nodes: int, features: int, classes: int) -> Exact:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Exact:
     """Make the policy."""
     return Exact(slots.make(nodes, features), exact.make(nodes, features), np.full((nodes, 2), NONE, np.int64))
 

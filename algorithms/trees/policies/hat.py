@@ -78,7 +78,7 @@ def judge(policy: Hat, node: int, alternate: int) -> int:
 due = periodic.due
 
 
-def make(nodes: int, features: int, classes: int) -> Hat:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Hat:
     """Make the policy."""
     return Hat(np.zeros(nodes, np.int64), adwin.make(nodes), np.zeros(2, np.int64))
 

@@ -6,8 +6,8 @@ best of them is surely better than the second, the leaf tries again, with all fe
 worst candidate must stand against the best of the other features that still have a chance (the set M,
 `POTENTIAL`); those that the best beats by more than the bound have none (the set I, `ILLEGAL`).
 
-K is a tenth of the features that the leaf saw, but from 5 to 10. A numeric candidate keeps the threshold at which
-it was scored and counts exactly on both sides of it from there on.
+K is given, or a tenth of the features that the leaf saw, but from 5 to 10. A numeric candidate keeps the threshold
+at which it was scored and counts exactly on both sides of it from there on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from algorithms.core.kinds import BINARY, NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
 from algorithms.trees import gain
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import margin
 from algorithms.trees.gain import feature_score, impurity, noise
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
@@ -34,7 +34,7 @@ from algorithms.trees.routing import branch_of, value_of
 from algorithms.trees.state import Choice, Forest, Rules
 from algorithms.trees.theorems import step
 
-MOST = 10  # candidates of a leaf
+MOST = 10  # candidates of a leaf, where their number is not given
 LEAST = 5
 
 # `MARK` of a feature's row.
@@ -48,12 +48,10 @@ class Imac(NamedTuple):
     set: Int32s  # int32[nodes], the leaf's candidates, or NONE
     looked: Int64s  # int64[nodes], examples seen at the last attempt or check
     size: Int64s  # int64[sets], how many candidates
-    row: Int64s  # int64[sets, MOST], the candidate's row in `Features`
-    score: Float64s  # float64[sets, MOST], now
-    threshold: Float64s  # float64[sets, MOST], of a numeric candidate
-    branches: (
-        Int64s  # int64[sets, MOST, 2, c], its class weights up to the threshold, and above; together the leaf's
-    )
+    row: Int64s  # int64[sets, K], the candidate's row in `Features`
+    score: Float64s  # float64[sets, K], now
+    threshold: Float64s  # float64[sets, K], of a numeric candidate
+    branches: Int64s  # int64[sets, K, 2, c], its class weights up to the threshold, and above; together the leaf's
     used: Int64s  # int64[3], a free list through `size`
 
 
@@ -198,9 +196,7 @@ def _check(policy: Imac, forest: Forest, rules: Rules, leaf: int, at: int) -> No
         lost = score
     best, _ = _best(policy, forest, at)
     features.gain[loser] = -lost / weight
-    hopeless = (lost - policy.score[at, best]) / weight > epsilon(
-        rules.bound, examples(forest.nodes, leaf, rules.inherit)
-    )
+    hopeless = (lost - policy.score[at, best]) / weight > margin(forest.nodes, rules, leaf, 0)
     features.about[loser, MARK] = ILLEGAL if hopeless else POTENTIAL
 
 
@@ -225,8 +221,8 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     if not score < whole - noise(weight, rules.classes):
         return False
-    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
-    return (min(second, whole) - score) / (weight * PER_UNIT) > margin or margin < rules.tie_threshold
+    bound = margin(forest.nodes, rules, leaf, 0)
+    return (min(second, whole) - score) / (weight * PER_UNIT) > bound or bound < rules.tie_threshold
 
 
 @inlined
@@ -253,12 +249,12 @@ def failed(policy: Imac, forest: Forest, rules: Rules, leaf: int, choice: Choice
     at = free_list.take(policy.used, policy.size)
     policy.set[leaf] = at
     policy.size[at] = 0
-    most = max(LEAST, min(MOST, seen // 10))
-    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit))
+    most = rules.candidates if rules.candidates > 0 else max(LEAST, min(MOST, seen // 10))
+    bound = margin(forest.nodes, rules, leaf, 0)
     row = forest.nodes.links[leaf, OBSERVED]
     while row != NONE:
         value = features.gain[row]
-        features.about[row, MARK] = ILLEGAL if best_gain - value > margin else POTENTIAL
+        features.about[row, MARK] = ILLEGAL if best_gain - value > bound else POTENTIAL
         if value > -np.inf:
             _insert(policy, forest, at, most, row, value)
         row = features.rows.cells[row, NEXT]
@@ -291,16 +287,17 @@ def _insert(policy: Imac, forest: Forest, at: int, most: int, row: int, value: f
     policy.score[at, which] = -value
 
 
-def make(nodes: int, features: int, classes: int) -> Imac:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Imac:
     """Make the policy."""
+    most = candidates or MOST
     return Imac(
         set=np.full(nodes, NONE, np.int32),
         looked=np.zeros(nodes, np.int64),
         size=np.zeros(4, np.int64),
-        row=np.zeros((4, MOST), np.int64),
-        score=np.zeros((4, MOST)),
-        threshold=np.zeros((4, MOST)),
-        branches=np.zeros((4, MOST, 2, classes), np.int64),
+        row=np.zeros((4, most), np.int64),
+        score=np.zeros((4, most)),
+        threshold=np.zeros((4, most)),
+        branches=np.zeros((4, most, 2, classes), np.int64),
         used=np.array([0, 0, NONE], np.int64),
     )
 
@@ -340,7 +337,7 @@ def check(policy: Imac, forest: Forest, leaves: list[int]) -> None:
             continue
         sets.append(at)
         own = policy.row[at, : policy.size[at]].tolist()
-        assert 0 < len(own) <= MOST
+        assert 0 < len(own) <= policy.row.shape[1]
         assert set(own) == marked, "a candidate is not marked, or what is marked is none"
         weight = forest.nodes.links[leaf, WEIGHT] * PER_UNIT
         for which, row in enumerate(own):

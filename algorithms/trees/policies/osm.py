@@ -20,7 +20,7 @@ from algorithms.core.kinds import NOMINAL, is_number
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
 from algorithms.trees import gain
-from algorithms.trees.bounds import epsilon, examples
+from algorithms.trees.bounds import examples, leaf_bound, margin
 from algorithms.trees.nodes import SEEN, WEIGHT
 from algorithms.trees.observers import KIND, PART
 from algorithms.trees.state import Choice, Forest, Rules
@@ -107,8 +107,8 @@ def _exceeds(
     score = choice.score
     if x > 0:
         score += step(forest.criterion, purest[0], purest[1], purest[2], more)
-    margin = epsilon(rules.bound, examples(forest.nodes, leaf, rules.inherit) + x)
-    return choice.second / (weight * PER_UNIT) - score / ((weight + more) * PER_UNIT) > margin
+    gap = choice.second / (weight * PER_UNIT) - score / ((weight + more) * PER_UNIT)
+    return gap > margin(forest.nodes, rules, leaf, x)
 
 
 @jit
@@ -128,15 +128,14 @@ def failed(policy: Osm, forest: Forest, rules: Rules, leaf: int, choice: Choice)
     wait = max(high, rules.grace_period)
     enough = rules.tie_threshold * rules.tie_threshold
     now = examples(forest.nodes, leaf, rules.inherit)
-    if rules.bound < enough * (
-        now + (wait + 1)
-    ):  # else the wait is the shorter one, and the quotient has no bound
+    bound = leaf_bound(forest.nodes, rules, leaf)
+    if bound < enough * (now + (wait + 1)):  # else the wait is the shorter one, and the quotient has no bound
         # After so many more examples the bound is below tau, and a tie is split.
-        wait = min(wait, max(1, math.floor(rules.bound / enough - now) + 1))
+        wait = min(wait, max(1, math.floor(bound / enough - now) + 1))
     policy.next[leaf] = forest.nodes.links[leaf, SEEN] + wait
 
 
-def make(nodes: int, features: int, classes: int) -> Osm:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Osm:
     """Make the policy."""
     return Osm(np.zeros(nodes, np.int64))
 

@@ -37,7 +37,7 @@ def due(policy: Periodic, forest: Forest, rules: Rules, batch: Batch, event: int
     return True
 
 
-def make(nodes: int, features: int, classes: int) -> Periodic:
+def make(nodes: int, features: int, classes: int, candidates: int) -> Periodic:
     """Make the policy."""
     return Periodic(np.zeros(nodes, np.int64))
 

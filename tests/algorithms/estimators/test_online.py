@@ -457,6 +457,7 @@ def test_parameters() -> None:
         (TreeClassifier, {"tie_threshold": -1}, "tie_threshold of at least 0"),
         (TreeClassifier, {"leaf_prediction": "nba"}, "leaf_prediction of majority, naive_bayes"),
         (TreeClassifier, {"max_depth": -1}, "max_depth"),
+        (TreeClassifier, {"criterion": "gini", "local_range": True}, "whose range is 1 whatever the classes"),
         (TreeClassifier, {"features": "both"}, "features of auto, binary, numeric"),
         (TreeRegressor, {"grace_period": 1.5}, "grace_period"),
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
@@ -471,6 +472,19 @@ def test_parameters_that_are_wrong(kind: Any, parameters: dict[str, Any], said: 
     """They are refused when the model is made, in the words that it was made with."""
     with pytest.raises(ValueError, match=said):
         kind(**parameters)
+
+
+@pytest.mark.parametrize("rule", ["inherit", "local_range"])
+def test_leaves_split_sooner_on_request(rule: str) -> None:
+    """Leaves that inherit, or that count their own classes only, split after fewer examples."""
+    leaves = []
+    for told in (False, True):
+        model = TreeClassifier(grace_period=20, tie_threshold=0.0, features="binary").set_params(**{rule: told})
+        for t in range(300):
+            a, b, wrong = t % 2, t // 2 % 2, t // 4 % 10 == 0
+            model.learn_one({"a": bool(a), "b": bool(b)}, 2 * a + (b ^ wrong))
+        leaves.append(model.n_leaves)
+    assert leaves == [2, 4]
 
 
 @pytest.mark.parametrize("w", [-1, float("nan"), float("inf"), 2.0**42, "1", None, True])

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from algorithms.trees.predict import Predict
 from algorithms.trees.state import LEARNED
 from tests.oracles.naive import budget, ids, words
 from tests.oracles.naive_trees import KINDS
-from tests.oracles.tree_parts import Event, Feature, Settings
+from tests.oracles.tree_parts import Event, Feature, Settings, nodes_of
 from tests.oracles.tree_streams import Mix, Pair, Stream, outcomes, pool_columns
 
 BINARY, NOMINAL, NUMERIC, QUANTISED = Kind
@@ -374,3 +375,49 @@ def test_leaves_inherit_on_request(kind: TreeKind) -> None:
                 pair.restored()
             splits[inherit] += pair.pool.sizes().splits
     assert budget(10) < 10 or splits[True] > splits[False]
+
+
+def test_the_range_of_the_bound_is_that_of_the_classes_seen_on_request(kind: TreeKind) -> None:
+    """Where a leaf has seen two of many classes R is 1: trees split sooner. What it inherits counts as seen."""
+    policy, criterion = kind
+    if criterion == "gini":
+        with pytest.raises(ValueError, match="whose range is 1 whatever the classes"):
+            of(kind, local_range=True).pool()
+        return
+    splits = {False: 0, True: 0}
+    for name, inherit in product(mixes_of(kind), (False, True)):
+        mix = replace(MIXES[name], others=0.0)
+        for local in splits:
+            told = of(kind, mix, inherit=inherit, local_range=local, split_confidence=0.3, tie_threshold=0.1)
+            pair = Pair(told if policy == "exact" else replace(told, classes=9))  # the stream has fewer
+            stream = Stream(13, mix)
+            for _ in range(2):
+                pair.feed(stream.take(budget(150)))
+                pair.check()
+                pair.restored()
+            splits[local] += pair.pool.sizes().splits
+    if policy == "exact":
+        assert splits[True] == splits[False]  # of two classes R is 1 anyhow
+    else:
+        assert budget(10) < 10 or splits[True] > splits[False]
+
+
+@pytest.mark.parametrize("candidates", [2, 3, 30])
+def test_the_number_of_candidates_is_given(kind: TreeKind, candidates: int) -> None:
+    """IMAC keeps the scores of so many features, of fewer where the leaf saw fewer; others have no candidates."""
+    if kind[0] != "imac":
+        with pytest.raises(ValueError, match="only imac has them"):
+            of(kind, candidates=candidates).pool()
+        return
+    kept = []
+    for seed, name in enumerate(("mixed", "many")):
+        pair = Pair(of(kind, MIXES[name], candidates=candidates, split_confidence=1e-3, tie_threshold=0.01))
+        stream = Stream(seed, MIXES[name])
+        for _ in range(3):
+            pair.feed(stream.take(budget(120)))
+            pair.check()
+            pair.restored()
+        kept += [len(leaf.candidates) for leaf in nodes_of(pair.twin.trees.values()) if leaf.candidates]
+    assert max(kept) == min(candidates, 30)
+    with pytest.raises(ValueError, match="from 2 to 1000 candidates"):
+        of(kind, candidates=1).pool()

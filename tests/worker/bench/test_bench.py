@@ -17,6 +17,7 @@ from algorithms.splits.finders import FINDERS
 from worker.bench import anchor, figures
 from worker.bench.cases import Case, measured
 from worker.bench.experiments import EXPERIMENTS
+from worker.bench.forms import FORMS
 from worker.bench.hard import hard
 from worker.bench.report import SECTIONS
 from worker.bench.sides import count_dense, criteria_of, finding
@@ -251,7 +252,19 @@ def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None
     for line in lines:
         assert line["examples_per_second"] > 0
         assert line["ones"] == 40 * 15
+        assert 0 < line["cpu_seconds"] < 60
         assert {"seconds", "results", "live_keys", "state_bytes_per_key", "repeats", "machine"} <= set(line)
+
+
+def test_bench_pipeline_compares_formats() -> None:
+    """Events of every form are learned: as many results for the same features, whatever wrote them."""
+    lines = _lines(
+        _bench("pipeline", "--forms", ",".join(FORMS), "--keys", "1", "--events", "300", "--repeats", "1")
+    )
+    results = {line["form"]: line["results"] for line in lines}
+    assert list(results) == list(FORMS)
+    assert len({results[form] for form in ("list", "packed", "columns", "json", "avro", "protobuf")}) == 1
+    assert results["named"] == results["json-columns"] > 5
 
 
 @pytest.mark.parametrize(
@@ -263,7 +276,11 @@ def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None
         (["splits", "--data", "sparse:9,1,1,0.5", "--finders", "best"], "expected some of exact, "),
         (["splits", "--data", "sparse:9,1,1,0.5", "--updates", "window:0"], "--updates: expected incremental, "),
         (["pipeline", "--keys", "0"], "expected whole numbers from 1, got '0'"),
-        (["pipeline", "--forms", "xml"], "expected some of list, packed, columns, got 'xml'"),
+        (["pipeline", "--forms", "xml"], "expected some of list, packed, columns, named, json, json-columns"),
+        (
+            ["pipeline", "--forms", "json", "--kafka"],
+            "expected --forms of list, packed, columns with --kafka",
+        ),
         (["report", "--data", "absent"], "'absent' does not exist"),
     ],
 )

@@ -425,6 +425,24 @@ def test_started_partition_can_be_started_again(log: Log, source: TopicPartition
     assert values(drain(log, 1)) == [b"4"]
 
 
+def test_stopped_partition_is_read_again_once_it_is_started(log: Log, topic: str) -> None:
+    """What is stopped brings nothing and stays owned; others are read on; stopping it again is harmless."""
+    log.create_topic(topic, 2)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    log.commit([*numbered(first, 3), *numbered(second, 2)], {})
+    own(log, topic)
+    log.stop(first)
+    for source in (first, second):
+        log.start(source, 0)
+    log.stop(first)
+    log.stop(first)
+    batches = [batch for batch in drain(log, 2) if batch.keys]
+    assert {batch.source for batch in batches} == {second}
+    assert set(log.owned or ()) == {first, second}
+    log.start(first, 1)
+    assert values(drain(log, 2)) == [b"1", b"2"]
+
+
 def test_reading_starts_anywhere_while_records_come(log: Log, reader: Reader, topic: str) -> None:
     """Wherever and however often a partition is started, what comes is what lies there from that offset on."""
     log.create_topic(topic, 3)

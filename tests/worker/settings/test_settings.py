@@ -145,8 +145,8 @@ MODEL_NAMES = (
     "verify_deletes, window"
 )
 SECTIONS = (
-    "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, revision, start, topics, "
-    "transaction"
+    "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "
+    "topics, transaction"
 )
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "two different classes, both integers or both strings (kind 'tree' takes more)"

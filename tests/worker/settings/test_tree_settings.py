@@ -16,8 +16,9 @@ from worker.settings.values import Cadence
 # The shortest tree, lines 4 to 8.
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
-    "attributes, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, inherit, "
-    "input, kind, max_depth, memory_limit, on_delete, policy, predict, shadow, split_confidence, start, "
+    "attributes, candidates, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, "
+    "inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, shadow, "
+    "split_confidence, start, "
     "tie_threshold"
 )
 UNWATCHED = (
@@ -125,7 +126,7 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
     same = {
         plain,
         "attributes: {numeric: [a], quantised: [], radius: null}",
-        f"{plain}\n    drop_poor: false\n    inherit: false",
+        f"{plain}\n    drop_poor: false\n    inherit: false\n    local_range: false\n    candidates: null",
     }
     others = {
         "attributes: {numeric: [a], quantised: [b]}",
@@ -133,9 +134,11 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
         "attributes: {numeric: [a], quantised: [b], radius_fraction: 0.25}",
         f"{plain}\n    drop_poor: true",
         f"{plain}\n    inherit: true",
+        f"{plain}\n    candidates: 5",
+        f"{plain}\n    local_range: true",
     }
     assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in same}) == 1
-    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 6
+    assert len({fingerprint(_load(tmp_path, f"{TREE}    {each}\n")) for each in {plain, *others}}) == 8
     spelt_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b], radius_fraction: 0.5}}\n")
     left_out = _load(tmp_path, f"{TREE}    attributes: {{numeric: [a], quantised: [b]}}\n")
     assert fingerprint(spelt_out) == fingerprint(left_out)
@@ -215,6 +218,16 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
             "policy: hat\n    memory_limit: 9000000",
             "10:19: .memory_limit: expected none with the policy 'hat', where an example is counted in more than "
             "one node, got 9000000",
+        ),
+        (
+            "policy: osm\n    candidates: 3",
+            "10:17: .candidates: expected none with the policy 'osm', only imac has candidates, got 3",
+        ),
+        ("candidates: 1", "9:17: .candidates: expected 2 or more, got 1"),
+        (
+            "criterion: gini\n    local_range: true",
+            "10:18: .local_range: expected false with the criterion gini, whose range is 1 whatever the classes, "
+            "got true",
         ),
         (
             "policy: efdt\n    drop_poor: true",

@@ -492,6 +492,22 @@ def test_models_that_would_lose_something(tmp_path: Path) -> None:
     }
 
 
+def test_the_format_of_a_topic_cannot_change(tmp_path: Path) -> None:
+    """Nobody could say how to read a record again; the message says what was there, and the old format goes on."""
+    desk = Desk(tmp_path)
+    desk.run(50)
+    for added in (False, True):  # before and after the first change
+        topic = SOURCES[0].topic
+        desk.told["topics"] = {topic: {"results": "json"}}
+        with pytest.raises(LogError, match=r'\(msgpack\), got \{"results": "json"\}: .* Go back to those'):
+            desk.run(10)
+        desk.told["topics"] = {}
+        desk.run(10)
+        if not added:
+            desk.models["late"] = NEW
+            desk.run(10)
+
+
 def test_without_checkpoints_settings_cannot_change(tmp_path: Path) -> None:
     """Nothing could tell later which settings held where; nothing of it is silent."""
     desk = Desk(tmp_path, checkpoint=None)
@@ -630,7 +646,7 @@ def test_epochs_of_any_size_come_back() -> None:
     names = [f"feature-{number}" for number in range(120_000)]
     entry = ModelEntry(NEW | {"attributes": {"numeric": names}}, 1, 3, 7)
     epochs = [
-        Epoch(number, 7, 0, {"keys": 5}, {"late": entry, "other": entry}, ("out", "dead")).noted()
+        Epoch(number, 7, 0, {"keys": 5}, {"late": entry, "other": entry}, ("out", "dead"), {}).noted()
         for number in (1, 2)
     ]
     target = TopicPartition("words.state", 0)

@@ -179,6 +179,10 @@ class KafkaLog:
         self._topics.check_positions({source: offset})
         self._member.start(source, offset)
 
+    def stop(self, source: TopicPartition) -> None:
+        """Read no more of a partition until it is started again."""
+        self._member.stop(source)
+
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` committed records of the started partitions; wait up to `timeout` s for one."""
         try:

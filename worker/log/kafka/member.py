@@ -169,6 +169,18 @@ class Member:
                 self._consumer.incremental_assign([client.TopicPartition(*source, offset)])
         self._reading.positions[source] = offset
 
+    def stop(self, source: TopicPartition) -> None:
+        """Read no more of a partition until it is started again."""
+        if source not in self._reading.positions:
+            return
+        with as_log_errors(f"{source}, to be left"):
+            if self._incremental:
+                self._stop({source})
+            else:
+                del self._reading.positions[source]
+                places = self._reading.positions.items()
+                self._consumer.assign([client.TopicPartition(*each, at) for each, at in places])
+
     def poll(self, limit: int, timeout: float) -> list[Records]:
         """Return up to `limit` records of the started partitions; wait up to `timeout` s for one."""
         if self._leaving is None:

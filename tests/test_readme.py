@@ -77,6 +77,8 @@ def test_every_block_in_order(tmp_path: Path) -> None:
     assert accuracy > 0.93 > 0.87 > majority
     assert "tree: tree of sms" in said
     assert "recent: tree of sms" in said
+    assert re.search(r"recent: new; learns 5,5[78]\d offsets silently", said)
+    assert "spam: kept" in said
     assert "the results equal" in said
     assert "everyone" not in said
 

@@ -64,7 +64,7 @@ def test_every_kind_is_soaked() -> None:
     compiled = (ROOT / "Makefile").read_text()
     for model in soak.MODELS.values():
         pipeline = one_model(model | {"input": "in"})
-        settings = pipeline._settings.models["tree"].model_dump()
+        settings = pipeline._told["tree"].model_dump()
         which = settings.get("finder") or settings.get("policy")
         name = f"{which}-{settings['criterion']}" if which else f"dynamic-{settings['criterion']}"
         assert f"{'tree-' if settings['kind'] == 'tree' else ''}{name}" in compiled.split()

@@ -11,21 +11,24 @@ between two transactions a live one may write a checkpoint.
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
+from typing import Literal
 
 from worker.checkpoint import Attempt, Checkpointer, Skip
+from worker.checkpoint.keys import new_lineage
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.writer import SHARE_BYTES, Identity
+from worker.epochs import Epoch
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution, check_rate
-from worker.restore import Expected, Start, restore
+from worker.restore import Expected, Start, catch_up, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, lacking_topics, moved_keys, prepare_topics
 from worker.transaction import Transaction
@@ -60,6 +63,8 @@ class Worker:
         Seconds: monotonic, and since the epoch.
     committed : callable, optional
         Called with each transaction after it was committed; for progress displays and tests.
+    epochs : "last", "all" or "none"
+        Which of the epochs that a log tells of are followed, see `Expected`.
     schemas : Schemas, optional
         What records are written with; those that the log keeps and the registry of the settings, unless given.
     """
@@ -72,8 +77,11 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         committed: Callable[[Transaction], None] = lambda transaction: None,
+        epochs: Literal["last", "all", "none"] = "last",
         schemas: Schemas | None = None,
     ) -> None:
+        self._epochs = epochs
+        self._has_run = False  # been ready since it was started
         self._log = log
         self._settings = settings
         self._listener = listener
@@ -94,16 +102,20 @@ class Worker:
 
         What was polled is committed before it returns.
         """
-        self.join(stop)
-        ends: dict[TopicPartition, int] = {}
-        while not stop():
-            if until_end and self.is_ready:
-                ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
-                if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
-                    break
-            self.run_once()
-        self._listener.entered("stopping")
-        self.finish()
+        try:
+            self.join(stop)
+            ends: dict[TopicPartition, int] = {}
+            while not stop():
+                if until_end and self.is_ready:
+                    ends = ends or {source: self._log.watermarks(source).high for source in self.partitions}
+                    if all(partition.position >= ends[source] for source, partition in self.partitions.items()):
+                        break
+                self.run_once()
+            self._listener.entered("stopping")
+            self.finish()
+        finally:
+            for partition in self.partitions.values():
+                partition.stop()
 
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.
@@ -145,9 +157,9 @@ class Worker:
             self.commit()
         if self._transaction.is_empty and self._log.owned is not None:
             self._write_checkpoints()
-        self._listener.ticked(
-            self._log, self.partitions, is_ready=self.is_ready, awaits_schemas=self._awaits_schemas
-        )
+        is_ready = self.is_ready
+        self._has_run = self._has_run or is_ready
+        self._listener.ticked(self._log, self.partitions, is_ready=is_ready, awaits_schemas=self._awaits_schemas)
 
     def _poll(self) -> list[Records]:
         started = self._clock()
@@ -179,7 +191,8 @@ class Worker:
             partition.awaited = records
             return
         started = self._clock()
-        for portion in partition.caution.portions(records):
+        parts = self._by_epoch(partition, records) if partition.ahead else (records,)
+        for portion in (portion for part in parts for portion in partition.caution.portions(part)):
             if not self._apply(partition, portion):
                 return
         slow = self._clock() - started > _LONG_BATCH
@@ -294,6 +307,10 @@ class Worker:
         if self._transaction.is_empty:
             return
         started = self._clock()
+        for source in self._transaction.offsets:
+            told = self.partitions[source].unwritten
+            self._transaction.state += told
+            told.clear()
         try:
             self._write(self._transaction)
         except OwnershipLost as error:
@@ -307,12 +324,17 @@ class Worker:
     def _write(self, transaction: Transaction) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                transaction.commit(self._log, self._fingerprint)
+                transaction.commit(self._log, {source: self._note(source) for source in transaction.offsets})
                 return
             except CommitAborted as error:
                 self._listener.aborted(str(error))
                 if attempt == _ATTEMPTS:
                     raise
+
+    def _note(self, source: TopicPartition) -> str:
+        epoch = self.partitions[source].epoch
+        assert epoch is not None, f"{source} was committed before it was known which settings hold"
+        return epoch.note
 
     def _abandon(self) -> None:
         """Forget the open transaction, and the models that it would have brought up to date."""
@@ -326,14 +348,14 @@ class Worker:
             return
         self.commit()
         until = self._clock() + _GRACE_SECONDS
-        for source, partition in self._live():
+        for source, partition in self._lasting():
             if partition.checkpoints is None:
                 continue
             while source in self.partitions and self._clock() < until:
                 if not partition.checkpoints.is_writing:
-                    if partition.checkpoints.offset == partition.applied:
+                    if partition.checkpoints.is_current(partition.applied, partition.behind):
                         break
-                    partition.checkpoints.take(partition.pipeline.arrays(), partition.applied)
+                    partition.checkpoints.take(partition.pipeline.arrays(), partition.applied, partition.behind)
                 self._send(partition, partition.checkpoints.records(SHARE_BYTES))
                 self.commit()
 
@@ -390,7 +412,7 @@ class Worker:
         return TopicPartition(self._settings.routes[source.topic].state, source.partition)
 
     def _drop(self, source: TopicPartition) -> None:
-        del self.partitions[source]
+        self.partitions.pop(source).stop()
         self._listener.dropped(source)
 
     def _look_for_growth(self) -> None:
@@ -407,15 +429,10 @@ class Worker:
 
     def _on_assigned(self, source: TopicPartition, assignment: int, caution: Caution | None = None) -> None:
         """Begin to restore a partition."""
-        pipeline = self._pipeline(source)
-        checkpoints = self._checkpointer(source)
-        settings = self._settings
-        expected = Expected(
-            self._fingerprint, settings.group, self._inputs[source.topic], settings.start, self._results_of(source)
-        )
-        restoring = restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_TIMEOUT)
-        caution = caution or Caution()
-        self.partitions[source] = Partition(source, assignment, pipeline, checkpoints, restoring, caution)
+        pipeline, checkpoints = self._pipeline(source), self._checkpointer(source)
+        partition = Partition(source, assignment, pipeline, checkpoints, caution=caution or Caution())
+        partition.restoring = self._brought_up(partition)
+        self.partitions[source] = partition
 
     def _results_of(self, source: TopicPartition) -> TopicPartition | None:
         """Return where results tell that an offset was lost, if nothing else does."""
@@ -440,28 +457,141 @@ class Worker:
             return
         until = self._clock() + _RESTORE_SECONDS
         for partition in list(self.partitions.values()):
-            while partition.restoring is not None and self._clock() < until:
-                try:
-                    self._listener.restored(partition.source, next(partition.restoring))
-                except StopIteration as end:
-                    self._go_live(partition, end.value)
+            while self._has(partition) and partition.restoring is not None and self._clock() < until:
+                remaining = next(partition.restoring, None)
+                if remaining is not None:
+                    self._listener.restored(partition.source, remaining)
 
-    def _go_live(self, partition: Partition, start: Start) -> None:
-        partition.restoring = None
+    def _has(self, partition: Partition) -> bool:
+        """Return whether a partition is still owned: each commit may show that it is not."""
+        return self.partitions.get(partition.source) is partition
+
+    def _brought_up(self, partition: Partition) -> Generator[int, None, None]:
+        """Restore a partition, change its settings where this worker has others, and let it go live."""
+        source, pipeline, checkpoints = partition.source, partition.pipeline, partition.checkpoints
+        expected = Expected(
+            settings=self._settings,
+            fingerprint=self._fingerprint,
+            partitions=self._inputs[source.topic],
+            results=self._results_of(source),
+            has_run=self._has_run,
+            epochs=self._epochs,
+        )
+        start = yield from restore(self._log, pipeline, checkpoints, expected, self._clock, RESTORE_TIMEOUT)
         partition.applied = partition.position = start.offset
+        partition.behind, partition.ahead = start.behind, list(start.ahead)
+        partition.hold(start.epoch)
+        if checkpoints is not None:
+            gone = [] if start.is_kept else self._records_of(source, start.epoch)
+            kept = {record.key for record in gone}
+            for epoch in start.leftovers:
+                dropped = self._records_of(source, epoch)
+                gone += [record._replace(value=None) for record in dropped if record.key not in kept]
+            partition.unwritten = gone
         if start.is_set:
-            self._listener.was_set(partition.source, start.offset)
+            self._listener.was_set(source, start.offset)
+        if start.is_fresh and start.others:
+            self._listener.shares(source, start.others)
+        if start.follows:
+            self._listener.follows(source, start.epoch)
         self._look_back(partition, start)
-        if partition.checkpoints is not None and start.is_fresh and start.offset > 0:
+        if checkpoints is not None and start.is_fresh and start.offset > 0 and start.change is None:
             # Without it nobody could tell later that the records before it are in no model. For the same reason
             # it is one transaction; empty models are a few pages.
-            partition.checkpoints.take(partition.pipeline.arrays(), partition.applied)
-            self._send(partition, partition.checkpoints.records())
+            beside, partition.unwritten = partition.unwritten, []
+            checkpoints.take(pipeline.arrays(), partition.applied, partition.behind, beside)
+            self._send(partition, checkpoints.records())
             self.commit()
-            if partition.source not in self.partitions:
+        if start.change is not None and start.next is not None:
+            yield from self._change(partition, start)
+        if partition.behind and self._has(partition):
+            yield from self._catch_up(partition)
+        if self._has(partition):
+            partition.restoring = None
+            self._log.start(source, partition.position)
+            self._listener.live(source, partition.position)
+
+    # --- epochs
+
+    def _records_of(self, source: TopicPartition, epoch: Epoch) -> list[OutRecord]:
+        return epoch.records(self._settings.group, self._state_of(source), int(self._wall_clock() * 1000))
+
+    def _change(self, partition: Partition, start: Start) -> Generator[int, None, None]:
+        """Let the settings of this worker hold in a partition from its committed offset on.
+
+        The state under the new epoch is one checkpoint. Its pages are written first, in portions, while the epoch
+        before still holds; the record that makes it valid, the new epoch and its note are one transaction.
+        """
+        assert start.change is not None
+        assert start.next is not None
+        assert partition.checkpoints is not None
+        source, epoch, checkpoints = partition.source, start.next, partition.checkpoints
+        self._listener.changes(source, start.change, epoch)
+        partition.turn(epoch, start.change.kept)
+        beside = [*partition.unwritten, *self._records_of(source, epoch)]
+        partition.unwritten = []
+        checkpoints.identity = replace(checkpoints.identity, settings=epoch.note)
+        checkpoints.take(partition.pipeline.arrays(), partition.applied, partition.behind, beside)
+        while checkpoints.is_writing and self._has(partition):
+            records = checkpoints.records(SHARE_BYTES)
+            if checkpoints.holds:
+                partition.epoch = epoch
+            self._send(partition, records)
+            self.commit()
+            yield 0
+
+    def _catch_up(self, partition: Partition) -> Generator[int, None, None]:
+        """Let models that are new learn what the topic has of the records before them, silently.
+
+        Checkpoints are written on the way. The last one is whole before the partition goes live: from then on the
+        records may go.
+        """
+        source, checkpoints = partition.source, partition.checkpoints
+        names, total = list(partition.behind), partition.applied - min(partition.behind.values())
+        before, partition.is_learning = total, True
+        for remaining in catch_up(
+            self._log, partition.pipeline, partition.behind, partition.applied, self._clock, RESTORE_TIMEOUT
+        ):
+            partition.consumed += before - remaining
+            before = remaining
+            self._listener.learns(source, names, remaining, total)
+            yield remaining
+        partition.is_learning = False
+        self._listener.learned(source, names, total)
+        while checkpoints is not None and self._has(partition):
+            if not checkpoints.is_writing:
+                if checkpoints.is_current(partition.applied):
+                    break
+                checkpoints.take(partition.pipeline.arrays(), partition.applied)
+            self._send(partition, checkpoints.records(SHARE_BYTES))
+            self.commit()
+            yield 0
+
+    def _by_epoch(self, partition: Partition, records: Records) -> Iterator[Records]:
+        """Yield records of a replay in parts of one epoch each, and change the models in between as was done."""
+        while partition.ahead:
+            epoch = partition.ahead[0]
+            count = int((records.offsets < epoch.offset).sum())
+            if count:
+                yield records.part(0, count)
+            if count == len(records.keys):
                 return
-        self._log.start(partition.source, partition.position)
-        self._listener.live(partition.source, partition.position)
+            records = records.part(count, len(records.keys))
+            self._replay_change(partition)
+        yield records
+
+    def _replay_change(self, partition: Partition) -> None:
+        epoch, before = partition.ahead.pop(0), partition.epoch
+        assert before is not None
+        kept = [name for name, entry in epoch.models.items() if entry.goes_on_from(before.models.get(name))]
+        partition.turn(epoch, kept)
+        partition.hold(epoch)
+        low = self._log.watermarks(partition.source).low  # a recording may begin later than the models did
+        partition.behind = {name: max(at, low) for name, at in partition.behind.items()}
+        for _ in catch_up(
+            self._log, partition.pipeline, partition.behind, epoch.offset, self._clock, RESTORE_TIMEOUT
+        ):
+            self._listener.restored(partition.source, 0)
 
     # --- checkpoints
 
@@ -472,8 +602,10 @@ class Worker:
         return Checkpointer(
             target=self._state_of(source),
             settings=self._settings.checkpoint,
-            identity=Identity(self._inputs[source.topic], self._fingerprint, version("anabranch")),
-            lineage=secrets.token_bytes(8),
+            identity=Identity(
+                self._inputs[source.topic], self._fingerprint, version("anabranch"), self._settings.group
+            ),
+            lineage=new_lineage(self._settings.group),
             clock=self._clock,
             wall_clock=self._wall_clock,
             inherits=kafka is None or kafka.guarantee == "exactly_once",
@@ -481,12 +613,13 @@ class Worker:
 
     def _write_checkpoints(self) -> None:
         """Go on with the checkpoints of all partitions; now the models are exactly what is committed."""
-        for source, partition in self._live():
+        for source, partition in self._lasting():
             checkpoints = partition.checkpoints
             if checkpoints is None:
                 continue
             started = self._clock()
-            if checkpoints.proceed(partition.pipeline.arrays, partition.applied, partition.consumed):
+            arrays, behind = partition.pipeline.arrays, partition.behind
+            if checkpoints.proceed(arrays, partition.applied, partition.consumed, behind):
                 self._listener.copied(source, checkpoints.state_bytes, self._clock() - started)
             self._send(partition, checkpoints.share())
 
@@ -502,5 +635,8 @@ class Worker:
                 completes=not partition.checkpoints.is_writing,
             )
 
-    def _live(self) -> Iterator[tuple[TopicPartition, Partition]]:
-        return ((source, each) for source, each in list(self.partitions.items()) if each.is_live)
+    def _lasting(self) -> Iterator[tuple[TopicPartition, Partition]]:
+        """Return the partitions that are live, and those whose new models learn what was before them."""
+        return (
+            (source, each) for source, each in list(self.partitions.items()) if each.is_live or each.is_learning
+        )

@@ -5,14 +5,15 @@ A partition is restored, then live, until the group gives it to somebody else.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator
+from dataclasses import dataclass, field, replace
+from inspect import GEN_RUNNING, getgeneratorstate
 
 from worker.checkpoint import Checkpointer
-from worker.log.port import Records, TopicPartition
+from worker.epochs import Epoch
+from worker.log.port import OutRecord, Records, TopicPartition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution
-from worker.restore import Start
 
 
 @dataclass
@@ -26,7 +27,17 @@ class Partition:
     checkpoints : Checkpointer, optional
         None where the settings want none.
     restoring : generator, optional
-        Rebuilds the models step by step; None once the partition is live.
+        Brings it up step by step, and yields how many offsets remain; None once the partition is live.
+    epoch : Epoch, optional
+        Which settings hold; its note stands beside the offsets that are committed. None before it is known.
+    unwritten : list of OutRecord
+        What the state topic has still to be told of epochs; it goes with the next results.
+    behind : dict
+        Models that have learned only the records below some offset.
+    is_learning : bool
+        Whether these learn the others now.
+    ahead : list of Epoch
+        That are to come, in a replay.
     applied : int
         The offset after the last record that is in the models.
     position : int
@@ -46,13 +57,39 @@ class Partition:
     assignment: int
     pipeline: Pipeline
     checkpoints: Checkpointer | None
-    restoring: Generator[int, None, Start] | None
+    restoring: Generator[int, None, None] | None = None
     caution: Caution = field(default_factory=Caution)
+    epoch: Epoch | None = None
+    unwritten: list[OutRecord] = field(default_factory=list)
+    behind: dict[str, int] = field(default_factory=dict)
+    is_learning: bool = False
+    ahead: list[Epoch] = field(default_factory=list)
     applied: int = -1
     position: int = -1
     consumed: int = 0
     awaited: Records | None = None
     state_end: int = -1
+
+    def hold(self, epoch: Epoch) -> None:
+        """Let an epoch hold from the next commit on."""
+        self.epoch = epoch
+        if self.checkpoints is not None:
+            self.checkpoints.identity = replace(self.checkpoints.identity, settings=epoch.note)
+
+    def turn(self, epoch: Epoch, kept: Collection[str]) -> None:
+        """Have the models of an epoch: those that are not kept are empty, and behind where they begin earlier."""
+        parsed = epoch.parsed()
+        assert parsed is not None, "settings that the worker has, or that were looked at before"
+        self.pipeline.have(parsed, epoch.parsed_bounds, kept)
+        begun = {name: entry for name, entry in epoch.models.items() if name not in kept}
+        self.behind = {name: at for name, at in self.behind.items() if name in kept} | {
+            name: entry.first for name, entry in begun.items() if entry.first < entry.joined
+        }
+
+    def stop(self) -> None:
+        """Give up what is being restored: a reader of it must not outlive the log."""
+        if self.restoring is not None and getgeneratorstate(self.restoring) != GEN_RUNNING:
+            self.restoring.close()  # one that runs comes to see that the partition is gone
 
     @property
     def is_live(self) -> bool:

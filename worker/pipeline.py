@@ -6,7 +6,7 @@ on other partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -16,6 +16,9 @@ import numpy.typing as npt
 
 from worker.checkpoint.marks import Skip
 from worker.codec import (
+    Bounds,
+    Drift,
+    Evaluation,
     Events,
     Reason,
     RecordFault,
@@ -32,6 +35,9 @@ from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import Model, Outcome, Refusal, make_model
 from worker.models.port import Result
 from worker.settings import Settings
+from worker.settings.models import ModelSettings
+
+_OF_SHADOWS = (Evaluation, Drift)  # all that they write
 
 
 class Processed(NamedTuple):
@@ -53,7 +59,7 @@ class Pipeline:
     source : TopicPartition
         The input partition.
     settings : Settings
-        Which models it has, and where results go.
+        Which models it has, until it is told to `have` others, and where results go.
     clock : callable
         Seconds, monotonic; only for `Processed`.
     schemas : Schemas, optional
@@ -65,6 +71,8 @@ class Pipeline:
         Where its checkpoints and skips are.
     skips : dict
         Records that are passed by, by offset.
+    shadows : frozenset of str
+        The models that learn and are evaluated, and write nothing else.
     """
 
     def __init__(
@@ -75,9 +83,7 @@ class Pipeline:
         schemas: Schemas = NO_SCHEMAS,
     ) -> None:
         self.source = source
-        self._settings = settings
-        self.models = self._new_models()
-        self._bounds = settings.bounds
+        self.models: list[Model] = []
         self._route = settings.routes[source.topic]
         self._clock = clock
         topic = settings.topic(source.topic)
@@ -86,13 +92,21 @@ class Pipeline:
         self._reader = reader_of(topic, schemas)
         self.state = TopicPartition(self._route.state, source.partition)
         self.skips: dict[int, Skip] = {}
+        own = {name: model for name, model in settings.models.items() if model.input == source.topic}
+        self.have(own, settings.bounds)
+
+    def have(self, models: Mapping[str, ModelSettings], bounds: Bounds, kept: Collection[str] = ()) -> None:
+        """Have these models from now on: those that are kept go on with their state, the others are empty."""
+        before = {name: arrays for name, arrays in self.arrays().items() if name in kept}
+        self._told, self._bounds = dict(sorted(models.items())), bounds
+        self.shadows = frozenset(name for name, model in models.items() if model.shadow)
+        self.models = self._new_models()
+        for model in self.models:
+            if model.name in before:
+                model.restore(before[model.name])
 
     def _new_models(self) -> list[Model]:
-        return [
-            make_model(name, model, self._settings.bounds)
-            for name, model in sorted(self._settings.models.items())
-            if model.input == self.source.topic
-        ]
+        return [make_model(name, model, self._bounds) for name, model in self._told.items()]
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them: before there is a heartbeat to miss."""
@@ -115,6 +129,13 @@ class Pipeline:
         updated = self._clock()
         outputs = [*self._results(records, outcomes), *self._dead_letters(records, faults, outcomes)]
         return Processed(outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated)
+
+    def learn(self, records: Records, names: Collection[str]) -> None:
+        """Apply a batch of records to some of the models; nothing comes of it but their state."""
+        events, _ = self._decode(records)
+        for model in self.models:
+            if model.name in names:
+                model.apply(records, events)
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         """Read the records; one that is passed by is not looked at, a fault stands in its place."""
@@ -143,6 +164,13 @@ class Pipeline:
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
         results = [result for _, outcome in outcomes for result in outcome.results]
+        if self.shadows:
+            results = [
+                result
+                for name, outcome in outcomes
+                for result in outcome.results
+                if name not in self.shadows or isinstance(result.output, _OF_SHADOWS)
+            ]
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
             results.sort(key=attrgetter("record", "row"))
         for result in _fitting(results) if self._form == "json" else results:
@@ -155,7 +183,7 @@ class Pipeline:
         """Yield one dead letter for each record and each party that refused something of it."""
         refused: list[tuple[int, str, Sequence[RecordFault | Refusal]]] = []
         parties: list[tuple[str, Sequence[RecordFault | Refusal]]] = [("", faults)]
-        parties += [(name, outcome.refusals) for name, outcome in outcomes]
+        parties += [(name, outcome.refusals) for name, outcome in outcomes if name not in self.shadows]
         for name, complaints in parties:
             refused += [(record, name, list(of_record)) for record, of_record in groupby(complaints, _record)]
         for record, name, complaints in sorted(refused, key=lambda entry: entry[:2]):
@@ -183,7 +211,7 @@ class Pipeline:
         return {model.name: model.arrays() for model in self.models}
 
     def restore(self, saved: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
-        """Put models in place that have the state which `arrays` returned."""
+        """Put models in place that have the state which `arrays` returned; there may be others in it."""
         self.models = self._new_models()
         for model in self.models:
             model.restore(saved[model.name])

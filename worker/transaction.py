@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from worker.log.port import Log, OutRecord, Records, TopicPartition
+from worker.log.port import Log, Metadata, OutRecord, Records, TopicPartition
 from worker.settings import TransactionSettings
 
 
@@ -66,6 +66,6 @@ class Transaction:
         """Return whether it should be committed now."""
         return not self.is_empty and (now >= self.due_at or self.room <= 0 or self._bytes >= self._limits.bytes)
 
-    def commit(self, log: Log, metadata: str) -> None:
+    def commit(self, log: Log, metadata: Metadata) -> None:
         """Write outputs, state and offsets; on an error none is written, and it may be tried again."""
         log.commit([*self.outputs, *self.state], self.offsets, metadata)

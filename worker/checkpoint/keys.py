@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgpack
@@ -11,7 +14,8 @@ SCHEMA = 1  # of everything in a state topic; a reader refuses a newer one
 DIGEST_BYTES = 16
 PIECE_BYTES = 512 * 1024  # of a manifest; brokers take records of a megabyte unless told otherwise
 
-Kind: TypeAlias = Literal["checkpoint", "manifest", "page", "skip", "attempt"]  # the last two: marks.py
+# The last three: marks.py, worker/epochs.py.
+Kind: TypeAlias = Literal["checkpoint", "manifest", "page", "skip", "attempt", "epoch"]
 
 
 class Key(NamedTuple):
@@ -37,6 +41,20 @@ class Key(NamedTuple):
 def unpack_key(key: bytes) -> Key:
     """Return the name that `Key.pack` wrote."""
     return Key(*msgpack.unpackb(key))
+
+
+def new_lineage(group: str) -> bytes:
+    """Return the name of a new lineage of a group: those of other groups in the same topic are passed over."""
+    return _tag(group) + secrets.token_bytes(8)
+
+
+def is_of_another(lineage: bytes, group: str) -> bool:
+    """Return whether a lineage tells that it is of another group; those of earlier versions do not tell."""
+    return len(lineage) == 16 and lineage[:8] != _tag(group)
+
+
+def _tag(group: str) -> bytes:
+    return digest(group.encode())[:8]
 
 
 class ArrayEntry(NamedTuple):
@@ -80,20 +98,24 @@ class CheckpointRecord(NamedTuple):
     offset: int  # all records below it are in the state, none from it on
     generation: int
     partitions: int  # that the input topic had
-    settings: str  # fingerprint of those that the state came from
+    settings: str  # note of the epoch that the state belongs to
     version: str  # of Anabranch
     manifests: list[ManifestEntry]
+    behind: Mapping[str, int] = MappingProxyType({})  # models that have learned less, and up to which offset
+    group: str = ""  # whose state it is; earlier versions do not tell
 
     def pack(self) -> bytes:
-        """Return the record's value."""
-        packed: bytes = msgpack.packb(self._replace(manifests=[list(entry) for entry in self.manifests])._asdict())  # type: ignore[misc]
+        """Return the record's value; what came later is left out where it says nothing, as earlier versions do."""
+        fields: dict[str, Any] = self._asdict() | {"manifests": [list(entry) for entry in self.manifests]}
+        later = {"behind": dict(fields.pop("behind")), "group": fields.pop("group")}
+        packed: bytes = msgpack.packb(fields | {name: value for name, value in later.items() if value})
         return packed
 
 
 def unpack_checkpoint(value: bytes) -> CheckpointRecord:
     """Return what `CheckpointRecord.pack` wrote; fields that a newer schema added are left out."""
     fields: dict[str, Any] = msgpack.unpackb(value)
-    known = {name: fields[name] for name in CheckpointRecord._fields}
+    known = {name: fields[name] for name in CheckpointRecord._fields if name in fields}
     return CheckpointRecord(**known | {"manifests": [ManifestEntry(*entry) for entry in known["manifests"]]})
 
 

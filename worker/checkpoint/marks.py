@@ -1,6 +1,6 @@
-"""What a state topic says beside checkpoints: records that are passed by, and what is about to be tried.
+"""What a state topic says beside checkpoints: records that are passed by, what is about to be tried, epochs.
 
-Checkpoints come and go; a skip stays, since it tells how the input is to be read from then on.
+Checkpoints come and go; a skip and an epoch stay, since they tell how the input is to be read from then on.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Marks(NamedTuple):
 
     skips: dict[int, Skip]  # by offset
     attempt: Attempt | None
+    epochs: dict[bytes, bytes]  # keys and values of what worker/epochs.py keeps
 
 
 def unpack_skip(value: bytes) -> Skip:

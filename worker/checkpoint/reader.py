@@ -17,6 +17,7 @@ from worker.checkpoint.keys import (
     Key,
     Manifest,
     digest,
+    is_of_another,
     unpack_checkpoint,
     unpack_key,
     unpack_manifest,
@@ -54,7 +55,7 @@ class Saved(NamedTuple):
 
 
 def read_checkpoint(
-    log: Log, target: TopicPartition, clock: Callable[[], float], restore_timeout: float
+    log: Log, target: TopicPartition, clock: Callable[[], float], restore_timeout: float, group: str = ""
 ) -> Generator[int, None, tuple[Saved | None, Marks]]:
     """Read a partition of the state topic; yield how many offsets remain, and return what was found.
 
@@ -68,6 +69,8 @@ def read_checkpoint(
         Seconds, monotonic.
     restore_timeout : float
         For how many seconds nothing may come before it is given up.
+    group : str
+        Whose checkpoint it shall be; what tells that it is of another group is passed over.
 
     Yields
     ------
@@ -87,9 +90,16 @@ def read_checkpoint(
         Where a transaction stays open, a page is missing or damaged, or a newer version wrote the checkpoint.
     """
     values: Values = {}
-    yield from _read_all(log, target, values, clock, restore_timeout)
+    yield from _read_all(
+        log,
+        target,
+        values,
+        clock,
+        restore_timeout,
+        wanted=lambda key: not is_of_another(unpack_key(key).lineage, group),
+    )
     marks = _taken_marks(values)
-    return (yield from _newest(target, values)), marks
+    return (yield from _newest(target, values, group)), marks
 
 
 def read_marks(
@@ -113,21 +123,25 @@ def returned(reading: Generator[int, None, T]) -> T:
 
 
 def _is_mark(key: bytes) -> bool:
-    return unpack_key(key).kind in ("skip", "attempt")
+    return unpack_key(key).kind in ("skip", "attempt", "epoch")
 
 
 def _taken_marks(values: Values) -> Marks:
     """Take the marks out of what was read and return them."""
     skips: dict[int, Skip] = {}
     attempt: Attempt | None = None
+    epochs: dict[bytes, bytes] = {}
     for key in [key for key in values if _is_mark(key)]:
         value = values.pop(key).data
-        if unpack_key(key).kind == "attempt":
-            attempt = unpack_attempt(value)
-        else:
-            skip = unpack_skip(value)
-            skips[skip.offset] = skip
-    return Marks(skips, attempt)
+        match unpack_key(key).kind:
+            case "attempt":
+                attempt = unpack_attempt(value)
+            case "epoch":
+                epochs[key] = value
+            case _:
+                skip = unpack_skip(value)
+                skips[skip.offset] = skip
+    return Marks(skips, attempt, epochs)
 
 
 def is_silent(
@@ -185,11 +199,14 @@ def _read_all(
             yield max(0, high - position)
 
 
-def _newest(target: TopicPartition, values: Values) -> Generator[int, None, Saved | None]:
+def _newest(target: TopicPartition, values: Values, group: str) -> Generator[int, None, Saved | None]:
     named = {key: unpack_key(key) for key in values}
     found = [
         (name, unpack_checkpoint(values[key].data)) for key, name in named.items() if name.kind == "checkpoint"
     ]
+    others = {name.lineage for name, record in found if record.group not in ("", group)}
+    named = {key: name for key, name in named.items() if name.lineage not in others}
+    found = [(name, record) for name, record in found if name.lineage not in others]
     if not found:
         return None
     name, record = max(found, key=lambda each: (each[1].offset, each[1].generation))

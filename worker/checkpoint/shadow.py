@@ -157,6 +157,8 @@ class Shadow:
     def take(self, models: Models, generation: int) -> tuple[list[Page], list[Page]]:
         """Become a copy of the models' arrays; return the pages to be written and those out of date.
 
+        What no model has any more is forgotten.
+
         Parameters
         ----------
         models : mapping
@@ -165,7 +167,7 @@ class Shadow:
             Of the checkpoint; pages that changed belong to it from now on.
         """
         written: list[Page] = []
-        stale: list[Page] = []
+        stale = list(self._without_others(models))
         for model, name, array in _each(models):
             copy = self._copy(model, name)
             changed, cut_off = copy.take(array)
@@ -177,6 +179,15 @@ class Shadow:
             written += [Page(model, name, number, generation) for number in changed.tolist()]
             copy.generations[changed] = generation
         return written, stale
+
+    def _without_others(self, models: Models) -> Iterator[Page]:
+        """Drop the copies of arrays that are gone, and yield their pages."""
+        for model, copies in list(self._copies.items()):
+            for name in [name for name in copies if name not in models.get(model, ())]:
+                generations = copies.pop(name).generations.tolist()
+                yield from (Page(model, name, number, of) for number, of in enumerate(generations) if of)
+            if not copies:
+                del self._copies[model]
 
     def adopt(self, models: Models, manifests: Mapping[str, Manifest]) -> None:
         """Become a copy of a state that was read from a checkpoint, as its manifests say."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -38,8 +38,9 @@ class Identity:
     """What a checkpoint says of where it comes from."""
 
     partitions: int  # that the input topic has
-    settings: str  # fingerprint
+    settings: str  # note of the epoch
     version: str  # of Anabranch
+    group: str = ""
 
 
 class Checkpointer:
@@ -64,6 +65,16 @@ class Checkpointer:
         Whether to go on with the lineage of the checkpoint that is adopted instead.
     clock, wall_clock : callable
         Seconds: monotonic, and since the epoch.
+
+    Attributes
+    ----------
+    identity : Identity
+        For the checkpoint records to come.
+    offset, behind
+        Of the last checkpoint, taken or read: its offset, -1 where there is none, and the models that had learned
+        less by then, with the offset up to which they had.
+    holds : bool
+        Whether the record that makes the last one valid has been handed out.
     """
 
     def __init__(
@@ -78,10 +89,12 @@ class Checkpointer:
         inherits: bool = True,
     ) -> None:
         self.stage = Stage.WAITING
-        self.offset = -1  # of the last checkpoint, taken or read
+        self.offset = -1
+        self.behind: dict[str, int] = {}
+        self.holds = False
         self.target = target
         self._settings = settings
-        self._identity = identity
+        self.identity = identity
         self._lineage = lineage
         self._inherits = inherits
         self._clock = clock
@@ -93,6 +106,7 @@ class Checkpointer:
         self._due_records = settings.records  # consumed, at which the next is due whatever the clock says
         self._reserving: Iterator[None] = iter(())
         self._records: Iterator[OutRecord] = iter(())
+        self._is_bound = False  # the next record belongs into the same transaction
         self._shared_at = 0.0
         self._wait()
 
@@ -101,7 +115,7 @@ class Checkpointer:
 
         In a lineage of its own it is only deleted, once there is a new one.
         """
-        self.offset = saved.record.offset
+        self.offset, self.behind = saved.record.offset, dict(saved.record.behind)
         self._generation = saved.generation
         self._obsolete = list(saved.obsolete)
         if self._inherits:
@@ -112,7 +126,9 @@ class Checkpointer:
         else:
             self._obsolete += saved.keys
 
-    def proceed(self, models: Callable[[], Models], offset: int, records: int) -> bool:
+    def proceed(
+        self, models: Callable[[], Models], offset: int, records: int, behind: Mapping[str, int] | None = None
+    ) -> bool:
         """Do the next bit of work between two transactions; return whether the models were copied just now.
 
         Parameters
@@ -123,19 +139,25 @@ class Checkpointer:
             The committed offset.
         records : int
             How many were consumed of the partition so far.
+        behind : mapping, optional
+            Models that have learned less, and up to which offset.
         """
         now = self._clock()
         is_due = now >= self._due_at or records >= self._due_records
-        if self.stage is Stage.WAITING and is_due and offset != self.offset:
+        if self.stage is Stage.WAITING and is_due and not self.is_current(offset, behind):
             self.stage = Stage.RESERVING
             self._reserving = self._shadow.reserve(models())
         if self.stage is Stage.RESERVING:
             self._reserve_until(now + _RESERVE_SECONDS)
         if self.stage is not Stage.READY:
             return False
-        self.take(models(), offset)
+        self.take(models(), offset, behind)
         self._due_records = records + self._settings.records
         return True
+
+    def is_current(self, offset: int, behind: Mapping[str, int] | None = None) -> bool:
+        """Return whether the last checkpoint, taken or read, holds all that there is by now."""
+        return offset == self.offset and (behind or {}) == self.behind
 
     def _reserve_until(self, end: float) -> None:
         for _ in self._reserving:
@@ -143,12 +165,21 @@ class Checkpointer:
                 return
         self.stage = Stage.READY
 
-    def take(self, models: Models, offset: int) -> None:
-        """Copy the models, which is what the loop stops for, and begin to write."""
+    def take(
+        self,
+        models: Models,
+        offset: int,
+        behind: Mapping[str, int] | None = None,
+        beside: Sequence[OutRecord] = (),
+    ) -> None:
+        """Copy the models, which is what the loop stops for, and begin to write.
+
+        What is told `beside` comes in the portion that makes the checkpoint valid.
+        """
         self._generation += 1
-        self.offset = offset
+        self.offset, self.behind, self.holds = offset, dict(behind or {}), False
         written, stale = self._shadow.take(models, self._generation)
-        self._records = self._all_records(written, stale)
+        self._records = self._all_records(written, stale, beside)
         self.stage = Stage.WRITING
         self._shared_at = self._clock()
 
@@ -173,7 +204,7 @@ class Checkpointer:
     def records(self, most: float = math.inf) -> list[OutRecord]:
         """Return what comes next of the checkpoint being written, so many bytes or a little more."""
         records = []
-        while self.is_writing and most > 0:
+        while self.is_writing and (most > 0 or self._is_bound):
             record = next(self._records, None)
             if record is None:
                 self._wait()
@@ -193,7 +224,9 @@ class Checkpointer:
 
     # --- records, in the order in which they must reach the log
 
-    def _all_records(self, written: list[Page], stale: list[Page]) -> Iterator[OutRecord]:
+    def _all_records(
+        self, written: list[Page], stale: list[Page], beside: Sequence[OutRecord]
+    ) -> Iterator[OutRecord]:
         for page in written:
             yield self._record(self._page_key(page), self._shadow.read(page))
         entries, keys = [], []
@@ -204,16 +237,21 @@ class Checkpointer:
                 keys.append(Key("manifest", self._lineage, self._generation, model, "", number).pack())
                 yield self._record(keys[-1], piece)
             entries.append(ManifestEntry(model, len(pieces), digest(packed)))
+        self._is_bound = bool(beside)
+        yield from beside
+        self._is_bound, self.holds = False, True
         yield self._record(
             Key("checkpoint", self._lineage).pack(),
             CheckpointRecord(
                 schema=SCHEMA,
                 offset=self.offset,
                 generation=self._generation,
-                partitions=self._identity.partitions,
-                settings=self._identity.settings,
-                version=self._identity.version,
+                partitions=self.identity.partitions,
+                settings=self.identity.settings,
+                version=self.identity.version,
                 manifests=entries,
+                behind=self.behind,
+                group=self.identity.group,
             ).pack(),
         )
         # From here on the checkpoint holds, and what only the one before it needs may go.

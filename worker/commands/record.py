@@ -25,7 +25,8 @@ from worker.commands.common import (
 from worker.log.bounded import Stretch
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, Records, TopicPartition
-from worker.recordings.recorder import Beginning, Until, copy, copy_skips, partitions_of, plan
+from worker.recordings.epochs import copy_marks
+from worker.recordings.recorder import Beginning, Until, copy, partitions_of, plan
 from worker.settings import Settings
 from worker.settings.topics import WITH_SCHEMAS
 from worker.sources.example import UnreadableError, moment
@@ -135,13 +136,13 @@ def record(
             _show_plan(log, counts, held)
             deadline = None if seconds is None else time.monotonic() + seconds
             done = _record(log, target, stretches, until, deadline, stopped)
-            _record_skips(log, target, settings, stretches)
+            changes = _record_marks(log, target, settings, stretches)
             _record_schemas(target, settings, names, stopped)
     click.echo(f"recorded {_count(done.records, 'record')} of {', '.join(map(topic_word, names))} to {recording}")
     if stopped():
         click.echo("stopped before its end; the same command goes on with it")
     elif set(names) == set(settings.routes):
-        quoted = shlex.join([str(settings_file), str(recording)])
+        quoted = shlex.join([*([] if changes else [str(settings_file)]), str(recording)])
         click.echo(f"next: anabranch replay {quoted} OUTPUT")
 
 
@@ -179,15 +180,23 @@ def _record(
     return done
 
 
-def _record_skips(log: Log, target: EmbeddedLog, settings: Settings, sources: Collection[TopicPartition]) -> None:
-    """Keep which records the worker passed by, so that a replay passes them by too."""
-    skips = 0
-    for topic, number in sources:
-        if route := settings.routes.get(topic):
-            partitions = sum(source.topic == topic for source in sources)
-            skips += copy_skips(log, target, TopicPartition(route.state, number), partitions)
+def _record_marks(log: Log, target: EmbeddedLog, settings: Settings, sources: Collection[TopicPartition]) -> int:
+    """Keep which settings held where and which records the worker passed by, so that a replay does as it did.
+
+    Return how often settings changed.
+    """
+    skips = changes = 0
+    for source in sources:
+        if source.topic in settings.routes:
+            count = sum(each.topic == source.topic for each in sources)
+            copied = copy_marks(log, target, settings, source, count)
+            skips += copied.skips
+            changes += max(0, copied.epochs - 1)
+    if changes:
+        click.echo(f"{_count(changes, 'change')} of settings; a replay without settings follows them", err=True)
     if skips:
         click.echo(f"{_count(skips, 'record')} passed by (on_defect: quarantine); a replay does so too", err=True)
+    return changes
 
 
 def _record_schemas(

@@ -14,14 +14,15 @@ from worker.commands.common import (
     fail,
     in_transactions_of,
     read_settings,
-    settings_argument,
     until_signalled,
 )
 from worker.commands.running import worker_on
+from worker.epochs import compare
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import TopicPartition
 from worker.loop import Worker
 from worker.recordings.compare import first_difference
+from worker.recordings.epochs import history, recorded_settings
 from worker.settings import LogSettings, Settings
 from worker.transaction import Transaction
 from worker.watching import logs
@@ -30,9 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@settings_argument
-@click.argument("recording", type=_FILE)
-@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, metavar="[SETTINGS] RECORDING OUTPUT", type=click.Path(path_type=Path))
 @click.option(
     "--expect", "golden", type=_FILE, help="Compare with this recording of results; exit 1 where they differ."
 )
@@ -45,36 +44,81 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Save and restore all models after so many transactions; results do not depend on it.",
 )
 def replay(
-    settings_file: Path,
-    recording: Path,
-    output: Path,
+    files: tuple[Path, ...],
     golden: Path | None,
     batch: int | None,
     restore_every: int | None,
 ) -> None:
-    """Run the models of SETTINGS over RECORDING and write the results to the new file OUTPUT.
+    """Run models over RECORDING and write the results to the new file OUTPUT.
+
+    Without SETTINGS the models are those of the worker that was recorded, each from and up to the offset where it
+    was. With SETTINGS they are the models of that file, from the first record on.
 
     RECORDING is not changed. The same settings and recording give the same results, byte for byte.
     """
-    settings = read_settings(settings_file)
-    if batch is not None:
-        settings = in_transactions_of(batch, settings)
+    settings_file, recording, output = _named(files)
+    settings = None if settings_file is None else read_settings(settings_file)
     logs.configure("warning", "auto", sys.stderr)
     if output.exists():
         fail(f"expected {output} not to exist, it would mix old results with new ones; remove it or name another")
-    with clear_errors(), EmbeddedLog(output, group=settings.group, source=recording) as log:
-        _replay(log, settings, output, restore_every)
-        if golden is None:
-            return
-        topics = [topic for route in settings.routes.values() for topic in route.results]
-        with EmbeddedLog(golden, create=False) as wanted:
-            difference = first_difference(wanted, log, topics)
+    with clear_errors():
+        with EmbeddedLog(recording, create=False) as recorded:
+            settings = _told(recorded, settings_file, settings)
+        if batch is not None:
+            settings = in_transactions_of(batch, settings)
+        with EmbeddedLog(output, group=settings.group, source=recording) as log:
+            _replay(log, settings, output, restore_every, follows=settings_file is None)
+            if golden is None:
+                return
+            topics = [topic for route in settings.routes.values() for topic in route.results]
+            with EmbeddedLog(golden, create=False) as wanted:
+                difference = first_difference(wanted, log, topics)
     if difference:
         fail(f"the results differ from {golden}\n{difference}")
     click.echo(f"the results equal {golden}")
 
 
-def _replay(log: EmbeddedLog, settings: Settings, output: Path, restore_every: int | None) -> None:
+def _named(files: tuple[Path, ...]) -> tuple[Path | None, Path, Path]:
+    """Return the files of the arguments: settings, if any, recording and output."""
+    if len(files) not in (2, 3):
+        raise click.UsageError(
+            f"expected RECORDING OUTPUT or SETTINGS RECORDING OUTPUT, got {len(files)} files; name these"
+        )
+    *settings, recording, output = files
+    for file in (*settings, recording):
+        if not file.is_file():
+            raise click.UsageError(f"expected the file '{file}', there is none; check the path")
+    return (settings[0] if settings else None), recording, output
+
+
+def _told(recorded: EmbeddedLog, settings_file: Path | None, settings: Settings | None) -> Settings:
+    """Return the settings to replay with; tell where they are not those of the worker that was recorded."""
+    if settings is None:
+        settings, histories = recorded_settings(recorded)
+        for source, (first, *_) in histories.items():
+            low, least = recorded.watermarks(source).low, min(each.first for each in first.models.values())
+            if low > least:
+                click.echo(
+                    f"{source}: recorded from offset {low} on, but the models had learned from {least} on; their "
+                    "results may differ",
+                    err=True,
+                )
+        return settings
+    states = [route.state for route in settings.routes.values()]
+    for source, (first, *others) in history(recorded, settings.group, states).items():
+        if source.topic in settings.routes and (others or compare(first, settings, source.topic).is_any):
+            click.echo(
+                f"{settings_file} holds from the first record on; the worker that was recorded had other "
+                "settings, which `anabranch replay RECORDING OUTPUT` follows",
+                err=True,
+            )
+            break
+    return settings
+
+
+def _replay(
+    log: EmbeddedLog, settings: Settings, output: Path, restore_every: int | None, *, follows: bool
+) -> None:
     total = _offsets(log, settings)
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
@@ -93,7 +137,8 @@ def _replay(log: EmbeddedLog, settings: Settings, output: Path, restore_every: i
             if restore_every and transactions % restore_every == 0:
                 _save_and_restore(worker)
 
-        with worker_on(log, _by_itself(settings, output), committed) as (worker, _):
+        by_itself = _by_itself(settings, output)
+        with worker_on(log, by_itself, committed, epochs="all" if follows else "none") as (worker, _):
             worker.run(stop, until_end=True)
     if stop():
         fail("stopped before the end of the recording; the results are incomplete")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
+from typing import Literal
 
 from prometheus_client import CollectorRegistry
 
@@ -29,12 +30,13 @@ def worker_on(
     committed: Callable[[Transaction], None] = lambda transaction: None,
     board: StatusBoard | None = None,
     tally: Tally | None = None,
+    epochs: Literal["last", "all", "none"] = "last",
 ) -> Iterator[tuple[Worker, str | None]]:
     """Make a worker and, where the settings want one, its page of metrics; yields the page's address too."""
     registry = CollectorRegistry()
     board = board or StatusBoard(Status(time.monotonic()))
     listener = WorkerListener(Metrics(registry, version("anabranch")), board, tally=tally)
-    worker = Worker(log, settings, listener, committed=committed)
+    worker = Worker(log, settings, listener, committed=committed, epochs=epochs)
     with ExitStack() as stack:
         url = None
         if settings.metrics.port is not None:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Self
 
 from worker.log.embedded_reader import EmbeddedReader, Files
-from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
+from worker.log.port import (
+    LogError,
+    Metadata,
+    OutRecord,
+    OwnershipLost,
+    Records,
+    TopicPartition,
+    Watermarks,
+    metadata_of,
+)
 from worker.log.rows import OFFSET_BITS, pack_rows
 from worker.log.storage import LogFile, Partition
 
@@ -185,7 +194,7 @@ class EmbeddedLog:
         return self._started.poll(limit, timeout)
 
     def commit(
-        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata = ""
     ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
@@ -205,7 +214,10 @@ class EmbeddedLog:
                 self._check_owned(source)
             self._own.query_many(
                 "INSERT OR REPLACE INTO offsets (grp, topic, number, next_offset, note) VALUES (?, ?, ?, ?, ?)",
-                [(self._group, *source, offset, metadata) for source, offset in offsets.items()],
+                [
+                    (self._group, *source, offset, metadata_of(source, metadata))
+                    for source, offset in offsets.items()
+                ],
             )
         self._committed |= offsets
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 
+Metadata: TypeAlias = "str | Mapping[TopicPartition, str]"  # kept with offsets: of all of them, or of each its own
 NO_TIMESTAMP = -1  # what a record without a timestamp carries
 
 
@@ -187,11 +188,11 @@ class Log(Protocol):
         ...
 
     def commit(
-        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata = ""
     ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 
-        The metadata is kept with each of the offsets.
+        The metadata is kept with the offsets.
 
         Raises
         ------
@@ -207,6 +208,11 @@ class Log(Protocol):
     def close(self) -> None:
         """Leave the group and give back what the log holds. Closing twice is harmless."""
         ...
+
+
+def metadata_of(source: TopicPartition, metadata: Metadata) -> str:
+    """Return what is kept with the offset of a partition."""
+    return metadata if isinstance(metadata, str) else metadata[source]
 
 
 class LogError(Exception):

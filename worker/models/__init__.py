@@ -17,12 +17,15 @@ class Kind(NamedTuple):
 
     settings: type[ModelSettings]
     model: Callable[[str, Any, Bounds], Model]  # makes an empty one: its name, its settings, bounds
+    behaviour: int = 1  # raised with each change of code or of a default that changes what comes out
 
 
 KINDS: dict[str, Kind] = {}  # by the word after `kind:` in settings
 
 
-def register(settings: type[ModelSettings], model: Callable[[str, Any, Bounds], Model]) -> None:
+def register(
+    settings: type[ModelSettings], model: Callable[[str, Any, Bounds], Model], behaviour: int = 1
+) -> None:
     """Make a kind of model known, before settings are read.
 
     Settings, `validate`, checkpoints, metrics, pages and the suites over all kinds have it from here.
@@ -33,6 +36,9 @@ def register(settings: type[ModelSettings], model: Callable[[str, Any, Bounds], 
         A subclass of `ModelSettings` whose field `kind` is a `Literal` with the kind's name.
     model : callable
         Makes an empty model from its name, such settings and bounds; most often a class.
+    behaviour : int
+        The number of its behaviour, to be raised with each change of code or of a default that changes what comes
+        out: models of another number begin anew, as if their settings had changed.
 
     Raises
     ------
@@ -41,7 +47,7 @@ def register(settings: type[ModelSettings], model: Callable[[str, Any, Bounds], 
     TypeError
         Where the settings do not tell one name.
     """
-    kind, name = Kind(settings, model), kind_of(settings)
+    kind, name = Kind(settings, model, behaviour), kind_of(settings)
     if KINDS.setdefault(name, kind) != kind:
         raise ValueError(
             f"expected a kind of a new name, got {name!r}, which is {KINDS[name].settings.__qualname__}; "
@@ -59,9 +65,9 @@ def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
     return make
 
 
-register(SplitSettings, _imported("split", "SplitModel"))
-register(TreeSettings, _imported("tree", "TreeModel"))
-register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"))
+register(SplitSettings, _imported("split", "SplitModel"), behaviour=1)
+register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
+register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
 
 
 def make_model(name: str, settings: ModelSettings, bounds: Bounds) -> Model:

@@ -5,20 +5,17 @@ A recording can be gone on with at any time: where each partition stands is what
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from worker.checkpoint import read_marks, returned
 from worker.log.bounded import NO_END, BoundedReader, Stretch
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import Log, LogError, OutRecord, Reader, Records, TopicPartition
+from worker.log.port import Log, LogError, Reader, Records, TopicPartition
 
 _BATCH = 5_000  # records at a time
 _WAIT_SECONDS = 0.2  # for records; so long may a signal be kept waiting
-_RESTORE_TIMEOUT_SECONDS = 120.0  # longer than transaction.timeout.ms, which ends a forgotten transaction
 
 Beginning: TypeAlias = Literal["earliest", "latest"] | int
 
@@ -105,16 +102,6 @@ def copy(
         for records in batches:
             recording.record(records)
         yield batches, bounded.remaining
-
-
-def copy_skips(log: Log, recording: EmbeddedLog, target: TopicPartition, partitions: int) -> int:
-    """Copy the skips of a partition of a state topic, which say how its input is to be read; return how many."""
-    reading = read_marks(log, target, time.monotonic, _RESTORE_TIMEOUT_SECONDS)
-    skips = returned(reading).skips.values()
-    if skips:
-        recording.create_topic(target.topic, partitions, compacted=True)
-        recording.append(OutRecord(*target, skip.key, skip.pack(), (), skip.time) for skip in skips)
-    return len(skips)
 
 
 def _held(recording: EmbeddedLog, topic: str, count: int) -> int | None:

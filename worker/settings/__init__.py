@@ -127,6 +127,9 @@ class Settings(Section):
     models: Annotated[Mapping[ModelName, AnyModelSettings], Field(min_length=1, max_length=1_000)]
     bounds: Bounds = Bounds()
     start: Literal["earliest", "latest"] = "earliest"  # where a group begins that has never committed
+    # Of these settings: raised to go back to some that the group has had before.
+    revision: Annotated[int, Ge(0), Le(1 << 30)] = 0
+    on_change: Literal["apply", "refuse"] = "apply"  # what to do where models would lose what they have learned
     on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
     transaction: TransactionSettings = TransactionSettings()
     checkpoint: CheckpointSettings | None = CheckpointSettings()
@@ -229,8 +232,15 @@ def _written_bytes(text: str, is_json: bool) -> int:
 
 def _start_conflicts(settings: Settings) -> Iterator[Conflict]:
     """Yield a start that could not be found again: only a checkpoint tells what was left out."""
-    if settings.start == "latest" and settings.checkpoint is None:
+    if settings.checkpoint is not None:
+        return
+    if settings.start == "latest":
         yield Conflict(("start",), "'earliest' where checkpoint is null", settings.start)
+    for name, model in settings.models.items():
+        if model.start == "latest":
+            yield Conflict(("models", name, "start"), "'earliest' where checkpoint is null", model.start)
+        if model.shadow:
+            yield Conflict(("models", name, "shadow"), "false where checkpoint is null", model.shadow)
 
 
 def _defect_conflicts(settings: Settings) -> Iterator[Conflict]:
@@ -351,13 +361,19 @@ def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> S
 
 
 def fingerprint(settings: Settings) -> str:
-    """Return a digest of all that the bytes of the outputs depend on: the models, the bounds, other formats.
+    """Return a digest of all that the bytes of the outputs depend on: models, their kinds, bounds, other formats.
 
     Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
-    checkpoint, metrics and logging.
+    checkpoint, metrics and logging. Where settings are never changed it is the note beside offsets, see
+    worker/epochs.py.
     """
+    from worker.models import KINDS  # not above: models know their settings
+
     relevant = settings.model_dump(mode="json", include={"bounds"})
     relevant["models"] = {name: model.relevant() for name, model in settings.models.items()}
+    behaviours = {kind: KINDS[kind].behaviour for kind in {model.kind for model in settings.models.values()}}
+    if raised := {kind: number for kind, number in behaviours.items() if number > 1}:
+        relevant["behaviours"] = raised
     formats = {name: topic.relevant() for name, topic in settings.topics.items()}
     if told := {name: each for name, each in formats.items() if each}:
         relevant["formats"] = told

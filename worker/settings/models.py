@@ -62,6 +62,9 @@ class ModelSettings(Section):
         the fingerprint is the one from before.
     RECORDED : mapping of str to str
         How fingerprints and results call settings that were renamed since.
+    WHEN : tuple of paths
+        Settings that say when and what a model writes, or where it begins. They change from an offset on and the
+        model goes on with its state; with another value of any other setting it is another model.
     SAMPLE : mapping
         Settings beside `kind`, `input`, `classes` and `features` with which some hundred events make the kind do
         all that it can. Every suite over all kinds runs a model of these, so a kind is tested once it is
@@ -71,10 +74,15 @@ class ModelSettings(Section):
     ELSEWHERE: ClassVar[Mapping[str, str]] = {}
     LATER: ClassVar[tuple[str, ...]] = ()
     RECORDED: ClassVar[Mapping[str, str]] = {}
+    WHEN: ClassVar[tuple[tuple[str, ...], ...]] = (("start",), ("shadow",), ("emit",), ("evaluate", "emit"))
     SAMPLE: ClassVar[Mapping[str, Any]] = {}
 
     kind: str
     input: TopicName
+    # Where a model begins that is new in a group: with what its topic still has, or at the committed offset; the
+    # group's start unless told otherwise.
+    start: Literal["earliest", "latest"] | None = None
+    shadow: bool = False  # learns and is evaluated, and writes evaluations alone
 
     @property
     def summary(self) -> str:
@@ -83,7 +91,7 @@ class ModelSettings(Section):
 
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
-        told = self.model_dump(mode="json")
+        told = self.model_dump(mode="json", exclude={"start", "shadow"})
         return {self.recorded(name): value for name, value in told.items() if value or name not in self.LATER}
 
     @classmethod

@@ -13,7 +13,7 @@ from worker.views import tree_svg
 from worker.views.output_text import AGAINST
 from worker.views.words import key_word, model_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
-from worker.watching.status import About, ModelStatus, Status
+from worker.watching.status import About, ModelStatus, Status, comparisons
 
 TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
 
@@ -65,7 +65,7 @@ Version {escape(about.version)}, settings {settings}, up {_duration(now - about.
 {_table("Partitions", ("topic", "partition", "next offset", "end", "lag"), partitions)}
 {_table("Models", _SIZES, map(_sizes, status.models))}
 {evaluated if judged else ""}
-{_refusals(status)}
+{_shadows(status)}{_refusals(status)}
 {_trees(snapshots, about)}""",
         f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
     )
@@ -108,7 +108,8 @@ def _duration(seconds: float) -> str:
 
 def _sizes(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
-    return (model.name, model.keys, model.slots, model.examples, model.bytes, *trees)
+    name = f"{model.name} (shadow)" if model.shadow else model.name
+    return (name, model.keys, model.slots, model.examples, model.bytes, *trees)
 
 
 def _late(model: ModelStatus) -> tuple[object, ...]:
@@ -120,6 +121,18 @@ def _late(model: ModelStatus) -> tuple[object, ...]:
     drifts, since = model.quality.drifts, model.quality.since
     rose = f"{drifts:,} times, {since:,} examples ago" if drifts else ""
     return (model.name, *late, rose)
+
+
+def _shadows(status: Status) -> str:
+    """Return how models that write no results do beside those that they may replace; nothing without such."""
+    rows = [
+        (each.shadow, each.beside, f"{each.accuracy:.4f}", f"{each.theirs:.4f}", f"{each.lead:+.4f}")
+        for each in comparisons(status.models)
+    ]
+    if not rows:
+        return ""
+    head = ("shadow", "beside", "accuracy of late", "theirs", "lead")
+    return _table("Shadows, beside models of the same input", head, rows) + "\n"
 
 
 def _refusals(status: Status) -> str:

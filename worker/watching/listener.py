@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
 
 from worker.checkpoint.marks import Skip
+from worker.epochs import FATES, Change, Epoch
 from worker.log.port import Log, Records, TopicPartition
 from worker.partition import Partition
 from worker.pipeline import Processed
@@ -16,12 +19,21 @@ from worker.quarantine import failure
 from worker.topics import Lacking
 from worker.transaction import Transaction
 from worker.watching.metrics import Metrics
-from worker.watching.status import ModelStatus, PartitionStatus, RefusalStatus, State, Status, StatusBoard
+from worker.watching.status import (
+    ModelStatus,
+    PartitionStatus,
+    RefusalStatus,
+    State,
+    Status,
+    StatusBoard,
+    comparisons,
+)
 from worker.watching.tally import Tally
 
 logger = structlog.get_logger()
 
 _REFRESH_SECONDS = 1.0  # sizes and watermarks cost a look at the log and at all models
+_PROGRESS_SECONDS = 10.0  # between two lines about models that learn what was before them
 _TYPES = {
     b"split": "split",
     b"tree": "snapshot",
@@ -62,6 +74,8 @@ class WorkerListener:
         self._wall_clock = wall_clock
         self._refresh_at = 0.0
         self._entered: State | None = None
+        self._learning: dict[TopicPartition, str] = {}  # what new models of a partition do, for a person
+        self._progress_at: dict[TopicPartition, float] = {}  # when the log says so
 
     def entered(self, state: State, **about: str) -> None:
         """Tell which state the worker is in now; the log says `about` it too."""
@@ -111,9 +125,77 @@ class WorkerListener:
             offset=offset,
         )
 
+    def shares(self, source: TopicPartition, groups: Sequence[str]) -> None:
+        """Tell that a group begins where others have their state, so that the results of all are in one topic."""
+        logger.warning(
+            "other groups have used the same topics: the results of this one come beside theirs",
+            topic=source.topic,
+            partition=source.partition,
+            groups=list(groups),
+        )
+
+    def changes(self, source: TopicPartition, change: Change, epoch: Epoch) -> None:
+        """Tell that other settings hold in a partition from an offset on, and what becomes of its models."""
+        fates = {fate.replace(" ", "_"): names for fate in FATES if (names := change.of(fate))}
+        new = [entry for name, entry in epoch.models.items() if name not in change.kept]
+        learns = max((entry.joined - entry.first for entry in new), default=0)
+        logger.log(
+            logging.WARNING if change.lost else logging.INFO,
+            "settings change" + (", models lose what they have learned" if change.lost else ""),
+            topic=source.topic,
+            partition=source.partition,
+            offset=epoch.offset,
+            **fates,
+            **({"offsets_to_learn": learns} if learns else {}),
+            **({"bounds": "changed"} if change.bounds else {}),
+        )
+
+    def follows(self, source: TopicPartition, epoch: Epoch) -> None:
+        """Tell that a partition goes on with newer settings than those of this worker."""
+        logger.warning(
+            "the partition has newer settings than this worker, which goes on with those; restart it with them",
+            topic=source.topic,
+            partition=source.partition,
+            since_offset=epoch.offset,
+        )
+
+    def learns(self, source: TopicPartition, models: Sequence[str], remaining: int, total: int) -> None:
+        """Tell how far models are that are new and learn silently what was before them."""
+        now, share = self._clock(), 1 - remaining / max(1, total)
+        self._learning[source] = f"{', '.join(models)} of {source}: {share:.0%} of {total:,} offsets"
+        if now >= self._progress_at.get(source, -math.inf):
+            self._progress_at[source] = now + _PROGRESS_SECONDS
+            logger.info(
+                "new models learn what was before them; the partition waits",
+                topic=source.topic,
+                partition=source.partition,
+                models=list(models),
+                offsets=total,
+                remaining=remaining,
+            )
+        learning = tuple(self._learning.values())
+        self._board.status = replace(self._board.status, tick=now, learning=learning)
+
+    def learned(self, source: TopicPartition, models: Sequence[str], total: int) -> None:
+        """Tell that they have."""
+        self._forget_progress(source)
+        logger.info(
+            "new models have learned what was before them",
+            topic=source.topic,
+            partition=source.partition,
+            models=list(models),
+            offsets=total,
+        )
+
+    def _forget_progress(self, source: TopicPartition) -> None:
+        self._learning.pop(source, None)
+        self._progress_at.pop(source, None)
+        self._board.status = replace(self._board.status, learning=tuple(self._learning.values()))
+
     def dropped(self, source: TopicPartition) -> None:
         """Tell that a partition is somebody else's now, who reports it from here on."""
         self._metrics.forget(source)
+        self._forget_progress(source)
         logger.info("gave up", topic=source.topic, partition=source.partition)
 
     def aborted(self, why: str) -> None:
@@ -263,9 +345,18 @@ class WorkerListener:
             models = _sizes(owned)
             for model in models:
                 self._metrics.size(model)
+            for comparison in comparisons(models):
+                self._metrics.compared(comparison)
             self._warn(all_of_it=False)
+            learning = tuple(self._learning.values())
             status = Status(
-                now, status.state, partitions, models, self._refusals(), awaits_registry=status.awaits_registry
+                now,
+                status.state,
+                partitions,
+                models,
+                self._refusals(),
+                learning=learning,
+                awaits_registry=status.awaits_registry,
             )
         self._board.status = replace(status, tick=now)
 
@@ -285,9 +376,10 @@ class WorkerListener:
 def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]:
     """Return the size of each model name, over all partitions."""
     sums: dict[str, ModelStatus] = {}
-    for partition in owned.values():
+    for source, partition in owned.items():
         for model in partition.pipeline.models:
-            status = model.status()
+            is_shadow = model.name in partition.pipeline.shadows
+            status = model.status()._replace(input=source.topic, shadow=is_shadow)
             before = sums.get(status.name)
             sums[status.name] = status if before is None else before.plus(status)
     return tuple(sums[name] for name in sorted(sums))

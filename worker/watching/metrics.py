@@ -16,7 +16,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
-from worker.watching.status import ModelStatus
+from worker.watching.status import Comparison, ModelStatus
 
 Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
@@ -269,6 +269,16 @@ class Metrics:
             )
         }
 
+        # Of the last examples of each partition (evaluate.window): above 0 the shadow was right more often.
+        self._lead = _Children(
+            Gauge(
+                "anabranch_shadow_lead",
+                "Accuracy of a shadow less that of a model that it may replace.",
+                ("model", "beside"),
+                registry=registry,
+            )
+        )
+
     def consumed(self, source: TopicPartition, records: int) -> None:
         """Count one batch of records read from a partition."""
         self._consumed[_labels(source)].inc(records)
@@ -383,6 +393,10 @@ class Metrics:
                 for measure, gauge in self._quality.items():
                     if math.isfinite(value := getattr(measures, measure)):
                         gauge[name, over].set(value)
+
+    def compared(self, comparison: Comparison) -> None:
+        """Note how a shadow does beside a model that it may replace."""
+        self._lead[comparison.shadow, comparison.beside].set(comparison.lead)
 
     def forget(self, source: TopicPartition) -> None:
         """Remove the metrics of a partition that was revoked: another worker reports it from now on.

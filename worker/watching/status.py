@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -59,6 +60,8 @@ class ModelStatus(NamedTuple):
     nodes: int = 0  # of trees
     depth: int = 0  # of the deepest
     quality: Quality | None = None  # where predictions are evaluated
+    input: str = ""  # topic
+    shadow: bool = False
 
     def plus(self, other: ModelStatus) -> ModelStatus:
         """Return the size of both together, the same model in two partitions."""
@@ -71,7 +74,37 @@ class ModelStatus(NamedTuple):
             nodes=self.nodes + other.nodes,
             depth=max(self.depth, other.depth),
             quality=self.quality.plus(other.quality) if self.quality and other.quality else None,
+            input=self.input,
+            shadow=self.shadow,
         )
+
+    @property
+    def recent_accuracy(self) -> float:
+        """The share of the last examples that were predicted rightly, nan where none were."""
+        return math.nan if self.quality is None else float(self.quality.recent.measures().accuracy)
+
+
+class Comparison(NamedTuple):
+    """A shadow beside a model of the same input that it may replace: how often each was right of late."""
+
+    shadow: str
+    beside: str
+    accuracy: float
+    theirs: float
+
+    @property
+    def lead(self) -> float:
+        """By how much the shadow was right more often."""
+        return self.accuracy - self.theirs
+
+
+def comparisons(models: Iterable[ModelStatus]) -> Iterator[Comparison]:
+    """Yield each shadow beside each model that it may replace, where both are evaluated."""
+    evaluated = [model for model in models if math.isfinite(model.recent_accuracy)]
+    for shadow in (model for model in evaluated if model.shadow):
+        for other in evaluated:
+            if other.input == shadow.input and not other.shadow:
+                yield Comparison(shadow.name, other.name, shadow.recent_accuracy, other.recent_accuracy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +117,14 @@ class Status:
     models: tuple[ModelStatus, ...] = ()
     refusals: tuple[RefusalStatus, ...] = ()
     lacking: tuple[str, ...] = ()  # topics that are waited for
+    learning: tuple[str, ...] = ()  # models that are new and learn what was before them, and how far they are
     awaits_registry: bool = False  # of schemas, which does not answer; what has its schemas goes on
 
     @property
     def phase(self) -> str:
         """What the worker does, for a person."""
+        if self.learning:
+            return f"{self.state}; new models learn what was before them: {'; '.join(self.learning)}"
         if self.awaits_registry:
             return f"{self.state} for the schema registry"
         return f"{self.state} for the topics {', '.join(self.lacking)}" if self.lacking else self.state

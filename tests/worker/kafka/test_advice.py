@@ -160,16 +160,22 @@ def test_offsets_have_expired_and_nothing_else_tells(kafka: Cluster) -> None:
     assert place.results() == results
 
 
-def test_all_results_anew(place: Place) -> None:
-    """Changed settings need another group and other topics, which the message names as the settings want them."""
-    _work(place, 30)
+def _gini(place: Place, **changes: Any) -> Settings:
+    """Return settings with a model that is another one."""
     model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"criterion": "gini"}
-    told = _told(place, _changed(place, models={"spam": model}))
-    assert "go back to those, or make all results anew with these" in told
+    return _changed(place, models={"spam": model}, **changes)
+
+
+def test_all_results_anew(kafka: Cluster) -> None:
+    """Without checkpoints other settings need another group and topics, which the message names."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 30)
+    told = _told(place, _gini(place))
+    assert "without checkpoints nothing tells which settings held where" in told
     fields = re.search(r"topics: (\{.*\})\)", told)
     assert fields is not None, told
     for_ = yaml.safe_load(fields[1])[place.topic]
-    anew = _changed(place, models={"spam": model}, group=f"{place.settings.group}-2", topics={place.topic: for_})
+    anew = _gini(place, group=f"{place.settings.group}-2", topics={place.topic: for_})
     with place.log("creator") as log:
         for name, compacted in zip(for_.values(), (False, False, True), strict=True):
             log.create_topic(name, 1, compacted=compacted)
@@ -179,6 +185,71 @@ def test_all_results_anew(place: Place) -> None:
         (partition,) = worker.partitions.values()
         until(worker, lambda: partition.position >= 30)
         assert examples(worker) == 30
+
+
+def test_settings_change_once_there_are_checkpoints(kafka: Cluster) -> None:
+    """As the message says: set checkpoint, start once with the settings as they were, then change them."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 30)
+    assert "Set checkpoint, start once with the settings as they were" in _told(place, _gini(place))
+    place.settings = _changed(place, checkpoint={"records": 20})
+    with place.log("creator") as log:
+        log.create_topic(place.state.topic, 1, compacted=True)
+    _work(place, 10)
+    results = place.results()
+    place.settings = _gini(place)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 40, "learned silently"
+        worker.finish()
+    assert place.results() == results
+    _work(place, 10)
+    assert len(place.results()) > len(results)
+
+
+def test_settings_that_were_replaced(place: Place) -> None:
+    """A worker that is late with its settings ends and says how to go back to them on purpose."""
+    _work(place, 30)
+    before, after = place.settings, _gini(place)
+    _work(place, 10, after)
+    told = _told(place, before)
+    found = re.search(r"say so in them: (revision: \d+)$", told)
+    assert found is not None, told
+    place.settings = before
+    place.settings = _changed(place, **yaml.safe_load(found[1]))
+    _work(place, 10)
+    assert "got some that were replaced there" in _told(place, after)
+
+
+def test_a_state_topic_that_was_lost(place: Place) -> None:
+    """Once settings have changed it tells which held where; a person may go on with what the input still has."""
+    _work(place, 30)
+    place.settings = _gini(place)
+    _work(place, 10)
+    results = place.results()
+    _ask(place, lambda admin: admin.delete_topics([place.state.topic]))
+    with place.log("creator") as log:
+        until_gone = time.monotonic() + TIME_LIMIT
+        while log.partitions(place.state.topic) is not None:
+            assert time.monotonic() < until_gone
+            time.sleep(0.2)
+        log.create_topic(place.state.topic, 1, compacted=True)
+    told = _told(place)
+    assert "Bring it back, or go on with models of these settings that learn what the input still has" in told
+    _follow(place, told)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 40
+    assert place.results()[: len(results)] == results
+
+
+def test_models_that_would_lose_something(place: Place) -> None:
+    """Where a change is to be refused the message names the setting that makes it."""
+    _work(place, 30)
+    told = _told(place, _gini(place, on_change="refuse"))
+    found = re.search(r"set (on_change: apply) \(", told)
+    assert found is not None, told
+    _work(place, 10, _gini(place, **yaml.safe_load(found[1])))
 
 
 def test_an_input_that_has_grown(place: Place) -> None:

@@ -275,6 +275,32 @@ def test_publish_a_recording_needs_its_partitions(bench: Bench) -> None:
 # --- record
 
 
+def test_models_that_come_and_go(bench: Bench) -> None:
+    """`validate --against` tells of a group on Kafka what the next run does; a recording holds what was done."""
+    models = {"spam": bench.model, "gone": bench.model | {"criterion": "gini"}}
+    bench.write(models, checkpoint={"records": 100}, metrics={"port": None})
+    bench.create(2)
+    assert _publish(bench).exit_code == 0
+    bench.done("run", bench.settings, "--until-end")
+    bench.write(
+        {"spam": bench.model, "late": bench.model | {"window": 50}},
+        checkpoint={"records": 100},
+        metrics={"port": None},
+    )
+    told = bench.done("validate", bench.settings, "--against", f"g-{bench.suffix}")
+    assert re.search(r"late: new; learns \d offsets silently", told)
+    assert "gone: removed: what it has learned goes" in told
+    assert "spam: kept" in told
+    assert _publish(bench).exit_code == 0
+    bench.done("run", bench.settings, "--until-end")
+    assert "all models: kept" in bench.done("validate", bench.settings, "--against", f"g-{bench.suffix}")
+    assert "2 changes of settings" in bench.record()
+    assert "gone" not in bench.done("validate", bench.settings, "--against", bench.folder / "rec.db")
+    bench.done("replay", bench.folder / "rec.db", bench.folder / "out.db")
+    with bench.log() as log, EmbeddedLog(bench.folder / "out.db") as replayed:
+        assert _contents(replayed, f"{bench.input}.out") == _kafka_contents(log, f"{bench.input}.out")
+
+
 def test_recording_leaves_no_trace(bench: Bench) -> None:
     """Recording joins no group and commits nothing, so the group of the settings is as if it had not been."""
     bench.create(2)

@@ -27,7 +27,7 @@ from worker.codec import DeadLetter, Evaluation, Prediction
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.loop import Worker
-from worker.models import KINDS, register
+from worker.models import KINDS, Kind, register
 from worker.settings import fingerprint, load
 from worker.settings.file import SettingsError
 from worker.settings.models import ClassifierSettings, ModelSettings
@@ -163,7 +163,7 @@ def test_metrics_and_pages_tell_of_it(tmp_path: Path, kind: str) -> None:
 
 def test_it_is_one_file_with_one_line_of_registration() -> None:
     """No code but its own file names the kind; suites have it because it is registered."""
-    assert KINDS["majority"] == (MajoritySettings, MajorityModel)
+    assert KINDS["majority"] == Kind(MajoritySettings, MajorityModel)
     naming = ["tests/support/__init__.py", "tests/worker/models/test_kinds.py"]
     assert list(_files_that_name_it()) == naming, "one imports it, the other is this"
     own = (ROOT / "tests/support/majority.py").read_text()

@@ -141,10 +141,12 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 
 
 MODEL_NAMES = (
-    "alpha, classes, criterion, emit, features, finder, input, kind, on_duplicate, verify_deletes, window"
+    "alpha, classes, criterion, emit, features, finder, input, kind, on_duplicate, shadow, start, "
+    "verify_deletes, window"
 )
 SECTIONS = (
-    "bounds, checkpoint, group, log, logging, metrics, models, on_defect, registry, start, topics, transaction"
+    "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "
+    "topics, transaction"
 )
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "two different classes, both integers or both strings (kind 'tree' takes more)"

@@ -17,7 +17,8 @@ from worker.settings.values import Cadence
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
     "attributes, candidates, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, "
-    "inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, split_confidence, "
+    "inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, shadow, "
+    "split_confidence, start, "
     "tie_threshold"
 )
 UNWATCHED = (

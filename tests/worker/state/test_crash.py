@@ -31,7 +31,7 @@ from worker.codec.event import encode_event
 from worker.commands.common import in_transactions_of
 from worker.log.embedded import EmbeddedLog
 from worker.log.embedded_reader import EmbeddedReader
-from worker.log.port import LogError, OutRecord, Records, TopicPartition
+from worker.log.port import LogError, Metadata, OutRecord, Records, TopicPartition
 from worker.log.storage import LogFile
 from worker.loop import Worker
 from worker.models import KINDS
@@ -176,7 +176,7 @@ class Plain(EmbeddedLog):
     """A log that writes without transactions: first the outputs, in order, then the offsets."""
 
     def commit(
-        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata = ""
     ) -> None:
         """Write the outputs one after the other, then the offsets."""
         for output in outputs:

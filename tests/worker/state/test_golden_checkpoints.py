@@ -23,10 +23,12 @@ from algorithms.regression.pool import RegressionPool
 from tests.support.places import GOLDEN
 from tests.support.recordings import CLICKS, PARTITIONS, START, WORDS, mixed
 from tests.support.workers import worker_on
+from worker.checkpoint import read_marks, returned
+from worker.epochs import unpack_epochs
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import OutRecord, TopicPartition
+from worker.log.port import LogError, OutRecord, TopicPartition
 from worker.recordings.compare import first_difference
-from worker.settings import Settings, load
+from worker.settings import Settings, fingerprint, load
 
 NUMBERS = "numbers"
 EVENTS = 300  # of the words and clicks, and as many of the numbers: a checkpoint lies in the middle of them
@@ -165,6 +167,35 @@ def test_checkpoints_restore_and_go_on(tmp_path: Path, names: dict[str, str]) ->
     topics = [topic for route in settings.routes.values() for topic in route.results]
     with EmbeddedLog(golden, create=False) as wanted, EmbeddedLog(log) as found:
         assert first_difference(wanted, found, topics) is None
+
+
+def test_a_group_without_epochs_is_taken_over(tmp_path: Path, settings: Settings) -> None:
+    """A group of a version that kept a digest alone goes on with its settings; from then on they may change."""
+    log = _unpacked("checkpoints.db", tmp_path)
+    scan = settings.models["scan"].model_copy(update={"on_duplicate": "reject"})
+    changed = settings.model_copy(update={"models": {**settings.models, "scan": scan}})
+    with pytest.raises(
+        LogError, match=r"are others: .*Start once with the settings as they were, then change them"
+    ):
+        run_models(log, changed, [])
+    source = TopicPartition(CLICKS, 0)
+
+    def epochs() -> list[tuple[int, str, int]]:
+        with EmbeddedLog(log, group=settings.group) as opened:
+            state = TopicPartition(f"{CLICKS}.state", 0)
+            kept = unpack_epochs(returned(read_marks(opened, state, float, 5.0)).epochs).get(settings.group, ())
+            return [(epoch.number, epoch.note, epoch.models["scan"].joined) for epoch in kept]
+
+    with EmbeddedLog(log, group=settings.group) as opened:
+        assert opened.metadata(source) == fingerprint(settings)
+    assert epochs() == []
+    run_models(log, settings, stream()[EVENTS : EVENTS + 100])
+    assert epochs() == [(1, fingerprint(settings), 0)], "the note is the digest: the older version could go on"
+    with EmbeddedLog(log, group=settings.group) as opened:
+        assert opened.metadata(source) == fingerprint(settings)
+        joined = opened.committed(source)
+    run_models(log, changed, [])
+    assert [epoch[::2] for epoch in epochs()] == [(1, 0), (2, joined)]
 
 
 def test_the_names_of_arrays_stay(tmp_path: Path, settings: Settings) -> None:

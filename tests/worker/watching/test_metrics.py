@@ -15,7 +15,7 @@ from algorithms.trees.evaluation import Evaluated
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
 from worker.watching.metrics import END_TO_END_BUCKETS, STAGE_BUCKETS, Metrics
-from worker.watching.status import ModelStatus, Quality
+from worker.watching.status import Comparison, ModelStatus, Quality
 
 FIRST, SECOND = TopicPartition("sms", 0), TopicPartition("sms", 1)
 
@@ -60,6 +60,7 @@ DECLARED = {
     "anabranch_prequential_no_change": ("gauge", {"model", "over"}),
     "anabranch_prequential_kappa_m": ("gauge", {"model", "over"}),
     "anabranch_prequential_kappa_temporal": ("gauge", {"model", "over"}),
+    "anabranch_shadow_lead": ("gauge", {"model", "beside"}),
     "process_cpu_seconds": ("counter", set()),
     "process_max_fds": ("gauge", set()),
     "process_open_fds": ("gauge", set()),
@@ -108,6 +109,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
     quality = Quality(8, total, recent)
     metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
+    metrics.compared(Comparison("shadow", "spam", 0.5, 0.75))
 
 
 def _families(registry: CollectorRegistry) -> dict[str, Metric]:
@@ -174,6 +176,7 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_prequential_no_change", {"model": "spam", "over": "window"}, 0.0),
         ("anabranch_prequential_kappa_m", {"model": "spam", "over": "all"}, 0.5),
         ("anabranch_prequential_kappa_temporal", {"model": "spam", "over": "all"}, 0.6),
+        ("anabranch_shadow_lead", {"model": "shadow", "beside": "spam"}, -0.25),
     ],
 )
 def test_values(

@@ -11,7 +11,15 @@ from worker.log.kafka.errors import Needed, Verdict, explain, verdict
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage
 from worker.log.kafka.sender import Sender, flush
-from worker.log.port import CommitAborted, LogError, OutRecord, OwnershipLost, TopicPartition
+from worker.log.port import (
+    CommitAborted,
+    LogError,
+    Metadata,
+    OutRecord,
+    OwnershipLost,
+    TopicPartition,
+    metadata_of,
+)
 
 
 class AtLeastOnce:
@@ -45,7 +53,9 @@ class AtLeastOnce:
     def check_alone(self, source: TopicPartition, outsider: object) -> None:
         """Do nothing: without transactions brokers do not know who writes."""
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str) -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata
+    ) -> None:
         """Write outputs, then offsets; see `Log.commit`, but that outputs may be there where it raises."""
         try:
             self._sender.send(self._producer, outputs)
@@ -61,7 +71,12 @@ class AtLeastOnce:
             raise
         self._check_arrived()
         if offsets:
-            self._commit([client.TopicPartition(*source, offset, metadata) for source, offset in offsets.items()])
+            self._commit(
+                [
+                    client.TopicPartition(*source, offset, metadata_of(source, metadata))
+                    for source, offset in offsets.items()
+                ]
+            )
 
     def _drop(self) -> None:
         """Forget what was handed over and has not gone out yet."""

@@ -36,7 +36,7 @@ from worker.log.kafka.sender import Sender
 from worker.log.kafka.topics import Topics
 from worker.log.kafka.transactions import Transactions
 from worker.log.permission import Permission
-from worker.log.port import LogError, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
+from worker.log.port import LogError, Metadata, OutRecord, OwnershipLost, Records, TopicPartition, Watermarks
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class KafkaLog:
             return []
 
     def commit(
-        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str = ""
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata = ""
     ) -> None:
         """Write the outputs and the consumed offsets in one transaction: all of it, or (on an error) none.
 

@@ -15,7 +15,15 @@ from worker.log.kafka.errors import MISSING, Forbidden, Needed, Verdict, explain
 from worker.log.kafka.member import Member
 from worker.log.kafka.outage import Outage, Unanswered
 from worker.log.kafka.sender import Sender, flush
-from worker.log.port import CommitAborted, LogError, OutRecord, OwnershipLost, TopicPartition
+from worker.log.port import (
+    CommitAborted,
+    LogError,
+    Metadata,
+    OutRecord,
+    OwnershipLost,
+    TopicPartition,
+    metadata_of,
+)
 
 RENEW_SECONDS = 15.0  # after which a producer that does not come back is replaced
 STALE_SECONDS = 0.2  # until this member has heard of a change in its group, a heartbeat or so
@@ -108,10 +116,15 @@ class Transactions:
             return
         self._abort()
 
-    def commit(self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: str) -> None:
+    def commit(
+        self, outputs: Sequence[OutRecord], offsets: Mapping[TopicPartition, int], metadata: Metadata
+    ) -> None:
         """Write outputs and offsets; see `Log.commit`."""
         self.prepare()
-        places = [client.TopicPartition(*source, offset, metadata) for source, offset in offsets.items()]
+        places = [
+            client.TopicPartition(*source, offset, metadata_of(source, metadata))
+            for source, offset in offsets.items()
+        ]
         try:
             self._producer.begin_transaction()
             self._fill(outputs, places)

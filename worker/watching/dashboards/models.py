@@ -59,6 +59,16 @@ _QUALITY = Row(
         most=1,
     ),
     graph(
+        "Shadows beside models that they may replace",
+        "percentunit",
+        "By how much a model with shadow: true was right more often than a model of the same input, over the last "
+        "examples of each: above 0 it is better.",
+        Query(
+            f"avg by (model, beside) (anabranch_shadow_lead{{{MODELS}}})",
+            "{{model}} beside {{beside}}",
+        ),
+    ),
+    graph(
         "Examples judged",
         "eps",
         "Where they are few the accuracy says little.",

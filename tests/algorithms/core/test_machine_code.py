@@ -91,8 +91,7 @@ _NUMPY = re.compile(
     r"log(1p|2|10|addexp2?|space)?|exp(2|m1)?|(float_)?power|cbrt|geomspace|hypot|(arc|a)?(sin|cos|tan)(h|2)?"
 )
 
-# A readable twin, which no worker runs; and what measures.
-# The oracle, measurements, and colours, which are of pages alone.
+# A readable twin, which no worker runs; what measures; and colours, which are of pages alone.
 _ASIDE = (ROOT / "algorithms/splits/reference.py", ROOT / "worker/bench", ROOT / "worker/views/palette.py")
 
 

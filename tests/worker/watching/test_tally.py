@@ -123,7 +123,14 @@ def test_a_run_ends_with_accuracies_beside_what_costs_nothing(tmp_path: Path) ->
     labels = ["ham", "spam", "spam", "spam", "ham", "spam"]
     settings = _events(tmp_path, [encode_event(["win"], label) for label in labels])
     evaluate = {"window": 3, "emit": {"every": 6}}
-    tree = {"kind": "tree", "input": "sms", "classes": ["ham", "spam"], "features": "names", "evaluate": evaluate}
+    tree = {
+        "kind": "tree",
+        "policy": "periodic",
+        "input": "sms",
+        "classes": ["ham", "spam"],
+        "features": "names",
+        "evaluate": evaluate,
+    }
     both = {"models": SETTINGS["models"] | {"tree": tree}}
     settings.write_text(yaml.safe_dump(SETTINGS | both))
     result = _run("run", settings, "--until-end")
@@ -142,7 +149,7 @@ def test_a_rise_of_the_error_is_shown(tmp_path: Path) -> None:
     """`show` lists where the error rose, from what to what."""
     labels = ["ham", *["spam"] * 500, *["ham", "spam"] * 80]
     settings = _events(tmp_path, [encode_event(["win"], label) for label in labels])
-    tree = {"kind": "tree", "input": "sms", "classes": ["ham", "spam"], "features": "names"}
+    tree = {"kind": "tree", "policy": "periodic", "input": "sms", "classes": ["ham", "spam"], "features": "names"}
     models = {"tree": tree | {"evaluate": {"emit": "never"}, "emit": {"splits": "never"}}}
     settings.write_text(yaml.safe_dump(SETTINGS | {"models": models}))
     assert _run("run", settings, "--until-end").exit_code == 0

@@ -129,7 +129,8 @@ def sees(draws: Draws, tree: int, hashed: int) -> bool:
 def ticket(high: int, low: int, copy: int) -> int:
     """Return the ticket of an example: 32 bits of its digest, and of which copy it is."""
     top = mix(high & _M32, (high >> 32) & _M32)
-    return mix(mix(low & _M32, (low >> 32) & _M32) ^ top, copy & _M32)
+    bottom = mix(low & _M32, (low >> 32) & _M32)
+    return mix(mix(top, bottom), copy & _M32)  # not top ^ bottom: callers may give the same number for both
 
 
 @inlined

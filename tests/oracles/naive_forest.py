@@ -146,7 +146,7 @@ def content_digest(example: Live) -> tuple[int, int]:
 def ticket_of(example: Live, copy: int) -> int:
     """Return the ticket of an example."""
     high, low = digest_of(example.id) if example.id is not None else content_digest(example)
-    return mixed(mixed(*halves(low)) ^ mixed(*halves(high)), copy)
+    return mixed(mixed(mixed(*halves(high)), mixed(*halves(low))), copy)
 
 
 def salt(seed: int, tree: int, what: str) -> int:

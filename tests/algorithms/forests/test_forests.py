@@ -19,7 +19,7 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.forests.draws import draws
+from algorithms.forests.draws import draws, ticket
 from algorithms.forests.pool import ForestPool
 from tests.algorithms.dynamic.test_dynamic import MIXES, Mix, Stream
 from tests.oracles.naive import budget, words
@@ -241,6 +241,15 @@ def test_draws_have_their_distribution(bagging: str, mean: float, variance: floa
     assert drawn.var() == pytest.approx(variance, rel=0.1)
     between = np.corrcoef(drawn.T) - np.eye(10)
     assert np.abs(between).max() < (0.2 if "of" in bagging else 5 / math.sqrt(len(drawn)))
+
+
+def test_tickets_differ_whatever_callers_give_as_ids() -> None:
+    """Digests are two numbers; counted ones, or the same number twice, scatter as well as real ones do."""
+    for pair in ((0, 1), (1, 0), (1, 1), (1 << 40, 1), (-1, 1)):
+        tickets = {ticket(pair[0] * at, pair[1] * at, 0) for at in range(2000)}
+        assert len(tickets) > 1990, pair
+        high = sum(each >> 31 for each in tickets)
+        assert 800 < high < 1200, pair
 
 
 def test_identical_examples_are_not_drawn_in_step() -> None:

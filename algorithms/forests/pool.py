@@ -92,8 +92,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         self,
         *,
         trees: int = 10,
-        subspace: float | str = 1.0,
-        bagging: str = "poisson:1",
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
         seed: int = 0,
         epsilon: float = 0.1,
         alpha: float = 0.0,
@@ -307,6 +307,14 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             rebuilds=sum(sizes.rebuilds for sizes in each),
             rebuilt=sum(sizes.rebuilt for sizes in each),
         )
+
+    def live_weights(self, key: int = 0) -> Int64s:
+        """Return int64[c], the weight of a key's live examples of each class, in units. O(all live examples)."""
+        rows = self._state.store.rows
+        mine = (rows[:, example_store.STATE] == example_store.LIVE) & (rows[:, example_store.OWNER] >> 1 == key)
+        weights = np.zeros(self._classes, np.int64)
+        np.add.at(weights, rows[mine, example_store.LABEL], rows[mine, example_store.WEIGHT])
+        return weights
 
     @property
     def node_count(self) -> int:

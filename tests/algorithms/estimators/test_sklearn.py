@@ -27,6 +27,7 @@ _ORDER = (
     "a tree that grows with a stream counts examples: one of weight 2 comes once, so leaves split at other times "
     "than after two examples, and naive Bayes smooths by an example of mean weight"
 )
+_DRAWN = "each example is drawn for itself: one of weight 2 weighs in other trees than two examples do"
 _GRACE = "200 examples, and no leaf splits before the grace period of 200 is over: the mean is predicted"
 EXPECTED = {
     "TreeClassifier": {
@@ -34,6 +35,10 @@ EXPECTED = {
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
     "ForgettingTreeClassifier": {},
+    "ForgettingForestClassifier(trees=5)": {
+        "check_sample_weight_equivalence_on_dense_data": _DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
+    },
     "TreeRegressor": {"check_regressors_train": _GRACE},
     "TreeRegressor(grace_period=10, tie_threshold=1.0)": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,

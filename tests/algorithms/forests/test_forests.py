@@ -217,7 +217,7 @@ def test_one_tree_that_sees_everything_is_a_tree() -> None:
 
 def test_an_example_is_in_k_trees_and_a_delete_touches_these_alone() -> None:
     """With `k of T` exactly k trees hold an example, and no other tree changes when it goes."""
-    pool = ForestPool(trees=7, bagging="3 of 7", epsilon=0.0)
+    pool = ForestPool(subspace=1.0, trees=7, bagging="3 of 7", epsilon=0.0)
     for at in range(40):
         pool.insert([at % 5, 5 + at % 3], at % 2, id=at)
     held = [tree.live_examples for tree in pool.pools]
@@ -254,7 +254,7 @@ def test_tickets_differ_whatever_callers_give_as_ids() -> None:
 
 def test_identical_examples_are_not_drawn_in_step() -> None:
     """Copies weigh differently in a tree, and a delete takes the highest."""
-    pool = ForestPool(trees=1, bagging="poisson:1")
+    pool = ForestPool(subspace=1.0, trees=1, bagging="poisson:1")
     chosen, weights = Settings(trees=1), []
     for copy in range(12):
         pool.insert([1], 1)
@@ -269,7 +269,7 @@ def test_identical_examples_are_not_drawn_in_step() -> None:
 
 def test_a_correction_keeps_its_trees() -> None:
     """An insert that replaces an example by its id goes to the trees that had it."""
-    pool = ForestPool(trees=5, bagging="2 of 5", on_duplicate=OnDuplicate.REPLACE)
+    pool = ForestPool(subspace=1.0, trees=5, bagging="2 of 5", on_duplicate=OnDuplicate.REPLACE)
     for at in range(20):
         pool.insert([at % 3], at % 2, id=at)
     before = [tree.live_examples for tree in pool.pools]
@@ -281,7 +281,7 @@ def test_a_correction_keeps_its_trees() -> None:
 
 def test_a_window_counts_the_examples_of_a_key() -> None:
     """Not those of a bag: the last W examples are live, wherever they were drawn."""
-    pool = ForestPool(trees=4, bagging="1 of 4", window=10)
+    pool = ForestPool(subspace=1.0, trees=4, bagging="1 of 4", window=10)
     for at in range(100):
         pool.insert([at], at % 2, id=at)
     assert pool.live_examples == 10
@@ -313,7 +313,7 @@ def test_subspaces_have_their_share() -> None:
 
 def test_votes_are_summed_in_whole_units() -> None:
     """Three trees that are sure give three votes; shares are those of the votes."""
-    pool = ForestPool(trees=3, bagging="none", classes=3)
+    pool = ForestPool(subspace=1.0, trees=3, bagging="none", classes=3)
     for _ in range(3):
         pool.insert([1], 2)
         pool.insert([2], 0)
@@ -326,6 +326,17 @@ def test_votes_are_summed_in_whole_units() -> None:
 
 def _questions(pool: ForestPool, of_: Sequence[Sequence[int]]) -> Any:
     return events_of([Event(Op.PREDICT, dict.fromkeys(x, 1.0)) for x in of_], pool)
+
+
+def test_live_weights_are_those_of_the_ledger() -> None:
+    """A class counts while an example of it is live, whether a tree has it or not."""
+    pool = ForestPool(trees=2, bagging="1 of 2", classes=3)
+    for at in range(9):
+        pool.insert([at], at % 3, weight=0.5, id=at, key=at % 2)
+    pool.delete(id=2)
+    assert (pool.live_weights(0) / UNIT).tolist() == [1.0, 0.5, 0.5]
+    assert (pool.live_weights(1) / UNIT).tolist() == [0.5, 1.0, 0.5]
+    assert pool.live_weights(7).tolist() == [0, 0, 0]
 
 
 def test_what_was_forgotten_leaves_nothing_behind() -> None:
@@ -379,7 +390,7 @@ def test_wrong_settings_are_refused_with_a_reason(changed: dict[str, Any], reaso
 
 def test_a_state_is_told_from_one_of_other_trees() -> None:
     """The arrays of each tree have its number in their names."""
-    pool = ForestPool(trees=2)
+    pool = ForestPool(subspace=1.0, trees=2)
     pool.insert([1], 0)
     names = {name.split(".")[1] for name in pool.arrays() if name.startswith("tree.")}
     assert names == {"0", "1"}

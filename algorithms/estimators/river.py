@@ -61,7 +61,7 @@ class ForgettingForestClassifier(online.ForgettingForestClassifier, base.Classif
     >>> from algorithms.estimators.river import ForgettingForestClassifier
     >>> model = ForgettingForestClassifier(window=500)
     >>> evaluate.progressive_val_score(datasets.Phishing().take(500), model, metrics.Accuracy())
-    Accuracy: 00.00%
+    Accuracy: 89.58%
     """
 
     @property

@@ -32,7 +32,7 @@ from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decode
 from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
 from algorithms.forests.draws import draws
-from algorithms.forests.pool import MOST_TREES, ForestPool
+from algorithms.forests.pool import MOST_SEED, MOST_TREES, ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.trees.bounds import check_range
@@ -397,7 +397,7 @@ def check_forest(model: Any) -> None:
     """Raise ValueError where a parameter of `ForgettingForestClassifier` is none."""
     check_forgetting(model)
     trees = whole("trees", model.trees, 1, MOST_TREES)
-    draws(trees, whole("a seed", model.seed, 0, 1 << 62), model.subspace, model.bagging)
+    draws(trees, whole("a seed", model.seed, 0, MOST_SEED), model.subspace, model.bagging)
 
 
 def forest_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> ForestPool:

@@ -30,6 +30,7 @@ from algorithms.forests.thinning import Poll, Thinned, count, thin, vote
 from algorithms.trees.snapshot import Tree
 
 MOST_TREES = 1000
+MOST_SEED = (1 << 62) - 1
 _MOVES = 2048  # of a plan: when it is full the trees act
 
 
@@ -111,7 +112,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
     ) -> None:
-        drawn = draws(whole("trees", trees, 1, MOST_TREES), whole("a seed", seed, 0, 1 << 63), subspace, bagging)
+        trees = whole("trees", trees, 1, MOST_TREES)
+        drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
         self.pools = [
             DynamicPool(
                 epsilon=epsilon,
@@ -244,6 +246,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             n, end = self._thin(self.rules.draws, plan, batch, hashes, tree, self._thinned)
             if n:
                 answers = pool.apply(self._events(n, end), checked=True)
+                assert not answers.status.any(), "the ledger knows what a tree can do"
                 np.add.at(rebuilt_, self._thinned.event[:n], answers.rebuilt)
                 vote(answers.weights, votes)
         count(votes, plan, batch, poll)

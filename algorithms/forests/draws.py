@@ -13,6 +13,7 @@ known by its *ticket*: the hash of its id, or, where it has none, of its content
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from decimal import Decimal, localcontext
 from typing import NamedTuple
@@ -81,7 +82,7 @@ def _share(subspace: float | str) -> int:
     share = subspace
     if isinstance(subspace, str):
         found = re.fullmatch(r"sqrt of ([1-9]\d{0,8})", subspace)
-        share = int(found[1]) ** -0.5 if found else 0.0
+        share = 1.0 / math.sqrt(int(found[1])) if found else 0.0
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 < share <= 1.0:
         raise ValueError(f"expected as subspace {SUBSPACES}, got {subspace!r}")
     return max(1, round(share * ALL))

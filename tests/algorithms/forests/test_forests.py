@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -265,6 +266,17 @@ def test_identical_examples_are_not_drawn_in_step() -> None:
     for total in [*reversed(weights[:-1]), 0]:
         pool.delete([1], 1)
         assert pool.tree(0).weight.sum() == total * UNIT
+
+
+@pytest.mark.parametrize("bagging", BAGGINGS)
+def test_copies_are_counted_when_a_window_drops_old_ones(bagging: str) -> None:
+    """Copies leave at both ends: by the window the oldest, by a delete the newest."""
+    pair = Pair(Settings(bagging=bagging, subspace=1.0, epsilon=0.0, window=4))
+    rng = random.Random(2)
+    for _ in range(steps(300)):
+        op = Op.INSERT if rng.random() < 0.65 else Op.DELETE
+        pair.feed([Event(op, dict.fromkeys(range(rng.randrange(2)), 1.0), rng.randrange(2))])
+        pair.check()
 
 
 def test_a_correction_keeps_its_trees() -> None:

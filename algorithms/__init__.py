@@ -20,19 +20,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from algorithms.dynamic.pool import DynamicPool as DynamicPool
     from algorithms.estimators.online import BestSplit as BestSplit
+    from algorithms.estimators.online import ForgettingForestClassifier as ForgettingForestClassifier
     from algorithms.estimators.online import ForgettingTreeClassifier as ForgettingTreeClassifier
     from algorithms.estimators.online import TreeClassifier as TreeClassifier
     from algorithms.estimators.online import TreeRegressor as TreeRegressor
+    from algorithms.forests.pool import ForestPool as ForestPool
     from algorithms.regression.pool import RegressionPool as RegressionPool
     from algorithms.splits.pool import SplitPool as SplitPool
     from algorithms.trees.pool import TreePool as TreePool
 
 _WHERE = {
     "BestSplit": "algorithms.estimators.online",
+    "ForgettingForestClassifier": "algorithms.estimators.online",
     "ForgettingTreeClassifier": "algorithms.estimators.online",
     "TreeClassifier": "algorithms.estimators.online",
     "TreeRegressor": "algorithms.estimators.online",
     "DynamicPool": "algorithms.dynamic.pool",
+    "ForestPool": "algorithms.forests.pool",
     "RegressionPool": "algorithms.regression.pool",
     "SplitPool": "algorithms.splits.pool",
     "TreePool": "algorithms.trees.pool",
@@ -41,6 +45,8 @@ _WHERE = {
 __all__ = [
     "BestSplit",
     "DynamicPool",
+    "ForestPool",
+    "ForgettingForestClassifier",
     "ForgettingTreeClassifier",
     "RegressionPool",
     "SplitPool",

@@ -10,6 +10,7 @@ from tests.support.places import ROOT
 SUITES = {
     "core": ["tests/algorithms/core"],
     "dynamic": ["tests/algorithms/dynamic"],
+    "forests": ["tests/algorithms/forests"],
     "estimators": ["tests/algorithms/estimators"],
     "splits": ["tests/algorithms/splits"],
     "trees": ["tests/algorithms/trees"],

@@ -21,7 +21,7 @@ GLOSSARY = "algorithms/GLOSSARY.md"
 PAGES = [
     *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
     "deploy/clients/README.md",
-    *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "regression", "estimators")),
+    *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "forests", "regression", "estimators")),
 ]
 FRONT_DOOR = 200  # lines that a newcomer reads before the first command of their own
 MEAN_WORDS = 14.0  # the page of trees has most, 12.9; before they were rewritten, pages had 13 to 20

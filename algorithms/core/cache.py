@@ -81,7 +81,8 @@ _BUILDS_ON: dict[str, tuple[str, ...]] = {
     "trees": ("core", "splits"),
     "dynamic": ("core", "splits", "trees"),
     "regression": ("core", "splits", "trees"),
-    "estimators": ("core", "splits", "trees", "dynamic", "regression"),
+    "forests": ("core", "splits", "trees", "dynamic"),
+    "estimators": ("core", "splits", "trees", "dynamic", "regression", "forests"),
 }
 _IMPORT = re.compile(r"^ *from algorithms\.(\w+)", re.MULTILINE)
 

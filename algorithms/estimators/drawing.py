@@ -166,6 +166,26 @@ def importances(nodes: Sequence[Node]) -> dict[Feature, float]:
     return {feature: lowered[feature] / total if total else 0.0 for feature in ranked}
 
 
+def mean_importances(trees: Sequence[dict[Feature, float]]) -> dict[Feature, float]:
+    """Return the mean share of each feature, over the trees that have a split; the largest first."""
+    telling = [shares for shares in trees if shares]
+    features = dict.fromkeys(feature for shares in telling for feature in shares)
+    means = {each: math.fsum(shares.get(each, 0.0) for shares in telling) / len(telling) for each in features}
+    return {feature: means[feature] for feature in sorted(means, key=lambda each: (-means[each], str(each)))}
+
+
+def forest_text(title: str, trees: Sequence[Sequence[Node]]) -> str:
+    """Return a forest as text, one line a tree: its size and what it asks first."""
+    if not any(trees):
+        return f"{title}: has learned nothing"
+    lines = [title]
+    for number, nodes in enumerate(trees):
+        asked = [node.tests for node in nodes if node.tests is not None]
+        first = f"{word(asked[0])}?" if asked else "no split"
+        lines.append(f"tree {number}: {len(nodes)} nodes, {first}")
+    return "\n".join(lines)
+
+
 def text(title: str, nodes: Sequence[Node], most: int = MOST_NODES) -> str:
     """Return a tree as text, one line a node."""
     if not nodes:

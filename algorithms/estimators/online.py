@@ -12,7 +12,7 @@ import numpy as np
 from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA
 from algorithms.core.fixed_point import PER_UNIT, UNIT
-from algorithms.core.given import number
+from algorithms.core.given import number, whole
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.estimators.base import Estimator, weight_units
@@ -20,8 +20,10 @@ from algorithms.estimators.drawing import (
     Node,
     class_impurity,
     class_nodes,
+    forest_text,
     html,
     importances,
+    mean_importances,
     number_nodes,
     text,
     word,
@@ -29,6 +31,8 @@ from algorithms.estimators.drawing import (
 from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decoded
 from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
+from algorithms.forests.draws import draws
+from algorithms.forests.pool import MOST_SEED, MOST_TREES, ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.trees.bounds import check_range
@@ -288,6 +292,121 @@ def check_forgetting(model: Any) -> None:
 def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> DynamicPool:
     """Return the pool of a model with the parameters of `ForgettingTreeClassifier`."""
     return DynamicPool(
+        epsilon=float(model.epsilon),
+        min_examples=int(model.min_examples),
+        max_depth=depth_of(model.max_depth),
+        criterion=model.criterion,
+        classes=classes,
+        default=kind_of(numeric),
+        window=model.window,
+        names=names,
+    )
+
+
+class ForgettingForestClassifier(Forgetting):
+    """A forest of trees of the live examples: each sees some of the features, and weighs examples its own way.
+
+    Which tree sees what follows from hashes, so an example is unlearned from all trees that have it. With
+    ``epsilon=0`` the forest is always that of the live examples alone, as if it had never seen another one but for
+    the order in which labels came.
+
+    Parameters
+    ----------
+    trees : int
+        How many trees.
+    subspace : float or str
+        The share of the features that a tree sees, or ``sqrt of D`` for 1 / sqrt(D).
+    bagging : str
+        ``poisson:6``, ``poisson:1``: an example weighs so many times its weight in a tree, as that distribution
+        says. ``3 of 10``: it is in exactly three of ten trees, so learning and unlearning cost less. ``none``.
+    seed : int
+        Another one, another forest.
+    criterion, epsilon, window, min_examples, max_depth, features
+        As of `ForgettingTreeClassifier`. The window counts the examples that were learned, wherever they are.
+
+    Examples
+    --------
+    >>> from algorithms import ForgettingForestClassifier
+    >>> model = ForgettingForestClassifier(trees=5, window=200)
+    >>> for t in range(300):
+    ...     model.learn_one({"heat": t % 40, "wet": t % 3 == 0}, "stay" if t % 40 > 25 else "go", id=t)
+    >>> model.predict_one({"heat": 38, "wet": True}), model.predict_one({"heat": 3})
+    ('stay', 'go')
+    >>> model.unlearn_one(id=299)
+    >>> list(model.feature_importances_)[0]
+    'heat'
+    """
+
+    def __init__(
+        self,
+        trees: int = 10,
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
+        seed: int = 0,
+        criterion: str = "gini",
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.trees = trees
+        self.subspace = subspace
+        self.bagging = bagging
+        self.seed = seed
+        self.criterion = criterion
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_forest(self)
+
+    def _made_for(self, numeric: bool, classes: int) -> ForestPool:
+        return forest_pool(self, numeric, classes, names=True)
+
+    def _is_forgotten(self, number: int) -> bool:
+        return not self._pool.live_weights()[number]
+
+    def _tree_nodes(self, tree: int) -> list[Node]:
+        self._settle()
+        return [] if self._pool is None else class_nodes(self._pool.tree(tree), self._labels, self.criterion)
+
+    def to_text(self, tree: int | None = None) -> str:
+        """Return a tree, by its number from 0, as text; or a line for each tree."""
+        if tree is not None:
+            return text(f"{self!r}, tree {tree}", self._tree_nodes(tree))
+        return forest_text(repr(self), [self._tree_nodes(number) for number in range(self.trees)])
+
+    @property
+    def feature_importances_(self) -> dict[Feature, float]:
+        """The mean over all trees that have a split of the share of each feature in what splits gain."""
+        return mean_importances([importances(self._tree_nodes(number)) for number in range(self.trees)])
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves all trees have; 0 where nothing was learned."""
+        self._settle()
+        return 0 if self._pool is None else int(self._pool.sizes().leaves)
+
+
+def check_forest(model: Any) -> None:
+    """Raise ValueError where a parameter of `ForgettingForestClassifier` is none."""
+    check_forgetting(model)
+    trees = whole("trees", model.trees, 1, MOST_TREES)
+    draws(trees, whole("a seed", model.seed, 0, MOST_SEED), model.subspace, model.bagging)
+
+
+def forest_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> ForestPool:
+    """Return the pool of a model with the parameters of `ForgettingForestClassifier`."""
+    return ForestPool(
+        trees=int(model.trees),
+        subspace=model.subspace,
+        bagging=model.bagging,
+        seed=int(model.seed),
         epsilon=float(model.epsilon),
         min_examples=int(model.min_examples),
         max_depth=depth_of(model.max_depth),

@@ -52,6 +52,27 @@ class ForgettingTreeClassifier(online.ForgettingTreeClassifier, base.Classifier)
         yield {"window": 100}
 
 
+class ForgettingForestClassifier(online.ForgettingForestClassifier, base.Classifier):
+    """A forest of trees of the live examples; `algorithms.ForgettingForestClassifier` has its parameters.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from algorithms.estimators.river import ForgettingForestClassifier
+    >>> model = ForgettingForestClassifier(window=500)
+    >>> evaluate.progressive_val_score(datasets.Phishing().take(500), model, metrics.Accuracy())
+    Accuracy: 89.58%
+    """
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"trees": 3, "window": 100}
+
+
 class BestSplit(online.BestSplit, base.Classifier):
     """The best feature to split examples of two labels by; `algorithms.BestSplit` has its parameters.
 

@@ -18,12 +18,22 @@ from algorithms.core.arrays import Float64s, Int64s, UInt32s
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT
 from algorithms.estimators.base import MESSAGES
-from algorithms.estimators.drawing import Node, class_nodes, html, importances, number_nodes, text
+from algorithms.estimators.drawing import (
+    Node,
+    class_nodes,
+    forest_text,
+    html,
+    importances,
+    number_nodes,
+    text,
+)
 from algorithms.estimators.encoding import LARGEST_VALUE
 from algorithms.estimators.online import (
+    check_forest,
     check_forgetting,
     check_regression,
     check_tree,
+    forest_pool,
     forgetting_pool,
     regression_pool,
     tree_pool,
@@ -46,8 +56,8 @@ class _Columns(BaseEstimator):
         """Return an empty pool."""
         raise NotImplementedError
 
-    def _nodes(self) -> list[Node]:
-        """Return the tree for people."""
+    def _nodes(self, tree: int = 0) -> list[Node]:
+        """Return the tree, or that of a forest, for people."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -161,9 +171,15 @@ class _Columns(BaseEstimator):
     def feature_importances_(self) -> Float64s:
         """float64[columns], shares in what all splits of the tree lower the impurity, or the variance, by."""
         check_is_fitted(self)
-        columns = zip(self._nodes(), self.pool_.tree().feature, strict=True)
+        return self._importances()
+
+    def _importances(self, tree: int = 0) -> Float64s:
+        columns = zip(self._nodes(tree), self._tree(tree).feature, strict=True)
         found = importances([node._replace(tests=column) for node, column in columns])
         return np.array([found.get(column, 0.0) for column in range(self.n_features_in_)])
+
+    def _tree(self, number: int) -> Any:  # noqa: ARG002  (only a forest has more than one)
+        return self.pool_.tree()
 
 
 def _is_plain(X: Any, y: Any) -> bool:  # noqa: N803
@@ -277,9 +293,9 @@ class _Classes(ClassifierMixin, _Columns):
         shares: Float64s = np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, len(self.classes_))
         return shares
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self, tree: int = 0) -> list[Node]:
         labels = {label: number for number, label in enumerate(self.classes_.tolist())}
-        return class_nodes(self.pool_.tree(), labels, self.criterion, self._name)
+        return class_nodes(self._tree(tree), labels, self.criterion, self._name)
 
 
 class TreeClassifier(_Classes):
@@ -334,7 +350,30 @@ class TreeClassifier(_Classes):
         )
 
 
-class ForgettingTreeClassifier(_Classes):
+class _Forgetting(_Classes):
+    """A classifier that takes rows back."""
+
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Forget rows that were learned with these labels and weights; those that a window dropped are forgotten.
+
+        Raises
+        ------
+        LookupError
+            Where one was not learned; the others are forgotten.
+        """
+        check_is_fitted(self)
+        rows, labels = self._rows(X, y, first=False)
+        events = self._events(rows, Op.DELETE, self._numbers(labels), self._units(sample_weight, rows))
+        status = self.pool_.apply(events, checked=True).status
+        if (absent := np.flatnonzero(status > Status.SKIPPED)).size:
+            raise LookupError(
+                f"expected rows that were learned and not unlearned since, got {absent.size} other(s), the first "
+                f"of them row {absent[0]}; the rest is forgotten"
+            )
+        return self
+
+
+class ForgettingTreeClassifier(_Forgetting):
     """A decision tree of the live examples; `algorithms.ForgettingTreeClassifier` has its parameters.
 
     Examples
@@ -369,24 +408,73 @@ class ForgettingTreeClassifier(_Classes):
     def _made(self) -> Any:
         return forgetting_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
 
-    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Forget rows that were learned with these labels and weights; those that a window dropped are forgotten.
 
-        Raises
-        ------
-        LookupError
-            Where one was not learned; the others are forgotten.
-        """
+class ForgettingForestClassifier(_Forgetting):
+    """A forest of trees of the live examples; `algorithms.ForgettingForestClassifier` has its parameters.
+
+    Examples
+    --------
+    >>> from algorithms.estimators.sklearn import ForgettingForestClassifier
+    >>> rows = [[1, 0], [0, 1], [1, 1], [0, 0]] * 5
+    >>> model = ForgettingForestClassifier(subspace=1.0, epsilon=0).fit(rows, ["a", "b", "a", "b"] * 5)
+    >>> model.predict([[1, 0], [0, 1]]).tolist()
+    ['a', 'b']
+    >>> model.unlearn(rows[:4], ["a", "b", "a", "b"]).predict([[1, 0]]).tolist()
+    ['a']
+    """
+
+    def __init__(
+        self,
+        trees: int = 10,
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
+        seed: int = 0,
+        criterion: str = "gini",
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.trees = trees
+        self.subspace = subspace
+        self.bagging = bagging
+        self.seed = seed
+        self.criterion = criterion
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_forest(self)
+
+    def _made(self) -> Any:
+        return forest_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
+
+    def _tree(self, number: int) -> Any:
+        return self.pool_.tree(number)
+
+    def to_text(self, tree: int | None = None) -> str:
+        """Return a tree, by its number from 0, as text; or a line for each tree."""
         check_is_fitted(self)
-        rows, labels = self._rows(X, y, first=False)
-        events = self._events(rows, Op.DELETE, self._numbers(labels), self._units(sample_weight, rows))
-        status = self.pool_.apply(events, checked=True).status
-        if (absent := np.flatnonzero(status > Status.SKIPPED)).size:
-            raise LookupError(
-                f"expected rows that were learned and not unlearned since, got {absent.size} other(s), the first "
-                f"of them row {absent[0]}; the rest is forgotten"
-            )
-        return self
+        if tree is not None:
+            return text(f"{self!r}, tree {tree}", self._nodes(tree))
+        return forest_text(repr(self), [self._nodes(number) for number in range(self.trees)])
+
+    def to_html(self, tree: int = 0) -> str:
+        """Return a tree as HTML, for a notebook: ``IPython.display.HTML(model.to_html())``."""
+        check_is_fitted(self)
+        return html(f"{self!r}, tree {tree}", self._nodes(tree))
+
+    @property
+    def feature_importances_(self) -> Float64s:
+        """float64[columns], the mean over all trees that have a split of the shares in what splits gain."""
+        check_is_fitted(self)
+        each = [shares for number in range(self.trees) if (shares := self._importances(number)).any()]
+        means: Float64s = np.mean(each, axis=0) if each else np.zeros(self.n_features_in_)
+        return means
 
 
 class TreeRegressor(RegressorMixin, _Columns):
@@ -449,5 +537,5 @@ class TreeRegressor(RegressorMixin, _Columns):
             "ForgettingTreeClassifier, which takes rows back, or fit anew"
         )
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self, tree: int = 0) -> list[Node]:  # noqa: ARG002  (there is one)
         return number_nodes(self.pool_.tree(), self._name)

@@ -470,7 +470,7 @@ def infeasible(settings: Settings, tree: Tree) -> str | None:
 # --- a pool beside it
 
 
-def events_of(events: Sequence[Event], pool: DynamicPool, rng: random.Random | None = None) -> Events:
+def events_of(events: Sequence[Event], pool: Any, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
     ids = [digest_of(event.id) if event.id is not None else (0, 0) for event in events]
     return columns_of(

@@ -226,7 +226,7 @@ def _theirs(table: Table, given: _Input, make: Callable[[], Learner], terms: Ter
 
 def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Outcome:
     examples, right, taken = 0, 0, 0.0
-    for x, label in _fed(table, given.dense):
+    for x, label in fed(table, given.dense):
         start = _clock()
         predicted = learner.predict_one(x)
         learner.learn_one(x, label)
@@ -238,7 +238,7 @@ def _apply(learner: Learner, table: Table, given: _Input, seconds: float) -> _Ou
     return _Outcome(examples, taken, right / examples, learner.n_leaves or 0, 1)
 
 
-def _fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
+def fed(table: Table, dense: bool) -> Iterator[tuple[Example, int]]:
     """Yield each example as a dict, with its label. To make it is not part of what is measured."""
     zeros: Example = dict.fromkeys(range(len(table.kinds)), 0.0) if table.names else {}
     for label, (start, stop) in zip(table.label.tolist(), pairwise(table.pointer.tolist()), strict=True):

@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from algorithms.core.criteria import CRITERIA
+from algorithms.forests.draws import draws
 from algorithms.splits.finders import FINDERS
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import LEAST_CANDIDATES, MOST_CANDIDATES
@@ -27,6 +28,9 @@ from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
 from worker.bench.estimators import peers as estimator_peers
+from worker.bench.forests import Terms as ForestTerms
+from worker.bench.forests import bench_forests
+from worker.bench.forests import river as river_forest
 from worker.bench.forms import FORMS, IDS
 from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
 from worker.bench.moa import SETS as MOA_SETS
@@ -325,6 +329,75 @@ def dynamic(
             plan(1, model)
     options = {"criterion": criterion, "alpha": alpha, "min_examples": min_examples, "max_depth": max_depth}
     _print(lambda progress: bench_dynamic(table, models, epsilons, options, repeats, progress))
+
+
+@bench.command()
+@click.option("--data", required=True, help="A recorded set, SEA_g and the like, or led:noise=10.")
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@click.option("--trees", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option("--baggings", default="none,poisson:1,poisson:6", show_default=True, help="Or as in '3 of 10'.")
+@click.option("--subspaces", default="1,0.6", show_default=True, help="Shares of the features, or 'sqrt of 54'.")
+@click.option(
+    "--window", type=click.IntRange(1), default=1000, show_default=True, help="Examples; of the one tree, too."
+)
+@click.option("--epsilon", type=click.FloatRange(0.0), default=0.1, show_default=True)
+@click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
+@click.option("--max-depth", type=click.IntRange(0), help="h; no bound unless said.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option("--river", "beside", is_flag=True, help="Beside river's adaptive random forest.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="River stops after so many (of CPU); ours then get the same examples.",
+)
+@_repeats
+def forests(
+    data: str,
+    folder: Path | None,
+    trees: int,
+    baggings: str,
+    subspaces: str,
+    window: int,
+    epsilon: float,
+    criterion: str,
+    max_depth: int | None,
+    seed: int,
+    examples: int | None,
+    beside: bool,
+    seconds: float,
+    repeats: int,
+) -> None:
+    """Forests of trees that forget beside one such tree: accuracy, examples per second, memory."""
+    peer = None
+    if beside:
+        with _peer("bench forests --river measures beside river", "river"):
+            peer = river_forest()
+    with _naming("--data"):
+        table = table_of(data, folder, examples)
+    bagged = baggings.split(",")
+    with _naming("--baggings"):
+        for each in bagged:
+            draws(trees, seed, 1.0, each)
+    shares = [_share(each) for each in subspaces.split(",")]
+    with _naming("--subspaces"):
+        for share in shares:
+            draws(trees, seed, share, "none")
+    options: dict[str, Any] = {"window": window, "epsilon": epsilon, "criterion": criterion}
+    if max_depth is not None:
+        options["max_depth"] = max_depth
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats)
+    _print(lambda progress: bench_forests(table, terms, peer, progress))
+
+
+def _share(text: str) -> float | str:
+    """Return a share of the features, or what is none as it is: to say so is for `draws`."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 @bench.command()

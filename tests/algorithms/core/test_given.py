@@ -1,6 +1,7 @@
 """What callers give, over all pools: what is refused, with which words, and that nothing comes of it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from algorithms.core.arrays import Int8s
 from algorithms.core.events import Events, Op
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
@@ -18,8 +20,10 @@ POOLS: dict[str, tuple[Callable[..., Any], type]] = {  # how it is made, the typ
     "splits": (SplitPool, np.int32),
     "trees": (TreePool, np.int32),
     "dynamic": (DynamicPool, np.int32),
+    "forests": (partial(ForestPool, trees=1, bagging="none", subspace=1.0), np.int32),
     "regression": (RegressionPool, np.float64),
 }
+_TOLD: dict[str, Any] = {"regression": 1.0, "forests": [0.0, 1.0]}  # what others say in weight, a tree's vote
 ONE_BY_ONE = pytest.mark.parametrize("kind", POOLS)
 NAN, INF = float("nan"), float("inf")
 
@@ -158,7 +162,7 @@ def test_all_pools_speak_the_same_words(kind: str) -> None:
     pool.insert([b"a", b"b"], 1, id="first", key=1)
     pool.learn([b"b"], 1, weight=2.0, key=1, time=7)
     assert pool.are_alive(np.array([0, 1, 9], np.int32)).tolist() == [False, True, False]
-    assert np.array_equal(pool.predict([b"b"], key=1), 1.0 if kind == "regression" else [0.0, 3.0])
+    assert np.array_equal(pool.predict([b"b"], key=1), _TOLD.get(kind, [0.0, 3.0]))
     assert np.array_equal(pool.predict([], key=9), np.nan if kind == "regression" else [0.0, 0.0], equal_nan=True)
     grows_only = kind in ("trees", "regression")
     for given in ({"id": "first"}, {"x": [b"b"], "label": 1, "weight": 2.0}):

@@ -11,6 +11,7 @@ from algorithms.core.arrays import Int64s
 from algorithms.core.kinds import Kind
 from algorithms.core.stored import flattened, rebuilt, stored
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.pool import ForestPool
 from algorithms.regression.evaluation import Prequential as RegressionPrequential
 from algorithms.regression.observer import Observer
 from algorithms.regression.observers import OBSERVERS
@@ -57,6 +58,7 @@ _DYNAMIC = [
     "words: table cells used",
     f"names: {_NAMES}",
 ]
+_IN_A_FOREST = [f"tree.0.{group}" if ":" in group else f"tree.0: {group}" for group in _DYNAMIC[:-1]]
 _REGRESSION = [
     "trees alive",
     *_NODES,
@@ -93,6 +95,10 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         f"dynamic tree, {kind.name.lower()}": (partial(DynamicPool, default=kind, names=True), _DYNAMIC)
         for kind in (Kind.BINARY, Kind.NUMERIC)
     },
+    "forest": (
+        partial(ForestPool, trees=1, names=True),
+        ["keys alive", *_LEDGER, f"names: {_NAMES}", *_IN_A_FOREST],
+    ),
     **{
         f"regression tree, {observer}": (partial(RegressionPool, observer=observer, names=True), _REGRESSION)
         for observer in OBSERVERS

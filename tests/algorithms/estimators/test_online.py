@@ -16,13 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import algorithms
-from algorithms import BestSplit, ForgettingTreeClassifier, TreeClassifier, TreeRegressor
+from algorithms import (
+    BestSplit,
+    ForgettingForestClassifier,
+    ForgettingTreeClassifier,
+    TreeClassifier,
+    TreeRegressor,
+)
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.estimators import drawing, online
 from algorithms.estimators.base import MOST_WAITING
 from algorithms.estimators.encoding import Encoder
 from algorithms.estimators.online import LEAF_PREDICTIONS
+from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.trees.policies import POLICIES
@@ -125,6 +132,56 @@ def test_forgetting_tree_is_its_pool(make: Callable[..., Stream]) -> None:
             told = model.predict_proba_one(x)
             assert list(told.values()) == (weights / weights.sum())[: len(numbers)].tolist()
     assert trees_equal(model._tree(), pool.tree())
+    model._pool.check()
+
+
+@pytest.mark.parametrize("make", [texts, tables])
+def test_forgetting_forest_is_its_pool(make: Callable[..., Stream]) -> None:
+    """With a window, ids, and labels that come when the forest has learned others already."""
+    numeric = make is tables
+    told = {"trees": 3, "window": 40, "epsilon": 0.2, "bagging": "poisson:1", "subspace": 0.8, "seed": 5}
+    model = ForgettingForestClassifier(**told)  # type: ignore[arg-type]
+    pool = ForestPool(classes=3, names=True, default=Kind.NUMERIC if numeric else Kind.BINARY, **told)  # type: ignore[arg-type]
+    numbers: dict[str, int] = {}
+    for event, (x, y) in enumerate(make(120, 3, seed=4)):
+        number = numbers.setdefault(y, len(numbers))
+        name = f"id {event}" if event % 2 else None
+        model.learn_one(x, y, id=name)
+        pool.insert(_named(x, numeric), number, id=name)
+        if event % 10 == 5:
+            model.unlearn_one(id=name)
+            pool.delete(id=name)
+        if event % 5 == 0:
+            weights = pool.predict(_named(x, numeric))
+            shares = weights / weights.sum() if weights.any() else []
+            assert list(model.predict_proba_one(x).values()) == pytest.approx(shares[: len(numbers)])
+    assert all(trees_equal(model._pool.tree(number), pool.tree(number)) for number in range(3))
+    assert model.n_leaves == pool.sizes().leaves > 3
+    model._pool.check()
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict_proba_one(x) == model.predict_proba_one(x)
+
+
+def test_a_forest_tells_what_its_trees_look_at() -> None:
+    """A line for each tree, or one tree; importances are means over the trees that have a split."""
+    model = ForgettingForestClassifier(trees=4, subspace=1.0)
+    assert model.to_text() == "ForgettingForestClassifier(trees=4, subspace=1.0): has learned nothing"
+    assert (model.feature_importances_, model.n_leaves) == ({}, 0)
+    _learn(model, [({"heat": at % 9, "wet": at % 2 == 0}, "yes" if at % 9 > 4 else "no") for at in range(90)])
+    lines = model.to_text().splitlines()
+    assert [line.partition(":")[0] for line in lines[1:]] == [f"tree {number}" for number in range(4)]
+    assert all(line.endswith("nodes, heat?") for line in lines[1:])
+    assert "heat?" in model.to_text(3)
+    assert model.feature_importances_["heat"] > 0.9
+    assert sum(model.feature_importances_.values()) == pytest.approx(1.0)
+
+
+def test_a_label_of_a_forest_is_forgotten_with_its_last_example() -> None:
+    """Its number is given to a new label only when no example of it is live, wherever that was drawn."""
+    model = ForgettingForestClassifier(trees=3, bagging="1 of 3", window=4)
+    for at in range(40):
+        model.learn_one([f"word {at % 3}"], f"label {at // 8}")
+    assert len(model.classes_) == 2
     model._pool.check()
 
 
@@ -277,7 +334,17 @@ def test_a_label_that_was_forgotten_makes_room() -> None:
 _MOVES = st.lists(st.tuples(st.integers(0, 11), st.booleans(), st.booleans()), max_size=40)
 
 
-@given(st.sampled_from([BestSplit(), BestSplit("gini", verify=True), ForgettingTreeClassifier(epsilon=0)]), _MOVES)
+@given(
+    st.sampled_from(
+        [
+            BestSplit(),
+            BestSplit("gini", verify=True),
+            ForgettingTreeClassifier(epsilon=0),
+            ForgettingForestClassifier(trees=3, epsilon=0),
+        ]
+    ),
+    _MOVES,
+)
 def test_what_was_unlearned_leaves_nothing(like: Any, moves: list[tuple[int, bool, bool]]) -> None:
     """After any history of comings and goings a model is one that never saw what went, to the bit."""
     model, fresh = like.clone(), like.clone()
@@ -297,21 +364,21 @@ def test_what_was_unlearned_leaves_nothing(like: Any, moves: list[tuple[int, boo
         else:
             model.unlearn_one(*examples[at])
     for at in live:
-        fresh.learn_one(*examples[at])
+        fresh.learn_one(*examples[at], id=live[at])  # a forest draws by the id
     for x, _ in examples:
         assert model.predict_proba_one(x) == fresh.predict_proba_one(x)
     if isinstance(model, BestSplit):
         assert model.best() == fresh.best()
         assert model.top(100) == fresh.top(100)
     else:
-        assert trees_equal(model._tree(), fresh._tree())
+        assert all(trees_equal(*pair) for pair in zip(_trees(model), _trees(fresh), strict=True))
         assert model.to_text() == fresh.to_text()
     model._pool.check()
 
 
 def test_what_cannot_be_unlearned() -> None:
     """What is not there is a LookupError that shows it; nothing has changed."""
-    for model in (BestSplit(), BestSplit(verify=True), ForgettingTreeClassifier()):
+    for model in (BestSplit(), BestSplit(verify=True), ForgettingTreeClassifier(), ForgettingForestClassifier()):
         absent: list[Any] = [(["a"], "x"), (["a"], [])]
         for example in absent:
             with pytest.raises(LookupError, match="expected an example that was learned"):
@@ -356,12 +423,20 @@ def test_what_only_grows_says_who_forgets() -> None:
 # --- copies
 
 
+def _trees(model: Any) -> list[Any]:
+    """Return the trees of a model."""
+    model._settle()
+    numbers = range(getattr(model, "trees", 0))
+    return [model._pool.tree(number) for number in numbers] or [model._pool.tree()]
+
+
 def _models() -> list[tuple[Any, Stream]]:
     numbers = [(x, x["heat"] ** 2) for x, _ in tables(120)]
     return [
         (TreeClassifier(grace_period=20, tie_threshold=0.3), texts(120, 3)),
         (TreeClassifier(grace_period=20, tie_threshold=0.3, leaf_prediction="adaptive"), tables(120, 3)),
         (TreeClassifier("exact", grace_period=20, tie_threshold=0.3), texts(120)),
+        (ForgettingForestClassifier(trees=3, window=50), tables(120, 3)),
         (ForgettingTreeClassifier(window=50), tables(120, 3)),
         (ForgettingTreeClassifier(), texts(80, 3)),
         (BestSplit(window=30), texts(120)),
@@ -392,7 +467,7 @@ def test_copies_go_on_alike(at: int, how: Callable[[Any], Any], when: int) -> No
     for x, _ in stream:
         assert twin.predict_one(x) == model.predict_one(x)
     if not isinstance(model, BestSplit):
-        assert trees_equal(twin._tree(), model._tree())
+        assert all(trees_equal(*pair) for pair in zip(_trees(twin), _trees(model), strict=True))
     if when:
         twin._pool.check()
 
@@ -463,6 +538,11 @@ def test_parameters() -> None:
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
         (ForgettingTreeClassifier, {"window": 0}, "window"),
         (ForgettingTreeClassifier, {"min_examples": 0}, "min_examples"),
+        (ForgettingForestClassifier, {"trees": 0}, "trees, a whole number from 1"),
+        (ForgettingForestClassifier, {"bagging": "2 of 3"}, "bagging of 10 trees"),
+        (ForgettingForestClassifier, {"subspace": 0}, "subspace"),
+        (ForgettingForestClassifier, {"seed": 0.5}, "a seed"),
+        (ForgettingForestClassifier, {"window": 0}, "window"),
         (ForgettingTreeClassifier, {"criterion": "sqrt"}, "criterion of gini, entropy"),
         (BestSplit, {"criterion": "best"}, "criterion of entropy, gini, sqrt"),
         (BestSplit, {"window": -1}, "window"),
@@ -490,7 +570,13 @@ def test_leaves_split_sooner_on_request(rule: str) -> None:
 @pytest.mark.parametrize("w", [-1, float("nan"), float("inf"), 2.0**42, "1", None, True])
 def test_weights_that_are_wrong(w: Any) -> None:
     """A weight is a number from 0 to less than 2^42."""
-    for model in (TreeClassifier(), BestSplit(), ForgettingTreeClassifier(), TreeRegressor()):
+    for model in (
+        TreeClassifier(),
+        BestSplit(),
+        ForgettingTreeClassifier(),
+        ForgettingForestClassifier(),
+        TreeRegressor(),
+    ):
         with pytest.raises(ValueError, match="weight"):
             model.learn_one(["a"], 1, w=w)
 

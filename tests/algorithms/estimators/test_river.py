@@ -18,7 +18,7 @@ compose, evaluate, metrics, utils = (
 )
 ours = import_module("algorithms.estimators.river")
 
-KINDS = ["TreeClassifier", "ForgettingTreeClassifier", "TreeRegressor"]
+KINDS = ["TreeClassifier", "ForgettingTreeClassifier", "ForgettingForestClassifier", "TreeRegressor"]
 
 
 def _checks() -> list[Any]:
@@ -42,14 +42,14 @@ def test_no_check_is_left_out() -> None:
     """Neither by us nor by river: 53 of each classifier and 25 of the regression tree, in river 0.26."""
     for name in KINDS:
         assert not getattr(ours, name)()._unit_test_skips()
-    assert len(_checks()) >= 2 * 53 + 25
+    assert len(_checks()) >= 3 * 53 + 25
 
 
 @pytest.mark.skipif(IS_OFF, reason="thousands of examples, which take minutes in plain Python")
 def test_examples_in_docstrings() -> None:
     """`progressive_val_score` runs, and says what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 10
+    assert found.attempted == 14
     assert found.failed == 0
 
 

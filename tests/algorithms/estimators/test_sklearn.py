@@ -12,6 +12,7 @@ import pytest
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -27,6 +28,7 @@ _ORDER = (
     "a tree that grows with a stream counts examples: one of weight 2 comes once, so leaves split at other times "
     "than after two examples, and naive Bayes smooths by an example of mean weight"
 )
+_DRAWN = "each example is drawn for itself: one of weight 2 weighs in other trees than two examples do"
 _GRACE = "200 examples, and no leaf splits before the grace period of 200 is over: the mean is predicted"
 EXPECTED = {
     "TreeClassifier": {
@@ -34,6 +36,10 @@ EXPECTED = {
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
     "ForgettingTreeClassifier": {},
+    "ForgettingForestClassifier(trees=5)": {
+        "check_sample_weight_equivalence_on_dense_data": _DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
+    },
     "TreeRegressor": {"check_regressors_train": _GRACE},
     "TreeRegressor(grace_period=10, tie_threshold=1.0)": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
@@ -214,10 +220,34 @@ def test_copies_go_on_alike() -> None:
         assert trees_equal(model.pool_.tree(), twin.pool_.tree())
 
 
+def test_a_forest_is_its_pool() -> None:
+    """Batches, copies and what is unlearned lead to the trees of a pool that takes the rows one by one."""
+    table, label = _rows(120)
+    told: dict[str, Any] = {"trees": 3, "epsilon": 0.0, "bagging": "2 of 3", "subspace": 0.8}
+    model = ours.ForgettingForestClassifier(**told).fit(table, label)
+    pool = ForestPool(classes=3, default=Kind.NUMERIC, **told)
+    _insert_all(pool, table, label, np.ones(len(label)))
+    votes = np.array([pool.predict(dict(enumerate(row))) for row in table.tolist()])
+    assert np.array_equal(model.predict_proba(table), votes / votes.sum(axis=1, keepdims=True))
+    twin = pickle.loads(pickle.dumps(model))
+    went = np.arange(120) % 3 == 0
+    for each in (model, twin):
+        each.unlearn(table[went], label[went])
+    fresh = ours.ForgettingForestClassifier(**told)
+    fresh.partial_fit(table[~went], label[~went], classes=model.classes_)
+    for number in range(3):
+        assert trees_equal(model.pool_.tree(number), twin.pool_.tree(number))
+        assert trees_equal(model.pool_.tree(number), fresh.pool_.tree(number))
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.to_text().count("nodes") == 3
+    assert "tree 2" in model.to_text(2)
+    assert "tree 2" in model.to_html(2)
+
+
 def test_examples_in_docstrings() -> None:
     """They run, and say what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 15
+    assert found.attempted == 20
     assert found.failed == 0
 
 

@@ -1,0 +1,1 @@
+"""Forests of trees that forget: which tree sees which examples and features follows from hashes."""

@@ -1,0 +1,417 @@
+"""`ForestPool`: any number of forests of trees that forget, one for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.core import example_store
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
+from algorithms.core.canonical import Canonical, Canonicaliser
+from algorithms.core.events import PREDICT, Batch, Events, OnDuplicate
+from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
+from algorithms.core.given import whole
+from algorithms.core.jit import direct
+from algorithms.core.kinds import Kind
+from algorithms.core.names import NO_NAMES
+from algorithms.core.pool import Pool
+from algorithms.core.schema import Feature, Schema
+from algorithms.core.stored import Arrays, flattened, rebuilt
+from algorithms.dynamic.builder import UNBOUNDED
+from algorithms.dynamic.canonical import TERMS
+from algorithms.dynamic.pool import DynamicPool, Sizes
+from algorithms.forests import ledger as kernel
+from algorithms.forests.draws import draws, hash_names, of_copy, ticket, times
+from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
+from algorithms.forests.thinning import Poll, Thinned, count, thin, vote
+from algorithms.trees.snapshot import Tree
+
+MOST_TREES = 1000
+MOST_SEED = (1 << 62) - 1
+_MOVES = 2048  # of a plan: when it is full the trees act
+
+
+class Answers(NamedTuple):
+    """What a batch led to."""
+
+    status: Int8s  # int8[n], a `Status` for each event
+    predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
+    loss: Float64s  # float64[n], of inserts where `evaluate` is set: -log2 of the share given to the true class
+    rebuilt: Int64s  # int64[n], how many examples subtrees were rebuilt from, over all trees
+    asked: Int64s  # int64[p], the events that were predictions
+    votes: Int64s  # int64[p, c], what each was answered with: a tree has 2^20 to divide among the classes
+
+    @property
+    def weights(self) -> Float64s:
+        """float64[p, c], the votes in trees: a class that all of ten trees are sure of has 10."""
+        return np.multiply(self.votes, PER_UNIT, dtype=np.float64)
+
+    @property
+    def shares(self) -> Float64s:
+        """float64[p, c], the share of each class in the votes; all 0 where nothing is known."""
+        total = self.votes.sum(axis=1, keepdims=True)
+        shares: Float64s = self.votes / np.maximum(total, 1)
+        return shares
+
+
+class ForestPool(Pool[Ledger, Answers, Float64s]):
+    """Any number of forests under inserts and deletes, one for each key.
+
+    The trees are those of `DynamicPool`: a pool for each tree number, over all keys. Which features a tree sees,
+    and how many times its weight an example weighs in it, are hashes, see draws.py. Live examples, ids, copies and
+    the window are kept once, by the ledger. Beside it the pool of each tree number has a row and the features of
+    each example that is drawn there: a live example costs 120 bytes in the ledger, and in each tree that has it
+    120 bytes and the features that this tree sees.
+
+    Parameters
+    ----------
+    trees : int
+        T, 1 to 1000.
+    subspace : float or str
+        The share of the features that a tree sees, or ``sqrt of D`` for 1 / sqrt(D).
+    bagging : str
+        ``none``: each example is in each tree. ``poisson:1``, ``poisson:6``: it weighs so many times its weight
+        there, 0 among them. ``k of T`` as in ``3 of 10``: it is in exactly k trees.
+    seed : int
+        Another one, another forest.
+    epsilon, alpha, beta, min_examples, max_depth, criterion
+        Of each tree, as of `DynamicPool`.
+    classes, default, kinds, on_duplicate, names, max_keys, max_live_ids
+        As of `DynamicPool`.
+    window : int, optional
+        Keep only the last so many examples of each key, wherever they are.
+    evaluate : bool
+        Predict every example before it is learned.
+    """
+
+    _ALIVE = ALIVE
+
+    def __init__(
+        self,
+        *,
+        trees: int = 10,
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
+        seed: int = 0,
+        epsilon: float = 0.1,
+        alpha: float = 0.0,
+        beta: float = 0.0,
+        min_examples: int = 1,
+        max_depth: int = UNBOUNDED,
+        criterion: str = "gini",
+        classes: int = 2,
+        default: Kind = Kind.BINARY,
+        kinds: Mapping[Feature, Kind] | None = None,
+        window: int | None = None,
+        on_duplicate: OnDuplicate = OnDuplicate.REJECT,
+        names: bool = False,
+        evaluate: bool = False,
+        max_keys: int = 1 << 30,
+        max_live_ids: int = 1 << 30,
+    ) -> None:
+        trees = whole("trees", trees, 1, MOST_TREES)
+        drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
+        self.pools = [
+            DynamicPool(
+                epsilon=epsilon,
+                alpha=alpha,
+                beta=beta,
+                min_examples=min_examples,
+                max_depth=max_depth,
+                criterion=criterion,
+                classes=classes,
+                default=default,
+                kinds=kinds,
+                names=names,
+            )
+            for _ in range(trees)
+        ]
+        if window is not None and window < 1:
+            raise ValueError(f"expected a window of at least 1 example, got {window}")
+        self.rules = Rules(
+            draws=drawn,
+            classes=classes,
+            window=window or 0,
+            on_duplicate=int(on_duplicate),
+            evaluated=evaluate,
+            max_weight=MAX_TOTAL // drawn.most,
+            max_keys=max_keys,
+            max_live_ids=max_live_ids,
+        )
+        self._classes = classes
+        state = Ledger(
+            keys=np.zeros((1, KEY_COLUMNS), np.int64),
+            alive=np.zeros(1, np.int64),
+            store=example_store.make(1),
+            names=NO_NAMES,
+        )
+        super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
+        self._share_names()
+        self._canonical = Canonicaliser(TERMS)
+        self._enter, self._thin = direct(kernel.enter), direct(thin)
+        self._plan = Plan(
+            event=np.zeros(_MOVES, np.int64),
+            op=np.zeros(_MOVES, np.int8),
+            high=np.zeros(_MOVES, np.int64),
+            low=np.zeros(_MOVES, np.int64),
+            times=np.zeros((_MOVES, trees), np.int8),
+            used=np.zeros(1, np.int64),
+        )
+        self._thinned = Thinned(
+            key=np.zeros(_MOVES, np.int32),
+            op=np.zeros(_MOVES, np.int8),
+            label=np.zeros(_MOVES, np.int32),
+            weight=np.zeros(_MOVES, np.int64),
+            named=np.zeros(_MOVES, np.int8),
+            high=np.zeros(_MOVES, np.int64),
+            low=np.zeros(_MOVES, np.int64),
+            event=np.zeros(_MOVES, np.int64),
+            pointer=np.zeros(_MOVES + 1, np.int64),
+            feature=np.zeros(0, np.uint32),
+            value=np.zeros(0),
+        )
+        self._times = np.ones(_MOVES, np.int64)  # of events: nothing in a tree is due by time
+
+    def _share_names(self) -> None:
+        """Let the trees have the forest's names and kinds of features."""
+        for pool in self.pools:
+            pool.names, pool._schema = self.names, self._schema
+
+    # --- events
+
+    def apply(self, events: Events, *, checked: bool = False) -> Answers:
+        """Apply events in order, see `Pool.apply`.
+
+        O(trees) each, and what each tree that has the example needs for it.
+        """
+        events = self._begin(events, checked)
+        made = self._canonical(events, self._schema.known)
+        batch = Batch(
+            key=events.key,
+            op=made.op,
+            label=events.label,
+            weight=events.weight,
+            time=events.time,
+            pointer=made.pointer,
+            feature=made.feature,
+            value=made.value,
+            kind=made.kind,
+            bits=made.value.view(np.int64),
+            named=events.named,
+            id_high=events.id_high,
+            id_low=events.id_low,
+        )
+        hashes = self._hashes(made)
+        n = len(made.op)
+        status, rebuilt_ = np.zeros(n, np.int8), np.zeros(n, np.int64)
+        poll = Poll(
+            predicted=filled(n, NONE, np.int32),
+            loss=np.zeros(n),
+            votes=np.zeros((len(made.asked), self._classes), np.int64),
+            weights=np.zeros(self._classes),
+            counts=np.zeros(1, np.int64),
+        )
+        for _ in self._run(batch, (hashes, status)):
+            self._act(batch, hashes, poll, rebuilt_)
+        self._act(batch, hashes, poll, rebuilt_)
+        np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
+        return Answers(status, poll.predicted, poll.loss, rebuilt_, made.asked, poll.votes)
+
+    def _hashes(self, made: Canonical) -> Hashes:
+        """Return hashes of the features of a batch: an id is its own."""
+        if self.names is None:
+            return Hashes(made.feature, made.feature)
+        hashes = Hashes(np.zeros_like(made.feature), np.zeros_like(made.feature))
+        hash_names(self._state.names, made.feature, hashes.first, hashes.second)
+        return hashes
+
+    def _act(self, batch: Batch, hashes: Hashes, poll: Poll, rebuilt_: Int64s) -> None:
+        """Let each tree do what is planned, and count the votes."""
+        plan = self._plan
+        moves = int(plan.used[0])
+        if not moves:
+            return
+        first, last = int(plan.event[0]), int(plan.event[moves - 1])
+        entries = 2 * int(batch.pointer[last + 1] - batch.pointer[first])  # an insert is asked about before, too
+        if entries > len(self._thinned.feature):
+            self._thinned = self._thinned._replace(
+                feature=np.zeros(2 * entries, np.uint32), value=np.zeros(2 * entries)
+            )
+        questions = int(np.count_nonzero(plan.op[:moves] == PREDICT))
+        votes = np.zeros((questions, self._classes), np.int64)
+        for tree, pool in enumerate(self.pools):
+            n, end = self._thin(self.rules.draws, plan, batch, hashes, tree, self._thinned)
+            if n:
+                answers = pool.apply(self._events(n, end), checked=True)
+                assert not answers.status.any(), "the ledger knows what a tree can do"
+                np.add.at(rebuilt_, self._thinned.event[:n], answers.rebuilt)
+                vote(answers.weights, votes)
+        count(votes, plan, batch, poll)
+        plan.used[0] = 0
+
+    def _events(self, n: int, end: int) -> Events:
+        """Return what a tree sees, as it was thinned."""
+        made = self._thinned
+        return Events(
+            key=made.key[:n],
+            op=made.op[:n],
+            label=made.label[:n],
+            weight=made.weight[:n],
+            time=self._times[:n],
+            named=made.named[:n],
+            id_high=made.high[:n],
+            id_low=made.low[:n],
+            pointer=made.pointer[: n + 1],
+            feature=made.feature[:end],
+            value=made.value[:end],
+        )
+
+    def _prediction(self, answers: Answers) -> Float64s:
+        weights: Float64s = answers.weights[0]
+        return weights
+
+    def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
+        return self._enter(self._state, self.rules, batch, *out, self._plan, *at)
+
+    @property
+    def _heads(self) -> Int64s:
+        return self._state.keys
+
+    def _grow_keys(self, keys: int) -> None:
+        ledger = self._state
+        self._state = ledger._replace(
+            keys=extended(ledger.keys, keys), store=example_store.grown(ledger.store, keys)
+        )
+
+    def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002  (only rows can be short)
+        self._state = self._state._replace(store=example_store.with_rows(self._state.store))
+
+    # --- looking
+
+    def tree(self, number: int, key: int = 0) -> Tree:
+        """Return the tree with a number, from 0, of a key's forest; one that has learned nothing has no nodes."""
+        return self.pools[number].tree(key)
+
+    def sizes(self, key: int = 0) -> Sizes:
+        """Return how large a forest is and what it did, its nodes and rebuilds over all trees. O(its nodes)."""
+        each = [pool.sizes(key) for pool in self.pools]
+        events, examples = 0, 0
+        if 0 <= key < len(self._heads):
+            events = int(self._state.keys[key, kernel.EVENTS])
+            examples = int(self._state.store.heads[key, example_store.LIVES])
+        return Sizes(
+            events=events,
+            examples=examples,
+            nodes=sum(sizes.nodes for sizes in each),
+            leaves=sum(sizes.leaves for sizes in each),
+            rebuilds=sum(sizes.rebuilds for sizes in each),
+            rebuilt=sum(sizes.rebuilt for sizes in each),
+        )
+
+    def live_weights(self, key: int = 0) -> Int64s:
+        """Return int64[c], the weight of a key's live examples of each class, in units. O(all live examples)."""
+        rows = self._state.store.rows
+        mine = (rows[:, example_store.STATE] == example_store.LIVE) & (rows[:, example_store.OWNER] >> 1 == key)
+        weights = np.zeros(self._classes, np.int64)
+        np.add.at(weights, rows[mine, example_store.LABEL], rows[mine, example_store.WEIGHT])
+        return weights
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes all trees have."""
+        return sum(pool.node_count for pool in self.pools)
+
+    @property
+    def live_examples(self) -> int:
+        """How many live examples there are, each counted once."""
+        return int(self._state.store.heads[:, example_store.LIVES].sum())
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest tree, 0 where none has split."""
+        return max(pool.depth for pool in self.pools)
+
+    # --- state
+
+    def arrays(self) -> Arrays:
+        """Return the whole state as named arrays (not copied); those of tree 0 begin with ``tree.0.``."""
+        arrays = super().arrays()
+        for number, pool in enumerate(self.pools):
+            arrays |= flattened(pool._state, f"tree.{number}")
+        return arrays
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
+        super().restore(arrays)
+        self._share_names()
+        for number, pool in enumerate(self.pools):
+            pool._state = rebuilt(pool._state, arrays, f"tree.{number}")
+            pool._covered = 0
+        return self
+
+    # --- invariants
+
+    def _check(self) -> list[npt.NDArray[Any]]:
+        ledger, rows = self._state, self._state.store.rows
+        example_store.check(ledger.store)
+        assert not self._plan.used[0]
+        expected: list[dict[tuple[int, int, int], int]] = [{} for _ in self.pools]
+        for key in range(len(ledger.keys)):
+            live = self._live_rows(key)
+            assert ledger.keys[key, WEIGHT] == sum(int(rows[row, example_store.WEIGHT]) for row in live)
+            if not ledger.keys[key, ALIVE]:
+                assert not ledger.keys[key].any()
+            for row, copy in self._copies(live):
+                high, low = int(rows[row, example_store.HIGH]), int(rows[row, example_store.LOW])
+                drawn, chosen = ticket(high, low, copy), 0
+                if not rows[row, example_store.OWNER] & 1:
+                    high, low = of_copy(high, copy, 1), of_copy(low, copy, 2)
+                for number in range(len(self.pools)):
+                    often = times(self.rules.draws, number, drawn, chosen)
+                    chosen += often
+                    if often:
+                        expected[number][key, high, low] = often * int(rows[row, example_store.WEIGHT])
+                assert not self.rules.draws.chosen or chosen == self.rules.draws.chosen
+        held: list[npt.NDArray[Any]] = []
+        for number, pool in enumerate(self.pools):
+            held += pool._check()
+            assert expected[number] == _in_tree(pool), "a tree has not the examples that it was drawn"
+            alive = np.flatnonzero(pool._heads[:, pool._ALIVE]).astype(np.int32)
+            assert pool.alive == len(alive)
+            assert self.are_alive(alive).all(), "a tree is alive whose forest is not"
+        return held
+
+    def _live_rows(self, key: int) -> list[int]:
+        """Return the rows of a key's live examples, oldest first."""
+        found, row = [], int(self._state.store.heads[key, example_store.OLDEST])
+        while row != NONE:
+            found.append(row)
+            row = int(self._state.store.rows[row, example_store.NEWER])
+        return found
+
+    def _copies(self, live: list[int]) -> list[tuple[int, int]]:
+        """Return live rows, each with which copy it is: of a key in their order."""
+        rows = self._state.store.rows
+        numbers: dict[tuple[int, ...], int] = {}
+        found = []
+        for row in live:
+            digest = tuple(rows[row, [example_store.OWNER, example_store.HIGH, example_store.LOW]].tolist())
+            found.append((row, numbers.get(digest, 0)))
+            numbers[digest] = numbers.get(digest, 0) + 1
+            if rows[row, example_store.ELDER] == NONE:
+                assert rows[row, COPIES] == numbers[digest], "copies are counted wrongly"
+        return found
+
+
+def _in_tree(pool: DynamicPool) -> dict[tuple[int, int, int], int]:
+    """Return key and digest of each example of a tree number, with its weight there."""
+    store = pool._state.store
+    columns = [example_store.OWNER, example_store.HIGH, example_store.LOW, example_store.WEIGHT]
+    live = store.rows[store.rows[:, example_store.STATE] == example_store.LIVE]
+    found = {(owner >> 1, high, low): weight for owner, high, low, weight in live[:, columns].tolist()}
+    assert len(found) == len(live)
+    assert store.counts[example_store.NAMED] == len(live)
+    return found

@@ -1,0 +1,187 @@
+"""`bench forests`: forests of trees that forget beside one such tree, and beside river's adaptive random forest.
+
+All predict every example, then learn it; those that forget keep a window. Times are of CPU, as in `bench peers`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from algorithms.core.kinds import Kind
+from algorithms.core.schema import Feature
+from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.pool import ForestPool
+from algorithms.trees.evaluation import Measures, Prequential
+from worker.bench.cases import Progress, Row, against_baselines, machine, significant
+from worker.bench.peers import fed
+from worker.bench.tables import Table, first
+from worker.bench.trees import BATCH, batches_of
+from worker.sources.generators import BINARY
+
+_WARM_UP = 300
+
+_clock = time.process_time
+
+
+class Learner(Protocol):
+    """A classifier as river has them."""
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the class of an example, None where nothing is known."""
+
+    def learn_one(self, x: Any, y: Any) -> Any:
+        """Learn an example of class y."""
+
+
+class Peer(NamedTuple):
+    """Whom we are measured beside."""
+
+    version: str
+    forest: Any  # takes what river.forest.ARFClassifier takes
+
+
+class Terms(NamedTuple):
+    """What is measured."""
+
+    trees: int
+    baggings: Sequence[str]
+    subspaces: Sequence[float | str]
+    options: Mapping[str, Any]  # of the trees: window, epsilon, ..
+    seed: int
+    seconds: float  # of CPU; the peer stops at the first example after so many, ours gets the same examples
+    repeats: int  # of ours; figures are medians over the rounds
+
+
+class _Run(NamedTuple):
+    pool: DynamicPool | ForestPool
+    seconds: float
+    measures: Measures
+
+
+def river() -> Peer:
+    """Return river.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where it is not installed.
+    """
+    import river
+    from river.forest import ARFClassifier
+
+    return Peer(river.__version__, ARFClassifier)
+
+
+def bench_forests(
+    table: Table, terms: Terms, peer: Peer | None = None, progress: Progress = lambda step: None
+) -> Iterator[Row]:
+    """Yield a line for the peer, where there is one, for one tree, and for each bagging and subspace.
+
+    Parameters
+    ----------
+    table : Table
+        Every example is predicted, then learned, in order.
+    terms : Terms
+        What is measured.
+    peer : Peer, optional
+        See `river`.
+    progress : callable
+        Called with what is about to run.
+    """
+    about = {"bench": "forests", "data": table.name, "of": len(table.label)}
+    rate = None
+    if peer is not None:
+        progress(f"{table.name}: river")
+        row = _theirs(table, peer, terms)
+        table, rate = first(table, row["examples"]), row["examples_per_second"]
+        yield about | {"side": "river"} | row | {"version": peer.version, "machine": machine()}
+    forests = [
+        {"trees": terms.trees, "bagging": bagging, "subspace": subspace, "seed": terms.seed}
+        for bagging, subspace in product(terms.baggings, terms.subspaces)
+    ]
+    progress("compile")
+    warm = first(table, _WARM_UP)
+    for own in ({}, forests[0]):
+        _run(warm, own, terms.options)
+    sides: list[dict[str, Any]] = [{}, *forests]
+    rounds: list[list[_Run]] = [[] for _ in sides]
+    for repeat in range(terms.repeats):
+        for own, done in zip(sides, rounds, strict=True):
+            progress(f"{table.name}: {own or 'one tree'}, round {repeat + 1} of {terms.repeats}")
+            done.append(_run(table, own, terms.options))
+    for own, done in zip(sides, rounds, strict=True):
+        row = {"side": "forest" if own else "tree", **own, **terms.options, **_figures(table, done)}
+        if rate is not None:
+            row["times_river"] = significant(row["examples_per_second"] / rate)
+        yield about | row | {"version": version("anabranch"), "machine": machine()}
+
+
+def _run(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> _Run:
+    """Return what a tree, or a forest where there are settings of its own, does; only the pool's time counts."""
+    kinds: dict[Feature, Kind] = {
+        feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
+    }
+    classes = len(table.classes)
+    shared: dict[str, Any] = {"classes": classes, "kinds": kinds, "evaluate": True, **options}
+    pool = ForestPool(**own, **shared) if own else DynamicPool(**shared)
+    kept = Prequential(classes, BATCH)
+    seconds = 0.0
+    for batch in batches_of(table):
+        start = _clock()
+        answers = pool.apply(batch)
+        seconds += _clock() - start
+        kept.add(batch.label, answers.predicted, batch.weight, answers.loss)
+    return _Run(pool, seconds, kept.total().measures())
+
+
+def _figures(table: Table, done: list[_Run]) -> Row:
+    pool, _, measures = done[-1]
+    seconds = statistics.median(each.seconds for each in done)
+    sizes = pool.sizes()
+    return {
+        "examples": len(table.label),
+        "cpu_seconds": significant(seconds),
+        "examples_per_second": significant(len(table.label) / seconds),
+        "accuracy": significant(measures.accuracy),
+        **against_baselines(measures),
+        "log_loss": significant(measures.log_loss),
+        "rebuilt_per_example": significant(sizes.rebuilt / len(table.label)),
+        "nodes": sizes.nodes,
+        "state_bytes": pool.nbytes,
+        "repeats": len(done),
+    }
+
+
+def _theirs(table: Table, peer: Peer, terms: Terms) -> Row:
+    """Return what the peer does in the time it has."""
+    learner: Learner = peer.forest(n_models=terms.trees, seed=terms.seed)
+    kept = Prequential(len(table.classes), BATCH)
+    labels, guesses, taken = [], [], 0.0
+    for x, label in fed(table, dense=bool(table.names)):
+        start = _clock()
+        guess = learner.predict_one(x)
+        learner.learn_one(x, label)
+        taken += _clock() - start
+        labels.append(label)
+        guesses.append(-1 if guess is None else guess)
+        if taken > terms.seconds:
+            break
+    n = len(labels)
+    kept.add(np.array(labels, np.int32), np.array(guesses, np.int32), np.full(n, 1 << 20, np.int64), np.zeros(n))
+    measures = kept.total().measures()
+    return {
+        "trees": terms.trees,
+        "examples": n,
+        "cpu_seconds": significant(taken),
+        "examples_per_second": significant(n / taken),
+        "accuracy": significant(measures.accuracy),
+        **against_baselines(measures),
+        "repeats": 1,
+    }

@@ -173,7 +173,7 @@ def first_epoch(settings: Settings, topic: str, offset: int, low: int, note: str
     models = {name: _entered(settings, name, offset, low) for name in _readers(settings, topic)}
     epoch = _epoch(settings, topic, 1, offset, models)
     is_plain = settings.revision == 0 and all(
-        entry.first == offset and "shadow" not in entry.settings for entry in models.values()
+        entry.first == offset and not entry.settings.get("shadow") for entry in models.values()
     )
     return epoch._replace(note=note) if is_plain or settings.checkpoint is None else epoch.noted()
 
@@ -329,21 +329,24 @@ def cannot_run(epoch: Epoch, what: str) -> LogError:
 
 
 def _told(model: ModelSettings) -> dict[str, Any]:
-    """Return the settings of a model that differ from the defaults."""
-    return model.model_dump(mode="json", exclude_defaults=True)
+    """Return the settings of a model as they were told: a default that was told says more than none."""
+    return model.model_dump(mode="json", exclude_unset=True)
 
 
 def _parts(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a model's state depends on and what only says when and what it writes.
 
-    Both by the names that settings have today, where this version knows them.
+    Both by the names that settings have today and without defaults, where this version knows them.
     """
     kind = KINDS.get(str(settings.get("kind")))
     state: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+    when: dict[str, Any] = {}
     if kind is not None:
         with suppress(ValidationError):
-            state = _told(kind.settings.model_validate_json(json.dumps(state)))
-    when: dict[str, Any] = {}
+            model = kind.settings.model_validate_json(json.dumps(state))
+            state = model.model_dump(mode="json", exclude_defaults=True)
+            if model.names_all_features:
+                when["names_all_features"] = True  # the log tells of others
     for path in (kind.settings if kind else ModelSettings).WHEN:
         *sections, name = path
         section: Any = state

@@ -107,9 +107,11 @@ def test_grafana_asks_as_often_as_prometheus_scrapes() -> None:
 
 
 def _settings(folder: Path) -> Path:
-    """Write the demo's settings, with checkpoints that come soon enough to be seen."""
+    """Write the demo's settings, a shadow, and checkpoints that come soon enough to be seen."""
     settings = demo.settings(folder / "demo.db", 0).model_copy(update={"metrics": MetricsSettings(port=0)})
     known = settings.model_dump(mode="json", exclude_unset=True)
+    (tree,) = (model for model in known["models"].values() if model["kind"] == "tree")
+    known["models"]["shadow"] = tree | {"shadow": True}
     path = folder / "worker.yaml"
     path.write_text(yaml.safe_dump(known | {"checkpoint": {"interval_ms": 1_000}, "logging": {"format": "json"}}))
     return path

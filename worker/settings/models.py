@@ -89,6 +89,11 @@ class ModelSettings(Section):
         """How it learns, in a few words."""
         return ""
 
+    @property
+    def names_all_features(self) -> bool:
+        """Whether features are named, and nothing is said of others."""
+        return False
+
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json", exclude={"start", "shadow"})
@@ -146,11 +151,6 @@ class ClassifierSettings(ModelSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"{len(self.classes)} classes"
-
-    @property
-    def names_all_features(self) -> bool:
-        """Whether features are named, and nothing is said of others."""
-        return False
 
     @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:

@@ -613,6 +613,15 @@ def test_what_a_setting_is_called_does_not_matter() -> None:
     assert first.timing == second.timing != third.timing
     assert first.identity != ModelEntry(plain | {"period": 8}, 1, 0, 0).identity
     assert first.identity != first._replace(behaviour=2).identity
+    # A default that is told ends a word in the log about others: the state stays, and the telling is kept.
+    unsaid, said = (
+        ModelEntry(plain | {"policy": "osm", "attributes": each | {"numeric": ["size"]}}, 1, 0, 0)
+        for each in ({}, {"default": "binary"})
+    )
+    assert (unsaid.identity, unsaid.timing) != (said.identity, said.timing)
+    assert unsaid.identity == said.identity
+    parsed = [entry.parsed() for entry in (unsaid, said)]
+    assert [settings is not None and settings.names_all_features for settings in parsed] == [True, False]
 
 
 def test_state_is_found_by_group(tmp_path: Path) -> None:

@@ -229,14 +229,20 @@ def add(
 
 @jit
 def _release_content(store: ExampleStore, row: int) -> None:
+    """Wipe what a row holds but its key: what is forgotten is in no array, and in no checkpoint, any more."""
+    start = store.rows[row, START]
+    for at in range(start, start + store.rows[row, LENGTH]):
+        store.features[at] = 0
     store.counts[HELD] -= store.rows[row, LENGTH]
     store.counts[NAMED] -= store.rows[row, OWNER] & 1
     store.rows[row, LENGTH] = 0
+    store.rows[row, LABEL] = 0
+    store.rows[row, WEIGHT] = 0
 
 
 @jit
 def remove(store: ExampleStore, row: int) -> None:
-    """Strike out a row, live or dropped."""
+    """Strike out a row, live or dropped, and wipe it."""
     rows = store.rows
     if rows[row, STATE] == LIVE:
         _release_content(store, row)
@@ -256,6 +262,9 @@ def remove(store: ExampleStore, row: int) -> None:
         else:
             hashing.take(store.table, hashed, row)
     rows[row, STATE] = FREE
+    rows[row, OWNER] = 0
+    rows[row, HIGH] = 0
+    rows[row, LOW] = 0
     free_list.give(store.counts, rows[:, OLDER], row)
 
 

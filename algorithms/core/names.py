@@ -167,8 +167,10 @@ class Interner:
         self._write(self._numbers.keys(), list(self._numbers.values()))
 
     def forget(self, number: int) -> None:
-        """Let go of a name in use; its number will be given out again."""
+        """Let go of a name in use, and wipe it; its number will be given out again."""
         del self._numbers[self.name(number)]
+        start = int(self.arrays.start[number])
+        self.arrays.text[start : start + int(self.arrays.size[number])] = 0
         self.arrays.size[number] = -1
         self._free.append(number)
 

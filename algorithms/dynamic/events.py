@@ -87,11 +87,13 @@ def _enter(forest: Forest, owner: int, high: int, low: int, batch: Batch, event:
 
 @jit
 def _let_go(forest: Forest, row: int) -> None:
-    """Let go of the features of an example, before it is struck out or shelved."""
+    """Let go of the features of an example, and wipe their values, before it is struck out or shelved."""
     start = forest.store.rows[row, example_store.START]
     length = forest.store.rows[row, example_store.LENGTH]
     for at in range(start, start + length):
         vocabulary.let_go(forest.words, forest.names, int64(forest.store.features[at]))
+        if forest.values.size > 0:
+            forest.values[at] = 0.0
     forest.trees[forest.store.rows[row, example_store.OWNER] >> 1, ENTRIES] -= length
 
 

@@ -17,10 +17,9 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Literal
 
-from worker.checkpoint import Attempt, Checkpointer, Skip
-from worker.checkpoint.keys import new_lineage
+from worker.checkpoint import Attempt, Skip
 from worker.checkpoint.reader import is_silent
-from worker.checkpoint.writer import SHARE_BYTES, Identity
+from worker.checkpoint.writer import SHARE_BYTES
 from worker.epochs import Epoch
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
@@ -28,7 +27,7 @@ from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLo
 from worker.partition import Partition
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution, check_rate
-from worker.restore import Expected, Start, catch_up, restore
+from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, lacking_topics, moved_keys, prepare_topics
 from worker.transaction import Transaction
@@ -429,7 +428,8 @@ class Worker:
 
     def _on_assigned(self, source: TopicPartition, assignment: int, caution: Caution | None = None) -> None:
         """Begin to restore a partition."""
-        pipeline, checkpoints = self._pipeline(source), self._checkpointer(source)
+        pipeline, partitions = self._pipeline(source), self._inputs[source.topic]
+        checkpoints = checkpointer_of(self._settings, source, partitions, self._clock, self._wall_clock)
         partition = Partition(source, assignment, pipeline, checkpoints, caution=caution or Caution())
         partition.restoring = self._brought_up(partition)
         self.partitions[source] = partition
@@ -594,22 +594,6 @@ class Worker:
             self._listener.restored(partition.source, 0)
 
     # --- checkpoints
-
-    def _checkpointer(self, source: TopicPartition) -> Checkpointer | None:
-        if self._settings.checkpoint is None:
-            return None
-        kafka = self._settings.log.kafka
-        return Checkpointer(
-            target=self._state_of(source),
-            settings=self._settings.checkpoint,
-            identity=Identity(
-                self._inputs[source.topic], self._fingerprint, version("anabranch"), self._settings.group
-            ),
-            lineage=new_lineage(self._settings.group),
-            clock=self._clock,
-            wall_clock=self._wall_clock,
-            inherits=kafka is None or kafka.guarantee == "exactly_once",
-        )
 
     def _write_checkpoints(self) -> None:
         """Go on with the checkpoints of all partitions; now the models are exactly what is committed."""

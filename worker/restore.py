@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
 from worker.checkpoint import Attempt, Checkpointer, Saved, read_checkpoint, read_marks, returned
+from worker.checkpoint.keys import new_lineage
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.shadow import Models
+from worker.checkpoint.writer import Identity
 from worker.epochs import (
     Change,
     Epoch,
@@ -31,7 +34,7 @@ from worker.epochs import (
 from worker.log.port import Log, LogError, Records, TopicPartition, Watermarks
 from worker.pipeline import Pipeline
 from worker.quarantine import failure
-from worker.settings import Settings
+from worker.settings import Settings, fingerprint
 from worker.topics import moved_keys
 
 _BATCH = 2_000  # records at a time; results do not depend on it
@@ -69,6 +72,28 @@ class Start(NamedTuple):
     next: Epoch | None  # the epoch that begins with that
     ahead: tuple[Epoch, ...]  # that a replay comes to
     others: tuple[str, ...]  # groups whose state is in the same topic
+
+
+def checkpointer_of(
+    settings: Settings,
+    source: TopicPartition,
+    partitions: int,
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+) -> Checkpointer | None:
+    """Return a new checkpointer of an input partition, None where the settings want no checkpoints."""
+    if settings.checkpoint is None:
+        return None
+    kafka = settings.log.kafka
+    return Checkpointer(
+        target=TopicPartition(settings.routes[source.topic].state, source.partition),
+        settings=settings.checkpoint,
+        identity=Identity(partitions, fingerprint(settings), version("anabranch"), settings.group),
+        lineage=new_lineage(settings.group),
+        clock=clock,
+        wall_clock=wall_clock,
+        inherits=kafka is None or kafka.guarantee == "exactly_once",
+    )
 
 
 def restore(

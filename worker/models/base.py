@@ -18,6 +18,7 @@ from worker.codec import Events, Reason
 from worker.codec.events import NO_ID
 from worker.log.port import Records
 from worker.models.awaited import Awaited
+from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, refusal
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal
@@ -191,6 +192,10 @@ class PoolModel(ABC, Generic[P, A]):
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
         return ModelStatus(self.name, keys=self._pool.alive, bytes=size)
+
+    def holdings(self) -> Mapping[bytes, Holdings] | None:
+        """Return None: unless a kind says otherwise, it learns for good, or is only near to what is live."""
+        return None
 
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. For tests."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from algorithms.core.events import OnDuplicate
 from algorithms.dynamic.pool import Answers, DynamicPool
+from algorithms.dynamic.state import ALIVE
 from worker.codec import Bounds
 from worker.models.base import Prepared
+from worker.models.holdings import Holdings, keys_of, live_examples, remembered, store_of
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.settings.models import DynamicTreeSettings
@@ -50,6 +55,7 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
             snapshots=settings.emit.snapshots.due,
         )
         super().__init__(name, settings, pool, _TOLD)
+        self._settings = settings
 
     def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         changes = int(np.count_nonzero(answers.rebuilt))
@@ -58,3 +64,22 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
     def status(self) -> ModelStatus:
         """Return how large the model is, and how good."""
         return super().status()._replace(examples=self._pool.live_examples)
+
+    def holdings(self) -> Mapping[bytes, Holdings]:
+        """Return for each key the live examples and, where every event rebuilds it, the tree."""
+        arrays = self.arrays()
+        keys, store = keys_of(arrays), store_of(arrays)
+        return {
+            keys.name(index): Holdings(
+                live=live_examples(store, index, self._pool.names, arrays["values"]),
+                remembered=remembered(store, index),
+                learned=self._plain_tree(index) if self._settings.epsilon == 0.0 else None,
+                windowed=self._settings.window is not None,
+            )
+            for index in np.flatnonzero(arrays["trees"][:, ALIVE]).tolist()
+        }
+
+    def _plain_tree(self, index: int) -> list[list[Any]]:
+        """Return the tree but for the numbers of its nodes, which tell how often it was rebuilt."""
+        columns: list[Any] = list(self._pool.tree(index))
+        return [column if isinstance(column, list) else column.tolist() for column in columns[1:]]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from worker.codec import Events, Reason
 from worker.codec.encode import Output
 from worker.log.port import Records
+from worker.models.holdings import Holdings
 from worker.watching.status import ModelStatus
 
 
@@ -80,6 +81,10 @@ class Model(Protocol):
 
     def status(self) -> ModelStatus:
         """Return how large the model is."""
+        ...
+
+    def holdings(self) -> Mapping[bytes, Holdings] | None:
+        """Return what it holds of each key, None where that does not follow from the live examples alone."""
         ...
 
     def check(self) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
+
+import numpy as np
 
 from algorithms.core.arrays import UInt32s
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Decisions
+from algorithms.core.names import name_or_id
+from algorithms.core.stored import rebuilt
+from algorithms.splits import slots
+from algorithms.splits.kernel import ALIVE, SPLIT_DUE, TREE_DUE, Decisions
 from algorithms.splits.pool import SplitPool
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
+from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, names_of, remembered, store_of
 from worker.models.intake import Bools, Intake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import SplitSettings
@@ -183,6 +189,29 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
     def status(self) -> ModelStatus:
         """Return how large the model is."""
         return super().status()._replace(slots=self._pool.slots, examples=self._pool.live_examples)
+
+    def holdings(self) -> Mapping[bytes, Holdings]:
+        """Return for each key the live examples that are kept, and the counts of labels and of features."""
+        arrays = self.arrays()
+        keys, names, store = keys_of(arrays), names_of(arrays), store_of(arrays)
+        counted: slots.Slots = rebuilt(slots.make(1, 1), arrays, "slots")
+        counts: dict[int, list[tuple[int | bytes, int, int]]] = {}
+        for row in counted.rows[: counted.counts[slots.EVER]].tolist():
+            if row[slots.KEY] >= 0:
+                name = name_or_id(names, row[slots.KEY] & 0xFFFFFFFF)
+                counts.setdefault(row[slots.KEY] >> 32, []).append((name, row[slots.C0], row[slots.C1]))
+        return {
+            keys.name(index): Holdings(
+                live=live_examples(store, index, names, NO_VALUES),
+                remembered=remembered(store, index),
+                learned=(
+                    counted.heads[index, [slots.N0, slots.N1]].tolist(),
+                    sorted(counts.get(index, [])),
+                ),
+                windowed=self._settings.window is not None,
+            )
+            for index in np.flatnonzero(arrays["heads"][:, ALIVE]).tolist()
+        }
 
 
 def _rows(decisions: Decisions) -> Iterator[_Decision]:

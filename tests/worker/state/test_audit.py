@@ -1,0 +1,205 @@
+"""Audits: deleted examples are gone, or it is told what is left of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+import worker.audit
+from algorithms.core import example_store, free_list
+from algorithms.splits import slots
+from worker.audit import Audit, audit, digest_of
+from worker.codec.event import encode_event
+from worker.commands import main
+from worker.commands.running import worker_on
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord
+from worker.models import Model
+from worker.restore import restore as honest_restore
+from worker.settings import load
+
+_BASE: dict[str, Any] = {"input": "t", "classes": ["a", "b"], "features": "names"}
+MODELS: dict[str, Any] = {
+    "counts": _BASE | {"kind": "split", "on_duplicate": "replace"},
+    "recent": _BASE | {"kind": "split", "window": 8},
+    "greedy": _BASE | {"kind": "dynamic-tree", "epsilon": 0, "attributes": {"numeric": ["size"]}},
+    "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
+    "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
+}
+DELETED = (3, "17", 20, 55)
+LIVE = 56
+
+
+def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
+    """Yield a history of two keys, with numbers only where all models take them."""
+
+    def record(number: int, value: bytes) -> OutRecord:
+        return OutRecord("t", 0, b"key %d" % (number % 2), value, (), 1_000)
+
+    draw = random.Random(seed)
+    has_numbers = set(models) == {"greedy"}
+    for number in range(60):
+        named = str(number) if number == 17 else number
+        words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
+        x: Any = dict.fromkeys(words, 1.0) | {"size": draw.gauss(0, 1)} if has_numbers else sorted(words)
+        yield record(number, encode_event(x, draw.choice("ab"), id=named))
+    for named in DELETED:
+        yield record(int(named), encode_event(op="delete", id=named))
+
+
+def _ran(folder: Path, models: dict[str, Any], seed: int = 1) -> Path:
+    """Let a worker learn a history; return its settings."""
+    path = folder / "worker.yaml"
+    told = {"log": {"embedded": str(folder / "log.db")}, "metrics": {"port": None}, "models": models}
+    path.write_text(yaml.safe_dump(told))
+    settings = load(path, {})
+    with EmbeddedLog(folder / "log.db", group=settings.group) as log:
+        log.create_topic("t", 1)
+        log.append(_records(seed, models))
+        with worker_on(log, settings) as (worker, _):
+            worker.run(lambda: False, until_end=True)
+    return path
+
+
+def _audited(path: Path, *ids: int | str, sample: int = 0) -> Audit:
+    settings = load(path, {})
+    assert settings.log.embedded is not None
+    with EmbeddedLog(settings.log.embedded, group=settings.group) as log:
+        return audit(log, settings, ids, sample)
+
+
+def _said(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["audit", *arguments])
+
+
+@pytest.mark.parametrize("names", [["counts"], ["greedy"], ["counts", "near", "counted"]], ids="-".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_left_of_what_was_deleted(tmp_path: Path, names: list[str], seed: int) -> None:
+    """A model that forgets equals one that never saw the examples; of others it is told what is not proven."""
+    path = _ran(tmp_path, {name: MODELS[name] for name in names}, seed)
+    found = _audited(path, *DELETED)
+    assert found.is_clean
+    assert found.ids == DELETED
+    for finding in found.findings:
+        assert finding.offset == 64
+        assert bool(finding.unproven) == (finding.model in ("near", "counted"))
+        assert bool(finding.digest) == (finding.model != "counted")
+
+
+def test_an_example_that_is_live_is_found(tmp_path: Path) -> None:
+    """It is live, its name is there, and the model is another than without it."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"], "greedy": MODELS["greedy"] | {"attributes": {}}})
+    found = _audited(path, LIVE)
+    assert found.live == (LIVE,)
+    assert not found.is_clean
+    for finding in found.findings:
+        assert [words.split(":")[0].split(",")[0] for words in finding.left] == [
+            f"the example {LIVE} is live",
+            "names of features that only they had",
+            "keys that hold something else than without them",
+        ]
+
+
+def test_what_a_window_remembers_is_told(tmp_path: Path) -> None:
+    """An example that the window dropped before it was deleted leaves the digest of its id for a while."""
+    path = _ran(tmp_path, {"recent": MODELS["recent"]})
+    (finding,) = _audited(path, 3, 55).findings
+    assert finding.left == ()  # so long ago that it is not remembered
+    assert finding.unproven == ("its window has let others go that would be live if these had never come",)
+    (finding,) = _audited(path, 40).findings
+    assert finding.left == ("that the window dropped 40 is remembered, by the digest of the id",)
+
+
+@pytest.mark.parametrize("what", ["count", "name", "row"])
+def test_what_was_tampered_with_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """One count that is one too large, a name and a digest that stayed: each is found."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+
+    def restore(log: Any, pipeline: Any, *rest: Any) -> Any:
+        start = yield from honest_restore(log, pipeline, *rest)
+        (model,) = pipeline.models
+        _tamper(model, what)
+        return start
+
+    monkeypatch.setattr(worker.audit, "restore", restore)
+    (finding,) = _audited(path, 20).findings
+    expected = {
+        "count": "keys that hold something else than without them: 1, first b'key 1'",
+        "name": "names of features that only they had: 1",
+        "row": "the digest of the id 20 is in a row that is not in use",
+    }
+    assert finding.left == (expected[what],)
+
+
+def _tamper(model: Model, what: str) -> None:
+    arrays = model.arrays()
+    if what == "count":
+        arrays["slots.rows"][5, slots.C0] += 1
+    elif what == "name":
+        model._pool.names.intern(b"only 20")  # type: ignore[attr-defined]
+    else:
+        free = int(arrays["ledger.counts"][free_list.FREE])
+        arrays["ledger.rows"][free, [example_store.HIGH, example_store.LOW]] = digest_of(20)
+
+
+def test_a_draw_is_of_deleted_examples(tmp_path: Path) -> None:
+    """A sample is drawn of those whose last event is a delete, the same by the same seed."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+    assert set(_audited(path, sample=100).ids) == set(DELETED)
+    some = _audited(path, sample=2)
+    assert some.ids == _audited(path, sample=2).ids
+    assert len(some.ids) == 2
+    assert some.is_clean
+
+
+def test_records_that_are_gone_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the first records nobody can make the model that never saw the example; what can be looked at is."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+    honest = EmbeddedLog.watermarks
+    monkeypatch.setattr(
+        EmbeddedLog,
+        "watermarks",
+        lambda log, source: honest(log, source)._replace(low=10) if source.topic == "t" else honest(log, source),
+    )
+    (finding,) = _audited(path, 20).findings
+    assert finding.unproven == (
+        "it cannot be compared with a model that never saw them: the records from offset 0 to 9 are gone",
+    )
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    """The state is that of other settings: no conclusion is drawn from it."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+    told = yaml.safe_load(path.read_text())
+    told["models"]["counts"]["criterion"] = "gini"
+    path.write_text(yaml.safe_dump(told))
+    said = _said(str(path), "--id", "20")
+    assert said.exit_code == 1
+    assert "expected the settings with which its state was made" in said.output
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """It says what it found in words or as JSON, and ends with 1 unless all is well."""
+    path = str(_ran(tmp_path, {name: MODELS[name] for name in ("counts", "counted")}))
+    said = _said(path, "--id", "3", "--text-id", "17")
+    assert said.exit_code == 0, said.output
+    assert said.output.startswith("looked for 3, '17'\n")
+    assert "counts (split), t/0 below offset 64: nothing left\n" in said.output
+    assert "counted (tree), t/0 below offset 64: nothing found, not all is proven\n" in said.output
+    wrong = _said(path, "--id", "17", "--id", str(LIVE))
+    assert wrong.exit_code == 1
+    assert "no event names 17; check them (--text-id 17 is text)\n" in wrong.output
+    assert f"not deleted: {LIVE}; publish a delete\n" in wrong.output
+    report = json.loads(_said(path, "--sample", "2", "--json").output)
+    assert report["clean"]
+    assert [finding["model"] for finding in report["findings"]] == ["counted", "counts"]
+    none = _said(path)
+    assert none.exit_code == 2
+    assert "expected examples to look for" in none.output

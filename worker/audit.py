@@ -1,0 +1,257 @@
+"""Whether examples are forgotten: what a group's models hold, beside models that never saw these.
+
+::
+
+    the state of the group --------> its models, as of the committed offset --+
+                                                                              +--> equal, and nothing left?
+    the records below the offset,                                             |
+    without all that name the ids -> models that never saw the examples ------+
+
+Both are looked at in a form that does not depend on the order in which things came (worker/models/holdings.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgpack
+import numpy as np
+import numpy.typing as npt
+
+from worker.checkpoint import returned
+from worker.codec import Bounds, Events, RecordFault, decode_batch
+from worker.codec.event import encode_event
+from worker.codec.events import DELETE, NO_ID
+from worker.formats import Schemas
+from worker.formats.kept import schemas_of
+from worker.log.port import Log, LogError, Records, TopicPartition
+from worker.models.holdings import Holdings, Id, held_names, holds_digest
+from worker.models.intake import id_of
+from worker.models.port import Model
+from worker.pipeline import Pipeline
+from worker.restore import Expected, catch_up, checkpointer_of, restore
+from worker.settings import Settings, fingerprint
+
+Named = int | str  # an id as events have it
+_SECONDS = 120.0  # without progress
+
+
+class Finding(NamedTuple):
+    """What was found of one model in one partition."""
+
+    source: TopicPartition
+    offset: int  # the records below it are in the models
+    model: str
+    kind: str
+    left: tuple[str, ...]  # what is left of the examples: must be empty
+    unproven: tuple[str, ...]  # what nobody can tell, and why
+    digest: str  # of all that the model holds, in canonical form; empty where there is none
+
+
+class Audit(NamedTuple):
+    """What an audit led to."""
+
+    ids: tuple[Named, ...]  # that were looked for
+    unseen: tuple[Named, ...]  # of these, that no event names
+    live: tuple[Named, ...]  # of these, whose last event is no delete
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all are deleted, and nothing was found of any."""
+        return not self.unseen and not self.live and not any(finding.left for finding in self.findings)
+
+
+def audit(log: Log, settings: Settings, ids: Collection[Named], sample: int = 0, seed: int = 0) -> Audit:
+    """Look for examples in the state of a group; nothing is written.
+
+    Parameters
+    ----------
+    log : Log
+        With the inputs, the state topics and the group's offsets.
+    settings : Settings
+        With which the group runs.
+    ids : collection of int or of str
+        The examples; 17 and "17" are two.
+    sample : int
+        How many more to draw of those whose last event is a delete.
+    seed : int
+        Of the draw.
+
+    Raises
+    ------
+    LogError
+        Where the state cannot be restored, or is that of other settings.
+    """
+    schemas = schemas_of(log, settings, lambda words: None)
+    sources = [
+        TopicPartition(topic, number) for topic in settings.routes for number in range(log.partitions(topic) or 0)
+    ]
+    if sample:
+        ids = [*ids, *_drawn(log, settings, sources, schemas, sample, seed)]
+    digests = {digest_of(named): named for named in ids}
+    last: dict[Id, int] = {}
+    findings = [
+        finding for source in sources for finding in _of_partition(log, settings, source, schemas, digests, last)
+    ]
+    return Audit(
+        ids=tuple(digests.values()),
+        unseen=tuple(named for digest, named in digests.items() if digest not in last),
+        live=tuple(digests[digest] for digest, op in last.items() if op != DELETE),
+        findings=tuple(findings),
+    )
+
+
+def digest_of(named: Named) -> Id:
+    """Return the digest of an id, as models keep it."""
+    events, _ = decode_batch([encode_event(op="delete", id=named)], np.ones(1, np.int64), Bounds(), [b"any"])
+    return int(events.id_high[0]) >> 3, int(events.id_low[0]) >> 3
+
+
+class _Without(Pipeline):
+    """A pipeline that passes by all events which name some ids, and notes what the last of each was."""
+
+    def leave_out(self, ids: Collection[Id], last: dict[Id, int]) -> None:
+        """Say which, and where to note."""
+        self._left_out, self._last = ids, last
+        self._halves = [np.array(sorted(half), np.int64) for half in zip(*ids, strict=True)]
+
+    def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
+        events, faults = super()._decode(records)
+        high, low = ((column >> np.uint64(3)).astype(np.int64) for column in (events.id_high, events.id_low))
+        passed = (events.id_kind != NO_ID) & np.isin(high, self._halves[0]) & np.isin(low, self._halves[1])
+        for event in np.flatnonzero(passed).tolist():
+            digest = (int(high[event]), int(low[event]))
+            if digest in self._left_out:
+                self._last[digest] = int(events.op[event])
+            else:
+                passed[event] = False  # halves of two
+        return _selected(events, ~passed), faults
+
+
+def _of_partition(
+    log: Log,
+    settings: Settings,
+    source: TopicPartition,
+    schemas: Schemas,
+    digests: Mapping[Id, Named],
+    last: dict[Id, int],
+) -> Iterator[Finding]:
+    """Look at the models of a partition; note the last event of each id."""
+    pipeline = Pipeline(source, settings, time.monotonic, schemas)
+    expected = Expected(settings, fingerprint(settings), log.partitions(source.topic) or 0)
+    checkpoints = checkpointer_of(settings, source, expected.partitions, time.monotonic, time.time)
+    start = returned(restore(log, pipeline, checkpoints, expected, time.monotonic, _SECONDS))
+    if start.change is not None:
+        raise LogError(
+            f"{source}: expected the settings with which its state was made, got others; audit with those, or "
+            "let a worker take these over first"
+        )
+    returned(catch_up(log, pipeline, start.behind, start.offset, time.monotonic, _SECONDS))
+    other = _Without(source, settings, time.monotonic, schemas)
+    other.have({model.name: settings.models[model.name] for model in pipeline.models}, settings.bounds)
+    other.skips.update(pipeline.skips)
+    other.leave_out(digests.keys(), last)
+    firsts, low = {name: entry.first for name, entry in start.epoch.models.items()}, log.watermarks(source).low
+    behind = {name: max(first, low) for name, first in firsts.items()}
+    returned(catch_up(log, other, behind, start.offset, time.monotonic, _SECONDS))
+    for model, without in zip(pipeline.models, other.models, strict=True):
+        first = firsts[model.name]
+        gone = f"the records from offset {first} to {low - 1} are gone" if first < low else ""
+        left, unproven = _compared(model, without, digests, gone)
+        holdings = model.holdings()
+        yield Finding(
+            source=source,
+            offset=start.offset,
+            model=model.name,
+            kind=settings.models[model.name].kind,
+            left=tuple(left),
+            unproven=tuple(unproven),
+            digest="" if holdings is None else _canonical_digest(holdings),
+        )
+
+
+def _compared(model: Model, without: Model, digests: Mapping[Id, Named], gone: str) -> tuple[list[str], list[str]]:
+    """Return what a model holds that one without the examples does not, and what nobody can tell."""
+    left, unproven = [], []
+    arrays, own, others = model.arrays(), model.holdings(), without.holdings()
+    remembered = {digest for each in (own or {}).values() for digest in each.remembered}
+    live = {example.id for each in (own or {}).values() for example in each.live}
+    for digest, named in digests.items():
+        if digest in live:
+            left.append(f"the example {named!r} is live")
+        elif digest in remembered:
+            left.append(f"that the window dropped {named!r} is remembered, by the digest of the id")
+        elif holds_digest(arrays, digest):
+            left.append(f"the digest of the id {named!r} is in a row that is not in use")
+    if any(name.startswith("evaluation.") for name in arrays):
+        unproven.append("the figures of its evaluation count the predictions of all that was ever learned")
+    if own is None or others is None:
+        unproven.append("what it has learned does not follow from the live examples alone")
+        return left, unproven
+    if gone:
+        unproven.append(f"it cannot be compared with a model that never saw them: {gone}")
+        return left, unproven
+    if names := held_names(arrays) - held_names(without.arrays()):
+        left.append(f"names of features that only they had: {len(names)}")
+    differing = [key for key in sorted({*own, *others}) if own.get(key) != others.get(key)]
+    if differing and any(each.windowed for each in own.values()):
+        unproven.append("its window has let others go that would be live if these had never come")
+    elif differing:
+        left.append(f"keys that hold something else than without them: {len(differing)}, first {differing[0]!r}")
+    if any(each.learned is None for each in own.values()):
+        unproven.append("what it answers may be near to what the live examples say (epsilon)")
+    return left, unproven
+
+
+def _canonical_digest(holdings: Mapping[bytes, Holdings]) -> str:
+    told = [(key, [each.live, sorted(each.remembered), each.learned]) for key, each in sorted(holdings.items())]
+    return hashlib.sha256(msgpack.packb(told, default=int)).hexdigest()
+
+
+def _drawn(
+    log: Log, settings: Settings, sources: Sequence[TopicPartition], schemas: Schemas, count: int, seed: int
+) -> list[Named]:
+    """Draw ids of those whose last event is a delete."""
+    last: dict[Named, int] = {}
+    for source in sources:
+        seen = _Seen(source, settings, time.monotonic, schemas)
+        seen.have({}, settings.bounds)
+        seen.last = last
+        committed = log.committed(source)
+        behind = {"": log.watermarks(source).low}
+        returned(catch_up(log, seen, behind, committed or 0, time.monotonic, _SECONDS))
+    deleted = sorted((named for named, op in last.items() if op == DELETE), key=str)
+    chosen = np.random.default_rng(seed).permutation(len(deleted))[:count]
+    return [deleted[at] for at in sorted(chosen.tolist())]
+
+
+class _Seen(Pipeline):
+    """A pipeline that notes the last operation of every id."""
+
+    last: dict[Named, int]
+
+    def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
+        events, faults = super()._decode(records)
+        for event in np.flatnonzero(events.id_kind != NO_ID).tolist():
+            named = id_of(events, event)
+            assert named is not None
+            self.last[named] = int(events.op[event])
+        return events, faults
+
+
+def _selected(events: Events, wanted: npt.NDArray[np.bool_]) -> Events:
+    """Return some of the events, in their order. O(ones)."""
+    sizes = np.diff(events.pointer)
+    ones = np.repeat(wanted, sizes)
+    of_entries = {name: getattr(events, name)[ones] for name in ("feature", "name_start", "name_size", "value")}
+    of_events = {
+        name: getattr(events, name)[wanted]
+        for name in Events._fields
+        if name not in ("buffer", "pointer", *of_entries)
+    }
+    pointer = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[wanted])])
+    return events._replace(**of_events, **of_entries, pointer=pointer)

@@ -35,6 +35,14 @@ def test_a_command_of_the_page_can_be_given(command: str, tmp_path: object) -> N
     assert parsed(command, str(tmp_path)).command.name in command.split()
 
 
+def test_the_data_of_a_command_are_there() -> None:
+    """Recorded sets, streams of the papers, or what `bench splitter` makes."""
+    named = {name for command in COMMANDS for name in re.findall(r"--data ([^F ]\S*)", command)}
+    assert len(named) > 5
+    for name in (each for names in named for each in names.split(",")):
+        assert name in SETS or name in PAPER_001 or name.startswith(("random:", "single:"))
+
+
 @pytest.mark.parametrize(
     "command", ["bench figures", "bench splitter --figure 2", "bench trees --policies sometimes"]
 )

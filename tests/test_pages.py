@@ -20,7 +20,7 @@ from tests.support.places import ROOT
 GLOSSARY = "algorithms/GLOSSARY.md"
 PAGES = [
     *("README.md", "algorithms/README.md", "worker/README.md", "deploy/README.md"),
-    "deploy/clients/README.md",
+    *("deploy/clients/README.md", "algorithms/PAPERS.md"),
     *(f"algorithms/{part}/README.md" for part in ("trees", "dynamic", "forests", "regression", "estimators")),
 ]
 FRONT_DOOR = 200  # lines that a newcomer reads before the first command of their own

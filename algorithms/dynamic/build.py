@@ -37,7 +37,6 @@ from algorithms.dynamic.splitter import (
     impurity,
     part_columns,
     partition,
-    sort_columns,
     take_out,
     tally,
 )
@@ -128,8 +127,6 @@ def build(
     that, is of the larger, which comes next. So an entry is counted O(log examples) times.
     """
     lay_out(segment, examples, words)
-    if terms.way == _ORDERED:
-        sort_columns(segment)
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
     top = int64(NONE)
@@ -150,7 +147,7 @@ def build(
         if not _is_done(criterion, state, segment, terms, node, depth):
             if is_heir:
                 take_out(segment, sibling, end)
-            else:
+            elif node != top:
                 tally(segment, start, stop)
             choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir)
             column, threshold = choice.column, choice.threshold

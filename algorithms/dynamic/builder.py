@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s
-from algorithms.core.canonical import Canonical, Canonicaliser, plain
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
+from algorithms.core.canonical import Canonicaliser, plain
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import jit
-from algorithms.core.kinds import Kind
+from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
-from algorithms.core.schema import Schema
+from algorithms.core.schema import Kinds, Schema, kind_of
 from algorithms.dynamic import build, nodes, segment, vocabulary
 from algorithms.dynamic.build import Terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
@@ -120,7 +122,7 @@ def build_tree(
     scratch.sizes[segment.HELD] = n
     state = nodes.make(int(nodes.needed(n, max_depth)), classes)
     examples = of_table(
-        entries.pointer, entries.feature, entries.value, sample.label.astype(np.int64), sample.weight
+        entries.pointer, entries.feature, entries.value, entries.label.astype(np.int64), entries.weight
     )
     terms = Terms(alpha, min_examples, max_depth, int(way))
     made = CRITERIA[criterion][2](total // UNIT)
@@ -130,39 +132,66 @@ def build_tree(
 
 def _distinct(feature: UInt32s) -> Int64s:
     """Return all features, ascending."""
-    if len(feature) and feature.max() < _TABLED:
-        return np.flatnonzero(np.bincount(feature))
+    if len(feature) and (most := int(feature.max())) < _TABLED:
+        is_there = np.zeros(most + 1, np.bool_)
+        _mark(is_there, feature)
+        return np.flatnonzero(is_there)
     return np.unique(feature).astype(np.int64)
 
 
-def _checked(sample: Sample, total: int, classes: int, schema: Schema) -> Canonical:
-    """Return the features of a sample in order; raise ValueError where the sample is none."""
+def _checked(sample: Sample, total: int, classes: int, schema: Schema) -> Sample:
+    """Return a sample whose features are canonical; raise ValueError where it is none."""
     n = len(sample.label)
     if len(sample.pointer) != n + 1 or len(sample.weight) != n:
         raise ValueError(
             f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
             f"{len(sample.pointer)}"
         )
-    schema.intern(None)
-    if len(odd := np.flatnonzero(~np.isfinite(sample.value))):
-        example = int(np.searchsorted(sample.pointer, odd[0], side="right")) - 1
-        raise ValueError(f"expected finite values, example {example} has another")
-    inserts = np.full(n, Op.INSERT, np.int8)
-    events = Events.of(inserts, sample.label, sample.pointer, sample.feature, sample.value)
-    entries = Canonicaliser(TERMS)(plain(events), schema.known)
-    if len(twice := np.flatnonzero(entries.status == Status.REPEATED_FEATURE)):
-        raise ValueError(f"example {twice[0]} lists a feature twice")
     if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
         raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
     if n and int(sample.weight.min()) < 1:
         raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
     if total >= MAX_TOTAL:
         raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
-    return entries
+    schema.intern(None)
+    inserts = np.full(n, Op.INSERT, np.int8)
+    events = plain(Events.of(inserts, sample.label, sample.pointer, sample.feature, sample.value))
+    if _is_canonical(schema.known, events.pointer, events.feature, events.value):
+        return sample._replace(pointer=events.pointer, feature=events.feature, value=events.value)
+    if len(odd := np.flatnonzero(~np.isfinite(sample.value))):
+        example = int(np.searchsorted(sample.pointer, odd[0], side="right")) - 1
+        raise ValueError(f"expected finite values, example {example} has another")
+    entries = Canonicaliser(TERMS)(events, schema.known)
+    if len(twice := np.flatnonzero(entries.status == Status.REPEATED_FEATURE)):
+        raise ValueError(f"example {twice[0]} lists a feature twice")
+    return sample._replace(pointer=entries.pointer, feature=entries.feature, value=entries.value)
+
+
+@jit
+def _is_canonical(known: Kinds, pointer: Int64s, feature: UInt32s, value: Float64s) -> bool:
+    """Return whether features ascend and values are what `Canonicaliser` makes of them: most samples come so."""
+    if pointer[0] != 0 or pointer[pointer.size - 1] != feature.size:
+        return False
+    for i in range(pointer.size - 1):
+        before = int64(-1)
+        for at in range(pointer[i], pointer[i + 1]):
+            now = int64(feature[at])
+            if now <= before or not 0.0 < abs(value[at]) < math.inf:
+                return False
+            if value[at] != 1.0 and kind_of(known, now) == BINARY:
+                return False
+            before = now
+    return True
+
+
+@jit
+def _mark(is_there: npt.NDArray[np.bool_], feature: UInt32s) -> None:
+    for each in feature:
+        is_there[each] = True
 
 
 @jit
 def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s, columns: Int32s) -> None:
+    """Give each of these features, all of them new, its column."""
     for at in range(features.size):
-        vocabulary.hold(words, names, features[at], kinds[at])
-        columns[at] = vocabulary.find(words, features[at])
+        columns[at] = vocabulary.enter(words, names, features[at], kinds[at])

@@ -11,7 +11,7 @@ A worked picture: five examples, the numeric feature 7 in the column 0, the bina
     order    [ 2 0 4 | 1 3 ]         the permutation L: a node owns a range of it
     place    [ 1 3 0 4 2 ]           place[order[p]] = p, paper 003, equation 7
 
-With `Way.ORDERED` a column is in the order of the nodes, and of the values in each::
+With `Way.ORDERED` a column is in the order of the nodes, and of the values in each that was scored::
 
     owner    [ 0 4 | 1 ]
     value    [ 2. 5. | -1. ]
@@ -34,6 +34,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.examples import Examples
+from algorithms.dynamic.ordering import DIGITS
 from algorithms.dynamic.vocabulary import KIND
 
 # Columns of `Segment.spans`.
@@ -58,8 +59,9 @@ class Segment(NamedTuple):
     value: Float64s  # float64[e]
     found_owner: Int32s  # int32[n], the non-zeros of a column in a node, looked up
     found_value: Float64s  # float64[n]
-    spare_owner: Int32s  # int32[n], see sorting.py
+    spare_owner: Int32s  # int32[n], see ordering.py
     spare_value: Float64s  # float64[n]
+    digits: Int64s  # int64[2 * DIGITS]
     spans: Int64s  # int64[d, 2], where in `owner` and `value` a numeric column begins and ends
     numeric: Int8s  # int8[d], 1 of numeric columns
     group: Int64s  # int64[d], where in them, with `Way.ORDERED`, those of a node begin
@@ -93,6 +95,7 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         found_value=np.zeros(sorted_),
         spare_owner=np.zeros(sorted_, np.int32),
         spare_value=np.zeros(sorted_),
+        digits=np.zeros(0 if plain else 2 * DIGITS, np.int64),
         spans=np.zeros((columns, 2), np.int64),
         numeric=np.zeros(columns, np.int8),
         group=np.zeros(columns, np.int64),
@@ -111,10 +114,10 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
 
 @jit
 def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
-    """Make the columns of the examples in `rows` by counting sort. O(entries)."""
+    """Make the columns of the examples in `rows` by counting sort, and tally their features. O(entries)."""
     sizes = segment.sizes
     spans = segment.spans
-    sizes[STORED] = 0
+    touched = int64(0)
     sizes[WHOLE] = 1
     sizes[LIGHTEST] = MAX_TOTAL
     sizes[HEAVIEST] = 0
@@ -140,36 +143,45 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
                 column = vocabulary.find(words, feature)
             segment.column[entry] = column
             entry += 1
-            if segment.owner.size > 0 and (spans[column, END] > 0 or words.cells[column, KIND] != BINARY):
-                if spans[column, END] == 0:
-                    segment.stored[sizes[STORED]] = column
+            if segment.present[column] == 0:
+                segment.touched[touched] = column
+                touched += 1
+                if segment.owner.size > 0 and words.cells[column, KIND] != BINARY:
                     segment.numeric[column] = 1
-                    sizes[STORED] += 1
-                spans[column, END] += 1
+            segment.present[column] += 1
+            if segment.owner.size == 0 or segment.numeric[column] == 0:
+                segment.counts[column, segment.label[i]] += weight
     segment.first[sizes[HELD]] = entry
+    sizes[TOUCHED] = touched
+    stored = int64(0)
     begin = int64(0)
-    for at in range(sizes[STORED]):
-        column = segment.stored[at]
-        length = spans[column, END]
-        spans[column, BEGIN] = begin
-        spans[column, END] = begin
-        begin += length
-    if sizes[STORED] > 0:
+    for at in range(touched):
+        column = segment.touched[at]
+        if segment.numeric[column] == 1:
+            segment.stored[stored] = column
+            stored += 1
+            spans[column, BEGIN] = begin
+            segment.group[column] = begin
+            begin += segment.present[column]
+            spans[column, END] = begin
+    sizes[STORED] = stored
+    if stored > 0:
         _fill(segment, examples)
 
 
 @jit
 def _fill(segment: Segment, examples: Examples) -> None:
-    """Write the entries of numeric columns where the counts say."""
+    """Write the entries of numeric columns where `group` says, which moves along."""
+    are_all = segment.sizes[STORED] == segment.sizes[TOUCHED]
     for i in range(segment.sizes[HELD]):
         start = examples.rows[segment.rows[i], START]
         for entry in range(segment.first[i], segment.first[i + 1]):
             column = int64(segment.column[entry])
-            if segment.numeric[column] == 1:
-                to = segment.spans[column, END]
+            if are_all or segment.numeric[column] == 1:
+                to = segment.group[column]
                 segment.owner[to] = i
                 segment.value[to] = examples.values[start + entry - segment.first[i]]
-                segment.spans[column, END] += 1
+                segment.group[column] = to + 1
 
 
 @jit

@@ -16,9 +16,9 @@ from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
 from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
-from algorithms.core.sorting import sort
 from algorithms.dynamic.examples import Examples, side_of, value_of
-from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, LIGHTEST, STORED, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.ordering import put_in_order
+from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, LIGHTEST, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
@@ -27,7 +27,9 @@ from algorithms.trees.quantised import between
 class Way(IntEnum):
     """How the non-zeros of a column in a node are found, and put in order."""
 
-    ORDERED = 0  # columns are sorted once, and parted as their nodes are: O(non-zeros in the node)
+    ORDERED = (
+        0  # columns are sorted when they are scored first, and parted as their nodes are: O(non-zeros in the node)
+    )
     MAP = 1  # each entry of the column is looked up in the mapping, then sorted: paper 003, algorithm 4
     SEARCH = 2  # each example of the node is searched for in the column, then sorted: algorithm 5
     EITHER = 3  # whichever of the two equation 8 says
@@ -68,15 +70,6 @@ class _Node(NamedTuple):
 
 
 @jit
-def sort_columns(segment: Segment) -> None:
-    """Put all columns in the order of values, for `Way.ORDERED`."""
-    for at in range(segment.sizes[STORED]):
-        begin = segment.spans[segment.stored[at], BEGIN]
-        end = segment.spans[segment.stored[at], END]
-        sort(segment.value, segment.owner, begin, end, segment.spare_value, segment.spare_owner)
-
-
-@jit
 def _group(segment: Segment, column: int, start: int) -> int:
     """Return where in a column the entries of the node begin that owns `start`. O(log entries)."""
     low = segment.spans[column, BEGIN]
@@ -94,7 +87,8 @@ def _group(segment: Segment, column: int, start: int) -> int:
 def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
     """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`.
 
-    `group` tells then where the entries of one side begin, the side that is looked at next.
+    What was in order stays in order. `group` tells then where the entries of one side begin, the side that is
+    looked at next.
     """
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
@@ -139,9 +133,13 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
         for at in range(segment.spans[column, BEGIN], segment.spans[column, END]):
             if start <= segment.place[segment.owner[at]] < stop:
                 negatives, positives = _put(segment, at, negatives, positives)
-    values, owners = segment.found_value, segment.found_owner
-    sort(values, owners, int64(0), negatives, segment.spare_value, segment.spare_owner)
-    sort(values, owners, negatives, segment.present[column], segment.spare_value, segment.spare_owner)
+    _sort(segment, segment.found_value, segment.found_owner, int64(0), negatives)
+    _sort(segment, segment.found_value, segment.found_owner, negatives, segment.present[column])
+
+
+@inlined
+def _sort(segment: Segment, values: Float64s, owners: Int32s, start: int, stop: int) -> None:
+    put_in_order(values, owners, start, stop, segment.spare_value, segment.spare_owner, segment.digits)
 
 
 @inlined
@@ -278,19 +276,24 @@ def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
 
 
 @inlined
-def _entropy_reach(criterion: Entropy, weight: int, lightest: int) -> float:  # noqa: ARG001
-    return log2(float(weight) / float(lightest)) + _LOG2_E
+def _entropy_reach(criterion: Entropy, node: _Node, lightest: int) -> float:  # noqa: ARG001
+    return log2(float(node.weight) / float(lightest)) + _LOG2_E
 
 
 @inlined
-def _gini_reach(criterion: Gini, weight: int, lightest: int) -> float:  # noqa: ARG001
-    return 2.0
+def _gini_reach(criterion: Gini, node: _Node, lightest: int) -> float:  # noqa: ARG001
+    return min(2.0, 2.0 - (node.impurity - node.noise) / (node.weight * PER_UNIT))
 
 
-# Entropy: n H(v / n) = v log2(n / v) + (n - v) log2(n / (n - v)), and the second term is at most v log2 e. Gini:
-# the gain is v (n - v) / n times the squared distance of two distributions, which is at most 2.
+# Entropy: n H(v / n) = v log2(n / v) + (n - v) log2(n / (n - v)), and the second term is at most v log2 e.
+#
+# Gini: the gain is v (n - v) / n times the squared distance of two distributions. This is at most 2, and at most
+# 1 + s / (1 - x)^2, with x = v / n and s the sum of the squared shares of the node's classes. By the second bound
+# the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
+# x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
+# less the Gini index of the node.
 _reach = dispatch(
-    "Return what parting v of n gains at most for each of v, in a node of this weight and lightest example.",
+    "Return what parting v of n gains at most for each of v, in a node with this lightest example.",
     {Entropy: _entropy_reach, Gini: _gini_reach},
 )
 
@@ -457,8 +460,9 @@ def forget(segment: Segment) -> None:
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
         segment.present[column] = 0
-        for k in range(segment.totals.size):
-            segment.counts[column, k] = 0
+        if segment.numeric[column] == 0:
+            for k in range(segment.totals.size):
+                segment.counts[column, k] = 0
     segment.sizes[TOUCHED] = 0
 
 
@@ -480,7 +484,7 @@ def best_split(
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
     """
     node = _common(criterion, segment, stop - start)
-    reach = _reach(criterion, node.weight, segment.sizes[LIGHTEST])
+    reach = _reach(criterion, node, segment.sizes[LIGHTEST])
     rare = int64(0)
     best = int64(NONE)
     best_score = math.inf
@@ -504,6 +508,7 @@ def best_split(
         else:
             if way == _ORDERED:
                 values, owners, begin = segment.value, segment.owner, segment.group[column]
+                _sort(segment, values, owners, begin, begin + segment.present[column])
             else:
                 look_up(segment, column, start, stop, way)
                 values, owners, begin = segment.found_value, segment.found_owner, int64(0)
@@ -537,7 +542,7 @@ def _lowest(segment: Segment, words: Rows, names: Names, node: _Node, start: int
             if not everywhere:
                 first, threshold = column, 0.0
             continue
-        if way == _ORDERED:
+        if way == _ORDERED:  # it has been scored, so that it is in order: no feature is rare where nothing gains
             values, begin = segment.value, segment.group[column]
         else:
             look_up(segment, column, start, stop, way)

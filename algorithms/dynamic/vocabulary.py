@@ -28,14 +28,21 @@ def feature_of(vocabulary: Rows, column: int) -> int:
     return rows.item_of(vocabulary, column)
 
 
+@inlined
+def enter(vocabulary: Rows, names: Names, feature: int, kind: int) -> int:
+    """Return the column of a new feature, which nobody holds; there must be room."""
+    column = rows.create(vocabulary, 0, feature, NONE)
+    vocabulary.cells[column, KIND] = kind
+    refer(names, feature)
+    return column
+
+
 @jit
 def hold(vocabulary: Rows, names: Names, feature: int, kind: int) -> None:
     """Note that one more example has a feature; there must be room."""
     column = find(vocabulary, feature)
     if column == NONE:
-        column = rows.create(vocabulary, 0, feature, NONE)
-        vocabulary.cells[column, KIND] = kind
-        refer(names, feature)
+        column = enter(vocabulary, names, feature, kind)
     vocabulary.cells[column, HOLDERS] += 1
 
 

@@ -128,7 +128,7 @@ def bench_splitter(
         What is measured.
     peer : callable, optional
         Makes the sides of another library, see `scikit_learn`. Ours are given rows: to check them and to make
-        columns of them belongs to their time. It is given columns.
+        columns of them belongs to their time. It is given columns, and, as another side, rows.
     progress : callable
         Called with what is about to run.
     """
@@ -190,6 +190,8 @@ def _side(table: Table, criterion: str, way: str, depth: int | None) -> Side:
 def scikit_learn(table: Table, terms: Terms) -> list[Callable[[int | None], Side]]:
     """Return what makes the sides of scikit-learn, by its sparse splitter and, for small tables, its dense one.
 
+    "scikit-learn rows" makes columns of rows first, as our sides do; "scikit-learn" has them.
+
     Raises
     ------
     ModuleNotFoundError
@@ -200,7 +202,7 @@ def scikit_learn(table: Table, terms: Terms) -> list[Callable[[int | None], Side
 
     shape = (len(table.label), len(table.kinds))
     rows = csr_matrix((table.value.astype(np.float32), table.feature.astype(np.int32), table.pointer), shape)
-    matrices = {"scikit-learn": rows.tocsc()}
+    matrices = {"scikit-learn": rows.tocsc(), "scikit-learn rows": rows}
     if 4 * shape[0] * shape[1] <= terms.dense_bytes:
         matrices["scikit-learn dense"] = rows.toarray()
 

@@ -220,3 +220,45 @@ def test_wrong_samples_are_refused_with_a_reason(changed: dict[str, Any], reason
     """An example that is none is named."""
     with pytest.raises(ValueError, match=reason):
         build_tree(sample_of([Example({1: 1.0}, 0)])._replace(**changed))
+
+
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [([1, 2, 1], [1.0, 2.0, 3.0]), ([2, 1, 1], [2.0, 1.0, 3.0]), ([1, 2, 1, 5], [1.0, 2.0, 3.0, 0.0])],
+    ids=["canonical", "not in order", "with a zero"],
+)
+def test_what_is_canonical_already_gives_the_same_tree(feature: list[int], value: list[float]) -> None:
+    """Samples that need no sorting are not copied; the others are, and say the same."""
+    pointer = np.array([0, 2, len(feature)])
+    label, weight = np.array([0, 1]), np.full(2, UNIT)
+    sample = Sample(pointer, np.array(feature, np.uint32), np.array(value), label, weight)
+    before = sample._replace(feature=sample.feature.copy(), value=sample.value.copy())
+    tree = build_tree(sample, default=NUMERIC)
+    assert (tree.feature[0], tree.threshold[0]) == (1, 2.0)
+    assert np.array_equal(sample.feature, before.feature)
+    assert np.array_equal(sample.value, before.value)
+
+
+def test_a_binary_feature_of_any_value_is_present() -> None:
+    """5 and -1 are 1 for a binary feature, whether or not the other features are canonical."""
+    examples = [Example({1: 5.0, 2: 0.5}, 0), Example({2: 0.5}, 1), Example({1: -1.0}, 0)]
+    tree = compare(examples, Terms(default=NUMERIC, kinds={1: BINARY}))
+    assert tree.feature[0] == 1
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_no_part_of_a_node_gains_more_than_is_said(classes: int) -> None:
+    """A part of weight v gains at most v times 2 less the Gini index: so are rare features told."""
+    rng = np.random.default_rng(classes)
+    closest = 0.0
+    for _ in range(3000):
+        low, high = rng.integers(0, rng.integers(2, 60), (2, classes))
+        if not low.sum():
+            continue
+        index = 1.0 - (((low + high) / (low + high).sum()) ** 2).sum()
+        sides = sum(side.sum() - (side**2).sum() / side.sum() for side in (low, high) if side.sum())
+        gain = (low + high).sum() * index - sides
+        most = low.sum() * (2.0 - index)
+        assert gain <= most * (1.0 + 1e-12)
+        closest = max(closest, gain / most)
+    assert closest > 0.5

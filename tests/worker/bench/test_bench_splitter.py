@@ -100,6 +100,6 @@ def test_beside_scikit_learn() -> None:
     rows = _rows(
         _bench("--data", "random:0.01", "--depths", "1", "--ways", "ordered", "--repeats", "1", "--sklearn")
     )
-    assert [row["side"] for row in rows] == ["ordered", "scikit-learn", "scikit-learn dense"]
+    assert [row["side"] for row in rows] == ["ordered", "scikit-learn", "scikit-learn rows", "scikit-learn dense"]
     assert [row["nodes"] for row in rows] == [3, 3, 3]
     assert rows[0]["to_scikit_learn"] > 0

@@ -39,7 +39,8 @@ check: $(VENV)/ready  ## Lint, formatting, types
 	$(BIN)/mypy
 
 .PHONY: test
-test: check kernels  ## Check and run all tests
+test: $(VENV)/ready  ## Check and run all tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernels
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not processors' --durations 10
 
 .PHONY: fast

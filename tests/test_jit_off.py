@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.places import ROOT
 
+# Estimators are left out: they have no kernels but those of their pools.
 SUITES = {
     "core": ["tests/algorithms/core"],
     "dynamic": ["tests/algorithms/dynamic"],
     "forests": ["tests/algorithms/forests"],
-    "estimators": ["tests/algorithms/estimators"],
     "splits": ["tests/algorithms/splits"],
     "trees": ["tests/algorithms/trees"],
     "regression": ["tests/algorithms/regression"],

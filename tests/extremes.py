@@ -29,6 +29,7 @@ import numpy as np
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT
 from algorithms.core.kinds import Kind
+from algorithms.regression.baselines import Compared
 from algorithms.regression.evaluation import Prequential
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
@@ -317,7 +318,10 @@ def check_model(pipeline: Pipeline) -> None:
     quality = model.status().quality
     if quality is not None:
         for judged in (quality.total, quality.recent, quality.plus(quality).total):
-            found = judged.measures()
+            found: Any = judged.measures()
+            if isinstance(judged, Compared):
+                assert all(math.isnan(each) or 0.0 <= each < math.inf for each in (found.mae, found.rmse)), found
+                continue
             assert math.isnan(found.accuracy) or 0.0 <= found.accuracy <= 1.0 + 1e-9, found
             assert math.isnan(found.log_loss) or 0.0 <= found.log_loss <= 35.0, found
             assert found.weight >= 0.0, found

@@ -76,6 +76,7 @@ BROKER = {
     "log.cleaner.delete.retention.ms": "1000",
 }
 
+NUMBERS = "soak-numbers"  # the topic of examples whose labels are numbers
 _SPLIT: dict[str, Any] = {"kind": "split", "input": "soak", "classes": ["a", "b"], "features": "names"}
 _TREE = _SPLIT | {
     "kind": "tree",
@@ -103,6 +104,15 @@ MODELS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},
     },
+    "numbers": {
+        "kind": "regression-tree",
+        "input": NUMBERS,
+        "features": "names",
+        "attributes": {"numeric": ["size"]},
+        "max_depth": 4,
+        "evaluate": {"window": 500, "emit": {"every": 500}},
+        "emit": {"snapshots": {"every": 500}},
+    },
 }
 SETTINGS: dict[str, Any] = {
     "group": "soak",
@@ -116,12 +126,13 @@ _APPLIED, _PRODUCED = "anabranch_events_applied_total", "anabranch_records_produ
 _PASSED_OVER, _REFUSED = "anabranch_events_passed_over_total", "anabranch_events_rejected_total"
 EXPECTED = [
     *(f"{_APPLIED} {model} {op}" for model in MODELS for op in ("insert", "predict", "drop")),
-    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] != "tree"),
+    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] in ("split", "dynamic-tree")),
     *(f"{_PRODUCED} {kind}" for kind in ("split", "snapshot", "prediction", "evaluation", "dead-letter")),
     *(f"{_PASSED_OVER} {model} dropped-by-window" for model in ("recent", "dynamic")),
     *(f"{_PASSED_OVER} {model} delete-ignored" for model in ("imac", "efdt", "hat")),
     f"{_PASSED_OVER} near-entropy duplicate-ignored",
     *(f"{_REFUSED} {why} soak" for why in ("cannot-forget", "unknown-class", "absent-id")),
+    f"{_REFUSED} not-a-number {NUMBERS}",
     *(f"anabranch_records_rejected_total {why} soak" for why in ("malformed", "no-key", "repeated-feature")),
     "anabranch_checkpoint_written_bytes_total",
 ]
@@ -154,6 +165,9 @@ class Load:
         key = self._draw.randrange(KEYS)
         if number % 500 == 0:
             self._publish(number // 500 % KEYS, None)
+            self._publish(number // 500 % KEYS, None, topic=NUMBERS)
+        elif number % 10 == 3:
+            self._number(key, number)
         elif number % 50 == 0:
             self._bad(number // 50, key)
         elif number % 20 == 0:
@@ -167,6 +181,15 @@ class Load:
             words, label = self._words()
             name: int | str = self._next_id() if number % 3 else f"example {self._next_id()}"
             self._insert(key, 1, encode_event(words, label, id=name), encode_event(op="delete", id=name))
+
+    def _number(self, key: int, number: int) -> None:
+        """Publish an example whose label is a number, a question, or what is refused; none is deleted again."""
+        words, label = self._words()
+        size = self._draw.gauss(5.0, 2.0)
+        x: dict[int | str, float] = {**dict.fromkeys(words, 1.0), "size": size}
+        asked = encode_event(x, op="predict", id=number)
+        told = encode_event(x, "many" if number % 70 == 3 else 3.0 * size + 10.0 * (label == "b"))
+        self._publish(key, asked if number % 50 == 3 else told, topic=NUMBERS)
 
     def _forget(self) -> None:
         while self._live > LIVE:
@@ -217,10 +240,10 @@ class Load:
         self._undo.append((key, examples, undo))
         self._publish(key, value, examples)
 
-    def _publish(self, key: int | None, value: bytes | None, events: int = 1) -> None:
+    def _publish(self, key: int | None, value: bytes | None, events: int = 1, topic: str = "soak") -> None:
         self.sent += events
         named = None if key is None else b"key-%d" % key
-        self._producer.produce("soak", value, named, (key or 0) % PARTITIONS)
+        self._producer.produce(topic, value, named, (key or 0) % PARTITIONS)
 
 
 class Figures(NamedTuple):
@@ -248,7 +271,7 @@ def _figures(seconds: float, process: int, data: Path, counted: dict[str, float]
 
 
 def _sizes(data: Path) -> Iterator[int]:
-    for path in data.glob("soak.state-*/*.log"):
+    for path in data.glob("soak*.state-*/*.log"):
         try:
             yield path.stat().st_size
         except FileNotFoundError:  # it was compacted away just now
@@ -279,6 +302,7 @@ def run(folder: Path, minutes: float, rate: float) -> tuple[list[Figures], dict[
         path.write_text(yaml.safe_dump(SETTINGS | own))
         with KafkaLog({"bootstrap.servers": cluster.bootstrap}, group="soak", instance="creator") as log:
             log.create_topic("soak", PARTITIONS)
+            log.create_topic(NUMBERS, PARTITIONS)
             create_topics(log, load(path, {}))
         source = ROOT
         url = f"http://{HOST}:{port}/metrics"

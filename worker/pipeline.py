@@ -16,14 +16,15 @@ import numpy.typing as npt
 
 from worker.checkpoint.marks import Skip
 from worker.codec import (
+    AnyTree,
     Bounds,
     Drift,
     Evaluation,
     Events,
     Reason,
     RecordFault,
+    RegressionEvaluation,
     Source,
-    Tree,
     cut,
     dead_letter,
     decode_batch,
@@ -37,7 +38,7 @@ from worker.models.port import Result
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
 
-_OF_SHADOWS = (Evaluation, Drift)  # all that they write
+_OF_SHADOWS = (Evaluation, RegressionEvaluation, Drift)  # all that they write
 
 
 class Processed(NamedTuple):
@@ -222,17 +223,17 @@ _OF_KEYS = (Reason.NO_KEY, Reason.KEY_TOO_LONG)
 
 def _fitting(results: Sequence[Result]) -> Iterator[Result]:
     """Yield results whose trees are cut anew: as JSON they take more room than in the parts that models make."""
-    parts: list[Result] = []
+    parts: list[Any] = []  # of one tree, of classes or of numbers
     for result in results:
-        if not isinstance(result.output, Tree):
+        if not isinstance(result.output, AnyTree):
             yield result
             continue
-        parts.append(result)
+        parts.append(result.output)
         if result.output.chunk + 1 < result.output.chunks:
             continue
-        whole = joined([part.output for part in parts if isinstance(part.output, Tree)])
-        for number, part in enumerate(cut(whole, form="json")):
-            yield parts[0]._replace(output=part, seq=parts[0].seq + number)
+        first = result.seq - result.output.chunk
+        for number, part in enumerate(cut(joined(parts), form="json")):
+            yield result._replace(output=part, seq=first + number)
         parts.clear()
 
 

@@ -63,6 +63,9 @@ class Answers(NamedTuple):
     splits: list[Split]  # ascending by event
     predicted: Float64s  # float64[n], the label predicted for an example or on demand, nan: nothing is known
     leaf: Int64s  # int64[n], the number of the node that predicted it, 0 where nothing is known
+    weight: Float64s  # float64[n], of predictions on demand: what the leaf knows weighs so many examples
+    variance: Float64s  # float64[n], and has this mean squared deviation
+    snapshots: list[tuple[int, int, Tree]]  # those that are due, ascending: event, examples of the key, its tree
 
 
 def _labels(seen: Moments, first: float = 0.0) -> Labels:

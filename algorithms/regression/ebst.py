@@ -4,6 +4,9 @@ E-BST keeps the values as they are, TE-BST truncated to so many decimals. The or
 tree, the sums of all values below a node, and degrades to a list where values come in order; here elements.py
 keeps the elements, which come out the same, and so do thresholds and merits. What x <= c sends low are the
 elements up to c, the value of one of them.
+
+A leaf that never splits would keep values for ever. Where a bound is set, a value that comes when there are so
+many is counted as the next lower one, or else as the lowest: thresholds stay values that were seen.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import numpy as np
 
 from algorithms.core.jit import inlined
 from algorithms.regression import elements as storage
-from algorithms.regression.elements import NONE, Elements, X, ordered
+from algorithms.regression.elements import NONE, SIZE, Elements, X, ordered
 
 _WHOLE = 2.0**53  # from here on no double has a fraction
 
@@ -23,15 +26,25 @@ class Ebst(NamedTuple):
     """Which values are kept apart."""
 
     scale: float  # 10^decimals; 0: all
+    most: int  # different values; beyond them new ones are counted as the next lower
 
 
-def make() -> Ebst:
-    """Return E-BST, which keeps all values."""
-    return Ebst(0.0)
+_ALL = 1 << 62
 
 
-def make_truncated(*, decimals: int = 3) -> Ebst:
-    """Return TE-BST, which keeps values to so many decimals, 0 to 15.
+def make(*, most: int | None = None) -> Ebst:
+    """Return E-BST, which keeps all values, or so many, 2 or more.
+
+    Raises
+    ------
+    ValueError
+        With what was expected.
+    """
+    return Ebst(0.0, _bounded(most))
+
+
+def make_truncated(*, decimals: int = 3, most: int | None = None) -> Ebst:
+    """Return TE-BST, which keeps values to so many decimals, 0 to 15, all of them or so many, 2 or more.
 
     Raises
     ------
@@ -40,7 +53,13 @@ def make_truncated(*, decimals: int = 3) -> Ebst:
     """
     if not 0 <= decimals <= 15:
         raise ValueError(f"expected 0 to 15 decimals, got {decimals}")
-    return Ebst(float(10**decimals))
+    return Ebst(float(10**decimals), _bounded(most))
+
+
+def _bounded(most: int | None) -> int:
+    if most is not None and most < 2:
+        raise ValueError(f"expected most, the bound on values, of at least 2, got {most}")
+    return _ALL if most is None else int(most)
 
 
 @inlined
@@ -70,7 +89,11 @@ def observe(kind: Ebst, elements: Elements, observer: int, x: float, y: float, w
     key = ordered(value)
     element = storage.find(elements, observer, key)
     if element == NONE:
-        element = storage.create(elements, observer, key)
+        if elements.heads[observer, SIZE] < kind.most:
+            element = storage.create(elements, observer, key)
+        else:
+            element = storage.floor(elements, observer, key)
+            value = elements.numbers[element, X]
     storage.absorb(elements, element, value, y, weight)
 
 
@@ -80,8 +103,9 @@ def between(kind: Ebst, low: float, high: float) -> float:  # noqa: ARG001  (obs
     return low
 
 
-def check(kind: Ebst, elements: Elements, observer: int, own: list[int]) -> None:  # noqa: ARG001
-    """Raise AssertionError unless every element lies under its value."""
+def check(kind: Ebst, elements: Elements, observer: int, own: list[int]) -> None:
+    """Raise AssertionError unless every element lies under its value, and they are not too many."""
+    assert elements.heads[observer, SIZE] <= kind.most
     for element in own:
         value = float(elements.numbers[element, X])
         assert elements.key[element] == ordered(value)

@@ -161,6 +161,37 @@ def _last(elements: Elements, at: int) -> int:
 
 
 @jit
+def _seat(elements: Elements, observer: int, key: int) -> tuple[int, int, int, int]:
+    """Return where a key belongs that no element has; there must be an element.
+
+    It is the bit at which it differs, what is above and below, and the element with the next lower key or NONE.
+    """
+    links = elements.links
+    bit = _highest(key ^ elements.key[_nearest(elements, observer, key)])
+    above = int64(NONE)
+    right = int64(NONE)  # the last inner node whose higher side the key is on
+    at = elements.heads[observer, ROOT]
+    while at >= 0 and links[at, BIT] > bit:
+        above = at
+        if _bit(key, links[at, BIT]):
+            right = at
+        at = links[at, LOW + _bit(key, links[at, BIT])]
+    before = int64(NONE)
+    if _bit(key, bit):
+        before = _last(elements, at)
+    elif right != NONE:
+        before = _last(elements, links[right, LOW])
+    return bit, above, at, before
+
+
+@jit
+def floor(elements: Elements, observer: int, key: int) -> int:
+    """Return the element with the next lower key than one that none has, else the lowest; there must be one."""
+    _, _, _, before = _seat(elements, observer, key)
+    return before if before != NONE else elements.heads[observer, FIRST]
+
+
+@jit
 def insert(elements: Elements, observer: int, element: int) -> None:
     """Give a row with a key that no element of the observer has to the observer. At most 192 steps."""
     key = elements.key[element]
@@ -170,15 +201,7 @@ def insert(elements: Elements, observer: int, element: int) -> None:
     if heads[observer, SIZE] == 0:
         heads[observer, ROOT] = -1 - element
     else:
-        bit = _highest(key ^ elements.key[_nearest(elements, observer, key)])
-        above = int64(NONE)
-        right = int64(NONE)  # the last inner node whose higher side the key is on
-        at = heads[observer, ROOT]
-        while at >= 0 and links[at, BIT] > bit:
-            above = at
-            if _bit(key, links[at, BIT]):
-                right = at
-            at = links[at, LOW + _bit(key, links[at, BIT])]
+        bit, above, at, before = _seat(elements, observer, key)
         side = _bit(key, bit)
         links[element, BIT] = bit
         links[element, LOW + side] = -1 - element
@@ -187,10 +210,6 @@ def insert(elements: Elements, observer: int, element: int) -> None:
             heads[observer, ROOT] = element
         else:
             links[above, LOW + _bit(key, links[above, BIT])] = element
-        if side:
-            before = _last(elements, at)
-        elif right != NONE:
-            before = _last(elements, links[right, LOW])
     if before == NONE:
         links[element, NEXT] = heads[observer, FIRST]
         heads[observer, FIRST] = element

@@ -124,10 +124,8 @@ class Prequential:
 
     def recent(self) -> Evaluated:
         """Return those of the window. O(window)."""
-        evaluated = Evaluated(wide.zeros(2), np.zeros(_SUMS))
         last, weights = self._window.columns()
-        _add(*evaluated, last[:, _TRUTH].copy(), last[:, _PREDICTED].copy(), weights)
-        return evaluated
+        return evaluated(last[:, _TRUTH].copy(), last[:, _PREDICTED].copy(), weights)
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
@@ -138,6 +136,13 @@ class Prequential:
         counters = rebuilt(self._counters, arrays)
         self._counters = counters._replace(weight=wide.restored(counters.weight, 2))
         self._window.restore(arrays)
+
+
+def evaluated(truth: Float64s, predicted: Float64s, weight: Int64s) -> Evaluated:
+    """Return some examples evaluated by themselves; see `Prequential.add`."""
+    sums = Evaluated(wide.zeros(2), np.zeros(_SUMS))
+    _add(*sums, truth, predicted, weight)
+    return sums
 
 
 @jit

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.cadence import CHANGE, is_due, next_period
 from algorithms.core.events import (
     APPLIED,
     CANNOT_FORGET,
@@ -29,19 +30,29 @@ from algorithms.core.events import (
     WRONG_WEIGHT,
     Batch,
 )
-from algorithms.core.fixed_point import MAX_TOTAL
+from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
 from algorithms.core.rows import NONE
 from algorithms.regression import elements as storage
 from algorithms.regression.attempt import Choice, is_sure, rank
-from algorithms.regression.leaves import begin, count, forget, free_all, predict
+from algorithms.regression.leaves import begin, count, forget, free_all, known_of, predict
 from algorithms.regression.moments import Moments, nothing
 from algorithms.regression.state import FIRST_LABEL, SQUARES, Forest, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, SEEN, THRESHOLD, TREE
 from algorithms.trees.routing import descend
-from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS, TREE_COLUMNS
+from algorithms.trees.state import (
+    ATTEMPTS,
+    EVENTS,
+    LEARNED,
+    LEAVES,
+    PERIOD,
+    SNAPSHOT_DUE,
+    SPLIT_MADE,
+    SPLITS,
+    TREE_COLUMNS,
+)
 
 # What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
 NODES, FEATURES, ELEMENTS = range(2, 5)
@@ -81,8 +92,11 @@ def _answer(forest: Forest, batch: Batch, event: int, out: Out) -> None:
     node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     if node != NONE:
         node, _ = descend(forest.nodes, batch, event, node)
+        known = known_of(forest, node)
         out.predicted[event] = predict(forest, node)
         out.leaf[event] = forest.nodes.links[node, NUMBER]
+        out.known[event, 0] = known.weight * PER_UNIT
+        out.known[event, 1] = known.squares
 
 
 @jit
@@ -140,6 +154,19 @@ def _try_to_split(forest: Forest, rules: Rules, leaf: int, out: Out) -> bool:
     return True
 
 
+@jit
+def _tell(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out, split: bool) -> None:
+    """Note what is to be told of an example that was learned."""
+    tree, time = int64(batch.key[event]), batch.time[event]
+    when, argument = rules.snapshot_when, rules.snapshot_argument
+    period = forest.trees[tree, PERIOD] - 1
+    if split:
+        out.told[0] |= SPLIT_MADE
+    if is_due(when, argument, forest.trees[tree, EVENTS], time, period) or (when == CHANGE and split):
+        out.told[0] |= SNAPSHOT_DUE
+    forest.trees[tree, PERIOD] = next_period(when, argument, time, period) + 1
+
+
 @inlined
 def _shortage(forest: Forest, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
@@ -155,18 +182,20 @@ def _shortage(forest: Forest, batch: Batch, event: int) -> int:
 
 @jit
 def apply(forest: Forest, rules: Rules, batch: Batch, out: Out, event: int) -> tuple[int, int]:
-    """Apply events from `event` on; return where it stopped and why: TOLD where the one before led to a split."""
+    """Apply events from `event` on; return where it stopped and why: TOLD where one is to be told of."""
     while event < batch.key.size:
         short = _shortage(forest, batch, event)
         if short != DONE:
             return event, short
         op = batch.op[event]
         status = APPLIED
-        split = False
+        out.told[0] = 0
         if op == INSERT:
             status = _insert(forest, rules, batch, event, out)
-            if status == APPLIED and _is_due(forest, rules, out.node[event]):
-                split = _try_to_split(forest, rules, out.node[event], out)
+            if status == APPLIED:
+                due = _is_due(forest, rules, out.node[event])
+                split = due and _try_to_split(forest, rules, out.node[event], out)
+                _tell(forest, rules, batch, event, out, split)
         elif op == PREDICT:
             _answer(forest, batch, event, out)
         elif op == DROP:
@@ -175,6 +204,6 @@ def apply(forest: Forest, rules: Rules, batch: Batch, out: Out, event: int) -> t
             status = CANNOT_FORGET if op == DELETE else SKIPPED
         out.status[event] = status
         event += 1
-        if split:
+        if out.told[0]:
             return event, TOLD
     return event, DONE

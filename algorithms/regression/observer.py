@@ -42,7 +42,7 @@ class Observer:
     name : str
         A name in `OBSERVERS`.
     options
-        Its settings: `radius`, or `fraction`, and `most` of ``qo``; `decimals` of ``tebst``.
+        Its settings: `radius`, or `fraction`, of ``qo``; `decimals` of ``tebst``; `most` elements of all.
 
     Raises
     ------

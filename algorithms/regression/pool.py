@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from algorithms.core import rows
 from algorithms.core.arrays import Int8s, Int64s, extended, filled
+from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
@@ -27,8 +28,8 @@ from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.nodes import FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
-from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SPLITS
+from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
 
 class Sizes(NamedTuple):
@@ -63,6 +64,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         Features are byte strings, interned here; otherwise ids below 2^32.
     max_keys, max_depth : int
         Bounds: an example that would begin one tree more is refused, a leaf so deep does not split.
+    snapshots : Emit
+        When `apply` also returns a key's tree; on change: after every split.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         names: bool = False,
         max_keys: int = 1 << 30,
         max_depth: int = 1 << 30,
+        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         if grace_period < 1:
             raise ValueError(f"expected a grace_period of at least 1, got {grace_period}")
@@ -94,7 +98,15 @@ class RegressionPool(Pool[Forest, Answers, float]):
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
-        self.rules = Rules(grace_period, bound_of(1.0, split_confidence), tie_threshold, max_keys, max_depth)
+        self.rules = Rules(
+            grace_period=grace_period,
+            bound=bound_of(1.0, split_confidence),
+            tie_threshold=tie_threshold,
+            max_keys=max_keys,
+            max_depth=max_depth,
+            snapshot_when=int(snapshots.when),
+            snapshot_argument=snapshots.argument,
+        )
         forest = state.make(observers.made(observer, options or {}))
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
@@ -114,11 +126,22 @@ class RegressionPool(Pool[Forest, Answers, float]):
             node=filled(n, NONE, np.int64),
             predicted=filled(n, np.nan, np.float64),
             leaf=np.zeros(n, np.int64),
+            known=np.zeros((n, 2)),
             scores=np.zeros(2),
+            told=np.zeros(1, np.int64),
         )
-        splits = [self._split(out, event) for event in self._run(batch, out)]
+        splits: list[Split] = []
+        snapshots: list[tuple[int, int, Tree]] = []
+        for event in self._run(batch, out):
+            if out.told[0] & SPLIT_MADE:
+                splits.append(self._split(out, event))
+            if out.told[0] & SNAPSHOT_DUE:
+                key = int(batch.key[event])
+                snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         np.maximum(out.status, refused, out=out.status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(out.status, splits, out.predicted, out.leaf)
+        weight, squares = out.known[:, 0], out.known[:, 1]
+        variance = np.divide(squares, weight, out=np.zeros(n), where=weight > 0.0)
+        return Answers(out.status, splits, out.predicted, out.leaf, weight, variance, snapshots)
 
     def _label(self, given: Any) -> float:
         return number("a label", given, LARGEST_VALUE)
@@ -179,6 +202,18 @@ class RegressionPool(Pool[Forest, Answers, float]):
     def node_count(self) -> int:
         """How many nodes all trees have."""
         return int(self._state.nodes.rows.used[rows.USED])
+
+    @property
+    def slots(self) -> int:
+        """How many features leaves keep moments of, over all leaves."""
+        return int(self._state.features.rows.used[rows.USED])
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest tree, 0 where none has split."""
+        used = int(self._state.nodes.rows.used[rows.EVER])
+        own = self._state.nodes.rows.cells[:used, rows.KEY] != NONE
+        return int(self._state.nodes.links[:used, DEPTH][own].max(initial=0))
 
     @property
     def element_count(self) -> int:

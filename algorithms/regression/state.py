@@ -66,6 +66,8 @@ class Rules(NamedTuple):
     tie_threshold: float
     max_keys: int
     max_depth: int
+    snapshot_when: int  # a `When`
+    snapshot_argument: int
 
 
 class Out(NamedTuple):
@@ -75,7 +77,9 @@ class Out(NamedTuple):
     node: Int64s  # int64[n], which node the example came to
     predicted: Float64s  # float64[n], the label predicted, nan: nothing is known or nothing was asked
     leaf: Int64s  # int64[n], the number of the node that predicted it
+    known: Float64s  # float64[n, 2], of predictions asked for: weight in examples and M_2 of the leaf's labels
     scores: Float64s  # float64[2], of the last split: merit and second
+    told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE, SNAPSHOT_DUE of trees/state.py
 
 
 def make(observer: Any) -> Forest:

@@ -18,6 +18,7 @@ from tests.support.promql import Labels, exported, labels_of
 from tests.worker.commands.test_run_command import Running
 from tests.worker.watching.test_metrics import DECLARED
 from worker import demo
+from worker.codec.event import encode_event
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 from worker.settings import MetricsSettings
@@ -107,14 +108,24 @@ def test_grafana_asks_as_often_as_prometheus_scrapes() -> None:
 
 
 def _settings(folder: Path) -> Path:
-    """Write the demo's settings, a shadow, and checkpoints that come soon enough to be seen."""
+    """Write the demo's settings, a shadow, a model of numbers, and checkpoints that come soon."""
     settings = demo.settings(folder / "demo.db", 0).model_copy(update={"metrics": MetricsSettings(port=0)})
     known = settings.model_dump(mode="json", exclude_unset=True)
     (tree,) = (model for model in known["models"].values() if model["kind"] == "tree")
-    known["models"]["shadow"] = tree | {"shadow": True}
+    known["models"] |= {"shadow": tree | {"shadow": True}, "prices": PRICES}
     path = folder / "worker.yaml"
     path.write_text(yaml.safe_dump(known | {"checkpoint": {"interval_ms": 1_000}, "logging": {"format": "json"}}))
     return path
+
+
+PRICES = {"kind": "regression-tree", "input": "prices", "features": "names", "evaluate": {}}
+
+
+def _priced() -> Iterator[OutRecord]:
+    """Yield examples whose labels are numbers."""
+    for number in range(300):
+        value = encode_event(["large"] if number % 3 else ["small"], 10.0 * (number % 3) + number % 7)
+        yield OutRecord("prices", 0, b"all", value, (), 1_700_000_000_000 + number)
 
 
 def _config(folder: Path, target: str) -> Path:
@@ -152,6 +163,8 @@ def test_every_panel_has_data(prometheus_programs: Programs, tmp_path: Path) -> 
     """A Prometheus that scrapes a worker has numbers for every expression of the dashboards; all rules work."""
     with EmbeddedLog(tmp_path / "demo.db") as log:
         log.create_topic(demo.TOPIC, 1)
+        log.create_topic("prices", 1)
+        log.append(_priced())
         with Running(_settings(tmp_path)) as worker:
             target = worker.page.removeprefix("http://").removesuffix("/")
             with running(prometheus_programs, _config(tmp_path, target), tmp_path) as prometheus:

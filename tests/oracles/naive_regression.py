@@ -102,7 +102,8 @@ class NaiveObserver:
         self.decimals = options.get("decimals", 3)
         self.radius: float | None = options.get("radius")
         self.fraction = options.get("fraction", 0.5)
-        self.most = options.get("most") or (256 if self.radius is None else 1 << 16)
+        of_slots = 256 if self.radius is None else 1 << 16
+        self.most = options.get("most") or (of_slots if name == "qo" else math.inf)
         self.points: dict[float, Point] = {}
         self.total = Seen()  # of labels less the first
         self.first = 0.0
@@ -129,6 +130,8 @@ class NaiveObserver:
                 assert self.radius is not None
                 self._regroup(2.0 * self.radius)
                 key = self._key(x)
+        elif key not in self.points and len(self.points) >= self.most:
+            x = key = max((each for each in self.points if each < key), default=min(self.points))
         self.points.setdefault(key, Point(x)).learn(x, y, weight)
 
     def _key(self, x: float) -> float:

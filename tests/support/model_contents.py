@@ -10,14 +10,18 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
+from algorithms.regression import elements
+from algorithms.regression.pool import Sizes as RegressionSizes
 from algorithms.splits import slots
 from algorithms.splits.kernel import ALIVE, EVENTS, LAST, SPLIT_PERIOD, TREE_PERIOD
 from algorithms.trees.nodes import NUMBER, TREE
 from algorithms.trees.pool import Sizes
 from algorithms.trees.state import LEARNED
+from tests.oracles.naive_regression import tree_columns as regression_columns
 from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
+from worker.models.regression_tree import RegressionTreeModel
 from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
 
@@ -50,7 +54,7 @@ class Grown(NamedTuple):
     """The tree of one key."""
 
     nodes: list[tuple[Any, ...]]
-    sizes: Sizes
+    sizes: Sizes | RegressionSizes
     seen: dict[int, dict[tuple[str, Feature], Any]]  # what leaves counted and where, by the number of the node
 
 
@@ -61,6 +65,8 @@ def model_contents(model: Model) -> dict[bytes, Any]:
             return _trees(model)
         case DynamicTreeModel():
             return _dynamic_trees(model)
+        case RegressionTreeModel():
+            return _regression_trees(model)
         case SplitModel():
             return dict(_splits(model))
     return _any(model)
@@ -120,6 +126,44 @@ def _trees(model: TreeModel) -> dict[bytes, Any]:
     found: dict[bytes, Any] = {b"": _evaluation(arrays)}
     for index in np.flatnonzero(arrays["trees"][:, LEARNED]).tolist():
         found[keys.name(index)] = Grown(tree_columns(pool.tree(index)), pool.sizes(index), seen.get(index, {}))
+    return found
+
+
+def _regression_trees(model: RegressionTreeModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool, links = model._pool, arrays["nodes.links"]
+    forest = pool._state
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    seen: dict[int, dict[int, dict[tuple[str, Feature], Any]]] = {}
+    cells = arrays["features.rows.cells"]
+    for row in np.flatnonzero(cells[: arrays["features.rows.used"][EVER], KEY] >= 0).tolist():
+        leaf, feature = int(cells[row, KEY]) >> 32, int(cells[row, KEY]) & 0xFFFFFFFF
+        own = elements.chain(forest.elements, row)
+        seen.setdefault(int(links[leaf, TREE]), {}).setdefault(int(links[leaf, NUMBER]), {})[
+            "moments", name_or_id(pool.names, feature)
+        ] = (
+            cells[row, COUNT:].tolist(),
+            arrays["features.moments"][row].tolist(),
+            forest.elements.weight[own].tolist(),
+            forest.elements.numbers[own].tolist(),
+        )
+    found: dict[bytes, Any] = {b"": _evaluation_of_numbers(arrays, keys)}
+    for index in np.flatnonzero(arrays["trees"][:, LEARNED]).tolist():
+        nodes = regression_columns(pool.tree(index))
+        found[keys.name(index)] = Grown(nodes, pool.sizes(index), seen.get(index, {}))
+    return found
+
+
+def _evaluation_of_numbers(arrays: dict[str, Any], keys: Interner) -> dict[str, Any]:
+    """Return what is evaluated, as text, in which one prediction that is missing is like another."""
+    found: dict[str, Any] = {
+        name: str(array.tolist()) for name, array in arrays.items() if name.startswith(_EVALUATION)
+    }
+    if f"{_EVALUATION}labels.weight" in found:
+        weight, numbers = (arrays[f"{_EVALUATION}labels.{each}"].tolist() for each in ("weight", "numbers"))
+        del found[f"{_EVALUATION}labels.weight"], found[f"{_EVALUATION}labels.numbers"]
+        known = [key for key, each in enumerate(weight) if each]
+        found["labels"] = {keys.name(key): (weight[key], numbers[key]) for key in known}
     return found
 
 

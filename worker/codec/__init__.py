@@ -3,6 +3,7 @@
 from worker.codec.bounds import Bounds
 from worker.codec.columns import RecordFault, decode_batch
 from worker.codec.encode import (
+    AnyTree,
     DeadLetter,
     Drift,
     Evaluation,
@@ -19,9 +20,17 @@ from worker.codec.encode import (
 )
 from worker.codec.events import Events
 from worker.codec.reasons import Reason
+from worker.codec.regression import (
+    RegressionEvaluation,
+    RegressionMeasures,
+    RegressionPrediction,
+    RegressionSplit,
+    RegressionTree,
+)
 from worker.codec.tree_parts import cut, joined
 
 __all__ = [
+    "AnyTree",
     "Bounds",
     "DeadLetter",
     "Drift",
@@ -32,6 +41,11 @@ __all__ = [
     "Prediction",
     "Reason",
     "RecordFault",
+    "RegressionEvaluation",
+    "RegressionMeasures",
+    "RegressionPrediction",
+    "RegressionSplit",
+    "RegressionTree",
     "Source",
     "Split",
     "Tree",

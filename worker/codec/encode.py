@@ -16,6 +16,13 @@ import msgpack
 
 from worker.codec.bounds import Bounds
 from worker.codec.reasons import Reason
+from worker.codec.regression import (
+    RegressionEvaluation,
+    RegressionMeasures,
+    RegressionPrediction,
+    RegressionSplit,
+    RegressionTree,
+)
 from worker.codec.result_json import from_json, is_json, to_json
 from worker.log.port import LARGEST_RECORD, Headers, OutRecord
 
@@ -314,7 +321,19 @@ class DeadLetter(NamedTuple):
     sha256: bytes | None
 
 
-Output: TypeAlias = Split | Tree | Prediction | Evaluation | Drift | DeadLetter
+AnyTree: TypeAlias = Tree | RegressionTree
+Output: TypeAlias = (
+    Split
+    | Tree
+    | Prediction
+    | Evaluation
+    | Drift
+    | DeadLetter
+    | RegressionSplit
+    | RegressionTree
+    | RegressionPrediction
+    | RegressionEvaluation
+)
 
 LISTED_ROWS = 100  # of a dead letter
 _OF_BYTES = ("key", "value", "sha256")  # its fields
@@ -328,8 +347,20 @@ _TYPES: dict[type[Output], str] = {
     Evaluation: "evaluation",
     Drift: "drift",
     DeadLetter: "dead-letter",
+    RegressionSplit: "split",
+    RegressionTree: "tree",
+    RegressionPrediction: "prediction",
+    RegressionEvaluation: "evaluation",
 }
-_CLASSES = {name.encode(): kind for kind, name in _TYPES.items()}
+# What a record of each type may be; its fields tell which.
+_CLASSES = {
+    name.encode(): [kind for kind, each in _TYPES.items() if each == name]
+    for name in dict.fromkeys(_TYPES.values())
+}
+_MEASURES: dict[type[Output], type[Measures | RegressionMeasures]] = {
+    Evaluation: Measures,
+    RegressionEvaluation: RegressionMeasures,
+}
 
 
 def dead_letter(
@@ -455,7 +486,7 @@ def fields_of(output: Output) -> dict[str, Any]:
     fields["source"] = output.source._asdict()
     if isinstance(output, Split) and not output.left_out:
         del fields["left_out"]
-    if isinstance(output, Evaluation):
+    if isinstance(output, Evaluation | RegressionEvaluation):
         fields["total"] = output.total._asdict()
         fields["recent"] = output.recent._asdict()
     return fields
@@ -482,28 +513,33 @@ def decode_output(value: bytes, headers: Headers) -> Output:
         If the headers name no type known here, or the value is not of that type.
     """
     name = dict(headers).get("type")
-    kind = _CLASSES.get(name) if name is not None else None
-    if kind is None:
-        expected = ", ".join(_TYPES.values())
+    kinds = _CLASSES.get(name) if name is not None else None
+    if kinds is None:
+        expected = ", ".join(dict.fromkeys(_TYPES.values()))
         raise ValueError(f"expected the header type to be one of {expected}, found {name!r}; read an output topic")
     try:
-        fields: dict[str, Any] = (
-            from_json(value, _OF_BYTES if kind is DeadLetter else ()) if is_json(value) else msgpack.unpackb(value)
-        )
+        of_bytes = _OF_BYTES if kinds == [DeadLetter] else ()
+        fields: dict[str, Any] = from_json(value, of_bytes) if is_json(value) else msgpack.unpackb(value)
+        kind = next((each for each in kinds if _needed(each) <= fields.keys()), kinds[0])
         known = _known(kind, fields)
         known["source"] = Source(**{field: fields["source"][field] for field in Source._fields})
-        if kind is Evaluation:
+        if (measures := _MEASURES.get(kind)) is not None:
             for field in ("total", "recent"):
-                known[field] = Measures(**_known(Measures, known[field]))
+                known[field] = measures(**_known(measures, known[field]))
         if kind is DeadLetter:
             known["reason"] = Reason(known["reason"])
             known["rows"] = [(row, Reason(reason), detail) for row, reason, detail in known["rows"]]
         return kind(**known)
-    except (KeyError, TypeError, ValueError, RecursionError, msgpack.UnpackException) as error:
-        what = _TYPES[kind]
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, msgpack.UnpackException) as error:
+        what = _TYPES[kinds[0]]
         raise ValueError(f"expected a {what} record, found other bytes; read an output topic") from error
 
 
-def _known(kind: type[Output | Measures], fields: dict[str, Any]) -> dict[str, Any]:
+def _needed(kind: type[Output]) -> set[str]:
+    """Return the fields that a record of a type always has."""
+    return set(kind._fields) - kind._field_defaults.keys()
+
+
+def _known(kind: type[Output | Measures | RegressionMeasures], fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that a type has; those that have a default may be missing."""
     return {name: fields[name] for name in kind._fields if name in fields or name not in kind._field_defaults}

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     NOT_A_CATEGORY = "not-a-category"  # a value of a nominal feature that is no whole number below 2^32
     CANNOT_FORGET = "cannot-forget"  # a delete sent to a tree that only grows
     UNKNOWN_CLASS = "unknown-class"  # a label that is not among the model's classes
+    NOT_A_NUMBER = "not-a-number"  # a label that is no number, or too large, sent to a model of numbers
     DUPLICATE_ID = "duplicate-id"
     ABSENT_ID = "absent-id"  # a delete of an id that is not live
     ABSENT_EXAMPLE = "absent-example"  # a delete by value of an example that is not there

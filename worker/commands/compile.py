@@ -124,6 +124,7 @@ def use(kernel: str) -> None:
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
         # All that a worker may need once something has grown.
         import worker.models.dynamic
+        import worker.models.regression_tree
         import worker.models.split
         import worker.models.tree
         import worker.pipeline  # noqa: F401
@@ -145,8 +146,12 @@ def use(kernel: str) -> None:
         DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
         return
     if kernel.startswith(_REGRESSION):
+        from algorithms.regression.baselines import Comparison
+        from algorithms.regression.evaluation import evaluated
         from algorithms.regression.pool import RegressionPool
 
+        Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
+        evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
         RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
         return
     from algorithms.splits.pool import SplitPool

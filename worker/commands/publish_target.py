@@ -18,7 +18,7 @@ from worker.log.embedded import EmbeddedLog
 from worker.log.port import Log, LogError, TopicPartition
 from worker.publishing.partitioners import PARTITIONERS, Partitioner
 from worker.settings import Settings
-from worker.settings.models import ClassifierSettings
+from worker.settings.models import ExampleSettings
 from worker.sources.topic import topic_contents
 
 _LOOKED_AT = 1_000  # events of before
@@ -126,7 +126,7 @@ class Target:
         """Return features that the topic's last events have, and those that its models take as numbers."""
         known: set[str] = set()
         for model in self.settings.models.values() if self.settings is not None else ():
-            if model.input == topic and isinstance(model, ClassifierSettings):
+            if model.input == topic and isinstance(model, ExampleSettings):
                 kinds = model.feature_kinds[1].items()
                 known |= {each.decode() for each, kind in kinds if isinstance(each, bytes) and kind != Kind.BINARY}
         count = None if log is None else log.partitions(topic)

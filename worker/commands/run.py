@@ -22,7 +22,7 @@ from worker.commands.common import (
 from worker.commands.running import worker_on
 from worker.log.port import LogError
 from worker.settings import Settings
-from worker.views.run_text import baselines_table, models_table, read_words, refusals_table
+from worker.views.run_text import baselines_table, errors_table, models_table, read_words, refusals_table
 from worker.views.words import model_word
 from worker.watching.status import Status, StatusBoard
 from worker.watching.tally import Tally
@@ -67,8 +67,10 @@ def _tell(tally: Tally, settings: Settings, settings_file: Path) -> None:
     if not tally.records:
         return
     console.print(models_table(tally, settings.models))
-    if tally.evaluated.total():
+    if any(count for model, count in tally.evaluated.items() if model not in tally.errors):
         console.print(baselines_table(tally, settings.models))
+    if tally.errors:
+        console.print(errors_table(tally))
     for model in sorted(settings.models):
         if tally.applied[model, "insert"] and (awaited := tally.awaited(model)):
             click.echo(f"{model_word(model)}: {awaited}; compare the settings with the events")

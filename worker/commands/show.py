@@ -7,14 +7,26 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from worker.codec import DeadLetter, Drift, Evaluation, Output, Prediction, Split, Tree, joined
+from worker.codec import (
+    AnyTree,
+    DeadLetter,
+    Drift,
+    Evaluation,
+    Output,
+    Prediction,
+    RegressionEvaluation,
+    RegressionPrediction,
+    RegressionSplit,
+    Split,
+    joined,
+)
 from worker.commands.common import clear_errors, fail, open_log, read_settings, show_command
 from worker.log.browse import Browser, Filter, Record, partitions_of
 from worker.log.embedded import EmbeddedLog
@@ -26,10 +38,13 @@ from worker.views.output_text import (
     baselines_table,
     dead_letter_text,
     drifts_table,
+    errors_table,
     evaluations_table,
     event_line,
     output_line,
     predictions_table,
+    regression_predictions_table,
+    regression_splits_table,
     splits_table,
     tree_heading,
 )
@@ -220,7 +235,7 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
         fail(f"expected one tree in {topic_word(topic)}, got {got}")
     (parts,) = found
     tree, key = _whole(parts), parts[0].key
-    assert isinstance(tree, Tree)
+    assert isinstance(tree, AnyTree)
     match drawing:
         case "svg":
             click.echo(tree_svg.draw(tree, key), nl=False)
@@ -293,20 +308,27 @@ def _show_summary(console: Console, topic: str, summary: _Summary, last: int) ->
 def _whole(parts: list[Record]) -> Output:
     """Return the result that one record holds, or several with parts of a tree."""
     results = [result_of(record) for record in parts]
-    trees = [result for result in results if isinstance(result, Tree)]
-    return joined(trees) if trees else results[0]
+    trees: list[Any] = [result for result in results if isinstance(result, AnyTree)]
+    whole: Output = joined(trees) if trees else results[0]
+    return whole
 
 
 def _show_latest(console: Console, model: str, found: list[tuple[bytes | None, Output]]) -> None:
     splits = [(key, output) for key, output in found if isinstance(output, Split)]
     if splits:
         console.print(splits_table(model, splits))
+    of_numbers = [(key, output) for key, output in found if isinstance(output, RegressionSplit)]
+    if of_numbers:
+        console.print(regression_splits_table(model, of_numbers))
     evaluations = [output for _, output in found if isinstance(output, Evaluation)]
     if evaluations:
         console.print(evaluations_table(evaluations))
         console.print(baselines_table(evaluations))
+    errors = [output for _, output in found if isinstance(output, RegressionEvaluation)]
+    if errors:
+        console.print(errors_table(errors))
     for key, output in found:
-        if isinstance(output, Tree):
+        if isinstance(output, AnyTree):
             console.print(tree_heading(key, output))
             console.print(draw(output))
             console.print()
@@ -316,6 +338,9 @@ def _show_others(console: Console, found: list[tuple[bytes | None, Output]]) -> 
     predictions = [(key, output) for key, output in found if isinstance(output, Prediction)]
     if predictions:
         console.print(predictions_table(predictions))
+    values = [(key, output) for key, output in found if isinstance(output, RegressionPrediction)]
+    if values:
+        console.print(regression_predictions_table(values))
     drifts = [output for _, output in found if isinstance(output, Drift)]
     if drifts:
         console.print(drifts_table(drifts))
@@ -334,7 +359,7 @@ def _show_lines(console: Console, records: Iterable[Record], *, as_json: bool) -
         else:
             output = result_of(record)
             _print_line(console, output_line(record.key, output))
-            if isinstance(output, Tree):
+            if isinstance(output, AnyTree):
                 console.print(draw(output))
 
 

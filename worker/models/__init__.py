@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 from worker.codec import Bounds
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.settings.by_kind import kind_of
-from worker.settings.models import DynamicTreeSettings, ModelSettings, SplitSettings, TreeSettings
+from worker.settings.models import (
+    DynamicTreeSettings,
+    ModelSettings,
+    RegressionTreeSettings,
+    SplitSettings,
+    TreeSettings,
+)
 
 
 class Kind(NamedTuple):
@@ -68,6 +74,7 @@ def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
 register(SplitSettings, _imported("split", "SplitModel"), behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
+register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)
 
 
 def make_model(name: str, settings: ModelSettings, bounds: Bounds) -> Model:

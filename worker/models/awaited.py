@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from algorithms.core.arrays import Int32s, UInt32s
+from algorithms.core.arrays import UInt32s
 from algorithms.core.names import Interner
 from worker.codec.encode import Class
+from worker.models.intake import Labels
 
 
 class Awaited:
@@ -17,7 +18,7 @@ class Awaited:
     Parameters
     ----------
     classes : sequence of int or of str
-        Label 0, label 1 and so on.
+        Label 0, label 1 and so on; none of a model of numbers.
     attributes : collection of int or of bytes
         The features that the settings name.
     complete : bool
@@ -44,7 +45,7 @@ class Awaited:
         self.missing = frozenset([*self._classes.values(), *self._shown.values()])
         self.has_others = False
 
-    def see(self, label: Int32s, feature: UInt32s, names: Interner | None) -> None:
+    def see(self, label: Labels, feature: UInt32s, names: Interner | None) -> None:
         """Look at the labels and features of a batch. O(entries) while something is missing, else nothing."""
         if self._attributes is None:
             self._attributes = {_number(name, names): shown for name, shown in self._shown.items()}

@@ -19,7 +19,7 @@ from worker.codec.events import NO_ID
 from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.holdings import Holdings
-from worker.models.intake import Bools, Intake, refusal
+from worker.models.intake import Bools, Intake, Labels, refusal
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal
 from worker.models.refusals import REFUSALS
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
 
     records: Records
     events: Events
-    label: Int32s  # int32[n], -1 where the label is none of the model's
+    label: Labels  # as the model's `Intake` makes them, -1 or nan where the label is none of the model's
     feature: UInt32s  # uint32[ones], ids, or numbers of names
     instance: Int32s  # int32[n], the number of each event's key
     op: Int8s  # int8[n], negative where the event is refused already
@@ -102,7 +102,7 @@ class PoolModel(ABC, Generic[P, A]):
     name : str
         The model's name in the settings.
     intake : Intake
-        Its classes and features.
+        Its labels and features.
     pool : Pool
         An empty one.
     awaited : Awaited

@@ -19,7 +19,7 @@ from worker.codec import Prediction
 from worker.models.awaited import Awaited
 from worker.models.base import Pool, PoolModel, Prepared
 from worker.models.evaluation import LATER, Evaluations, Predictions
-from worker.models.intake import Intake, id_of, result_of, source_of
+from worker.models.intake import ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import ClassifierSettings, EvaluateSettings
 from worker.watching.status import ModelStatus
@@ -106,14 +106,14 @@ class ClassifierModel(PoolModel[P, A]):
         self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
     ) -> None:
         awaited = Awaited(settings.classes, settings.feature_kinds[1], complete=settings.names_all_features)
-        super().__init__(name, Intake(settings.classes, settings.features), pool, awaited)
+        super().__init__(name, ClassIntake(settings.classes, settings.features), pool, awaited)
         self._classes = settings.classes
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         results = [*self._records(prepared, answers), *self._predictions(prepared, answers)]
         if self._evaluations is None:
-            return Outcome(sorted(results, key=_place))
+            return Outcome(sorted(results, key=place))
         predictions = self._predicted(self._evaluations, prepared, answers)
         source_at = partial(source_of, prepared.records, prepared.events)
         for event, evaluation in self._evaluations.add(predictions, source_at):
@@ -124,7 +124,7 @@ class ClassifierModel(PoolModel[P, A]):
         said = (predictions.prediction, predictions.guesses.majority, predictions.guesses.last)
         right, majority, no_change = (int(np.count_nonzero(each == predictions.label)) for each in said)
         return Outcome(
-            sorted(results, key=_place),
+            sorted(results, key=place),
             evaluated=len(predictions.label),
             right=right,
             majority=majority,
@@ -197,5 +197,6 @@ class ClassifierModel(PoolModel[P, A]):
             assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"
 
 
-def _place(result: Result) -> tuple[int, int, int]:
+def place(result: Result) -> tuple[int, int, int]:
+    """Return what results are ordered by."""
     return result.record, result.row, result.seq

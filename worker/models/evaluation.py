@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,13 @@ from algorithms.core.cadence import When
 from algorithms.trees.drift import DriftWatch
 from algorithms.trees.evaluation import Evaluated, Guesses, Prequential
 from worker.codec import Drift, Evaluation, Measures, Source
-from worker.settings.models import ClassName, EvaluateSettings
+from worker.settings.models import ClassName, EvaluateSettings, PrequentialSettings
 from worker.watching.status import Quality
 
-_PREFIX = "evaluation."
+PREFIX = "evaluation."  # of the names of arrays
 _WATCHED = ("drift.window.sums", "drift.window.buckets", "drift.window.ones", "drift.counts")
 # Arrays that earlier versions did not have.
-LATER = {f"{_PREFIX}{name}" for name in ("compared", "labels", "marks", *_WATCHED)}
+LATER = {f"{PREFIX}{name}" for name in ("compared", "labels", "marks", *_WATCHED)}
 
 
 class Predictions(NamedTuple):
@@ -35,8 +36,74 @@ class Predictions(NamedTuple):
     guesses: Guesses  # what the baselines said
 
 
-class Evaluations:
+class Predicted(Protocol):
+    """What all kinds of predictions have."""
+
+    @property
+    def event(self) -> Int64s:
+        """int64[n], ascending."""
+        ...
+
+    @property
+    def time(self) -> Int64s:
+        """int64[n], of events."""
+        ...
+
+
+P = TypeVar("P", bound=Predicted)
+R = TypeVar("R")  # a record
+
+
+class Paced(ABC, Generic[P, R]):
     """Evaluates predictions, and says when a record is due.
+
+    Parameters
+    ----------
+    rules : PrequentialSettings
+        What the settings say of a model's evaluation.
+    """
+
+    def __init__(self, rules: PrequentialSettings) -> None:
+        self._emit = rules.emit.due
+        self._period = np.full(1, -1, np.int64)  # of event time, of the last example
+
+    @property
+    @abstractmethod
+    def _examples(self) -> int:
+        """How many were evaluated so far."""
+
+    @abstractmethod
+    def _evaluate(self, predictions: P, part: slice) -> None:
+        """Count some of them."""
+
+    @abstractmethod
+    def _record(self, source: Source) -> R:
+        """Return what there is to tell after an example."""
+
+    def add(self, predictions: P, source: Callable[[int], Source]) -> Iterator[tuple[int, R]]:
+        """Evaluate some predictions; yield where a record is due: the event, the record."""
+        start = 0
+        for stop in self._due(predictions.time):
+            self._evaluate(predictions, slice(start, stop))
+            last = int(predictions.event[stop - 1])
+            yield last, self._record(source(last))
+            start = stop
+        self._evaluate(predictions, slice(start, None))
+
+    def _due(self, time: Int64s) -> list[int]:
+        """Return after how many of some examples a record is due; their periods of event time count as passed."""
+        when, argument = self._emit
+        if when == When.EVERY:
+            return list(range(argument - self._examples % argument, len(time) + 1, argument))
+        if when == When.EVERY_MS and len(time):
+            before = np.maximum.accumulate(np.concatenate([self._period, time // argument]))
+            self._period[0] = before[-1]
+            return (np.flatnonzero((before[1:] > before[:-1]) & (before[:-1] >= 0)) + 1).tolist()
+        return []
+
+
+class Evaluations(Paced[Predictions, Evaluation]):
+    """Evaluates predictions of classes, and says when a record is due.
 
     Parameters
     ----------
@@ -49,27 +116,20 @@ class Evaluations:
     """
 
     def __init__(self, model: str, classes: Sequence[ClassName], rules: EvaluateSettings) -> None:
+        super().__init__(rules)
         self._model = model
         self._classes = classes
         self._window = rules.window
-        self._emit = rules.emit.due
         self._counts = Prequential(len(classes), rules.window)
         self._watch = DriftWatch(rules.drift.delta) if rules.drift is not None else None
-        self._period = np.full(1, -1, np.int64)  # of event time, of the last example
+
+    @property
+    def _examples(self) -> int:
+        return self._counts.examples
 
     def guess(self, key: Int32s, label: Int32s, weight: Int64s) -> Guesses:
         """Return what the baselines say of examples, in order; label -1: the key is dropped."""
         return self._counts.guess(key, label, weight)
-
-    def add(self, predictions: Predictions, source: Callable[[int], Source]) -> Iterator[tuple[int, Evaluation]]:
-        """Evaluate some predictions; yield where a record is due: the event, the record."""
-        start = 0
-        for stop in self._due(predictions.time):
-            self._evaluate(predictions, slice(start, stop))
-            last = int(predictions.event[stop - 1])
-            yield last, self._record(source(last))
-            start = stop
-        self._evaluate(predictions, slice(start, None))
 
     def drifts(self, predictions: Predictions, source: Callable[[int], Source]) -> list[tuple[int, Drift]] | None:
         """Watch predictions that were evaluated just now; return the rises of the error: the event, the record.
@@ -95,17 +155,6 @@ class Evaluations:
             predictions.loss[part],
             Guesses(majority[part], last[part]),
         )
-
-    def _due(self, time: Int64s) -> list[int]:
-        """Return after how many of some examples a record is due; their periods of event time count as passed."""
-        when, argument = self._emit
-        if when == When.EVERY:
-            return list(range(argument - self._counts.examples % argument, len(time) + 1, argument))
-        if when == When.EVERY_MS and len(time):
-            before = np.maximum.accumulate(np.concatenate([self._period, time // argument]))
-            self._period[0] = before[-1]
-            return (np.flatnonzero((before[1:] > before[:-1]) & (before[:-1] >= 0)) + 1).tolist()
-        return []
 
     def _record(self, source: Source) -> Evaluation:
         return Evaluation(
@@ -138,11 +187,11 @@ class Evaluations:
         """Return the whole state as named arrays, not copied."""
         watched = self._watch.arrays() if self._watch is not None else {}
         arrays = {"period": self._period, **self._counts.arrays(), **watched}
-        return {f"{_PREFIX}{name}": array for name, array in arrays.items()}
+        return {f"{PREFIX}{name}": array for name, array in arrays.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` returned, which may be among others."""
-        own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
         self._period = own["period"]
         self._counts.restore(own)
         if self._watch is not None:
@@ -151,9 +200,10 @@ class Evaluations:
 
 def _measures(evaluated: Evaluated) -> Measures:
     measures = evaluated.measures()
-    numbers = {name: _number(value) for name, value in measures._asdict().items() if name not in ("weight", "f1")}
+    numbers = {name: number(value) for name, value in measures._asdict().items() if name not in ("weight", "f1")}
     return Measures(weight=measures.weight, f1=measures.f1.tolist(), **numbers)
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
+    """Return a measure as a record has it."""
     return None if math.isnan(value) else float(value)

@@ -1,8 +1,10 @@
-"""What the kinds of models have in common on the way from events to a pool: classes, features, refusals."""
+"""What the kinds of models have in common on the way from events to a pool: labels, features, refusals."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -10,49 +12,59 @@ import numpy.typing as npt
 
 from algorithms.core.events import Op
 from algorithms.core.names import Interner
+from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec import Events, Reason, Source
 from worker.codec.encode import Class, Output
-from worker.codec.events import IDS, INT_LABEL, NAMES, NO_FEATURES, NO_ID, TEXT_LABEL, Int8s, Int32s, UInt32s
+from worker.codec.events import (
+    FLOAT_LABEL,
+    IDS,
+    INT_LABEL,
+    NAMES,
+    NO_FEATURES,
+    NO_ID,
+    TEXT_LABEL,
+    Float64s,
+    Int8s,
+    Int32s,
+    UInt32s,
+)
 from worker.log.port import Records
 from worker.models.port import Refusal, Result
 
 Bools = npt.NDArray[np.bool_]
+Labels = npt.NDArray[Any]  # int32[n], numbers of classes, or float64[n]
 _LISTED = 10  # classes in a message
 NOTHING = np.int8(-1)  # what a pool shall do with an event that is refused
 
 
-class Intake:
+class Intake(ABC):
     """What the settings of a model say of the events that it takes.
 
     Parameters
     ----------
-    classes : sequence of int or of str
-        Label 0, label 1 and so on.
     features : str
         ``ids`` or ``names``.
     """
 
-    def __init__(self, classes: Sequence[Class], features: str) -> None:
-        self._classes = classes
+    def __init__(self, features: str) -> None:
         self._space = IDS if features == "ids" else NAMES
 
-    def labels(self, events: Events) -> Int32s:
-        """Return the number of each event's class; -1 where its label is none of the model's classes."""
-        label = np.full(len(events.op), -1, np.int32)
-        for number, name in enumerate(self._classes):
-            if isinstance(name, int):
-                label[(events.label_kind == INT_LABEL) & (events.label == name)] = number
-                continue
-            text = np.frombuffer(name.encode(), np.uint8)
-            same_size = np.flatnonzero((events.label_kind == TEXT_LABEL) & (events.label_size == len(text)))
-            spelled = events.buffer[events.label[same_size, np.newaxis] + np.arange(len(text))]
-            label[same_size[(spelled == text).all(axis=1)]] = number
-        return label
+    @abstractmethod
+    def labels(self, events: Events) -> Labels:
+        """Return each event's label as pools take it; something that `_are_foreign` finds where it is none."""
+
+    @abstractmethod
+    def _are_foreign(self, label: Labels) -> Bools:
+        """Return which labels, as `labels` returned them, are none of the model's."""
+
+    @abstractmethod
+    def _label_detail(self, events: Events, event: int) -> tuple[Reason, str]:
+        """Say why an event with such a label is refused."""
 
     def validate(
         self,
         events: Events,
-        label: Int32s,
+        label: Labels,
         bare: Bools,
         wrong: Bools,
         complain: Callable[[int], tuple[Reason, str]],
@@ -71,18 +83,18 @@ class Intake:
             Says of an event with such an entry why it is refused.
         """
         alien = ~bare & (events.space != NO_FEATURES) & (events.space != self._space)
-        unknown = ~bare & (events.op != Op.PREDICT) & (label < 0)
+        foreign = ~bare & (events.op != Op.PREDICT) & self._are_foreign(label)
         graded = np.zeros(len(events.op), np.bool_)
         if (odd := np.flatnonzero(wrong)).size:
             graded[np.searchsorted(events.pointer, odd, side="right") - 1] = True
             graded &= ~bare
-        op: Int8s = np.where(alien | unknown | graded, NOTHING, events.op)
+        op: Int8s = np.where(alien | foreign | graded, NOTHING, events.op)
         refusals = []
         for event in np.flatnonzero(op < 0).tolist():
             if alien[event]:
                 reason, detail = Reason.WRONG_FEATURE_SPACE, self._space_detail()
-            elif unknown[event]:
-                reason, detail = Reason.UNKNOWN_CLASS, self._class_detail(events, event)
+            elif foreign[event]:
+                reason, detail = self._label_detail(events, event)
             else:
                 reason, detail = complain(event)
             refusals.append(refusal(events, event, reason, detail))
@@ -102,18 +114,80 @@ class Intake:
         wanted, came = ("ids", "names") if self._space == IDS else ("names", "ids")
         return f"expected features as {wanted}, got {came}; send {wanted} or set features: {came}"
 
-    def _class_detail(self, events: Events, event: int) -> str:
-        kind, start = events.label_kind[event], int(events.label[event])
-        if kind == TEXT_LABEL:
-            text = events.buffer[start : start + int(events.label_size[event])].tobytes()
-            came = repr(text.decode()[:60])
-        else:
-            came = str(start) if kind == INT_LABEL else "a floating-point number"
+
+class ClassIntake(Intake):
+    """Of a model whose labels are classes.
+
+    Parameters
+    ----------
+    classes : sequence of int or of str
+        Label 0, label 1 and so on.
+    features : str
+        ``ids`` or ``names``.
+    """
+
+    def __init__(self, classes: Sequence[Class], features: str) -> None:
+        super().__init__(features)
+        self._classes = classes
+
+    def labels(self, events: Events) -> Int32s:
+        """Return the number of each event's class; -1 where its label is none of the model's classes."""
+        label = np.full(len(events.op), -1, np.int32)
+        for number, name in enumerate(self._classes):
+            if isinstance(name, int):
+                label[(events.label_kind == INT_LABEL) & (events.label == name)] = number
+                continue
+            text = np.frombuffer(name.encode(), np.uint8)
+            same_size = np.flatnonzero((events.label_kind == TEXT_LABEL) & (events.label_size == len(text)))
+            spelled = events.buffer[events.label[same_size, np.newaxis] + np.arange(len(text))]
+            label[same_size[(spelled == text).all(axis=1)]] = number
+        return label
+
+    def _are_foreign(self, label: Labels) -> Bools:
+        return label < 0
+
+    def _label_detail(self, events: Events, event: int) -> tuple[Reason, str]:
+        kind = events.label_kind[event]
+        came = "a floating-point number" if kind == FLOAT_LABEL else _spelled(events, event)
         listed, more = [repr(name) for name in self._classes[:_LISTED]], len(self._classes) - _LISTED
         wanted = (
             ", ".join(listed) + f" and {more} more" if more > 0 else f"{', '.join(listed[:-1])} or {listed[-1]}"
         )
-        return f"expected the label {wanted} (the model's classes), got {came}"
+        return Reason.UNKNOWN_CLASS, f"expected the label {wanted} (the model's classes), got {came}"
+
+
+class NumberIntake(Intake):
+    """Of a model whose labels are numbers, up to `LARGEST_VALUE` in size. An int becomes the nearest float64."""
+
+    def labels(self, events: Events) -> Float64s:
+        """Return each event's number; nan where its label is none, or too large."""
+        label = np.where(events.label_kind == INT_LABEL, events.label.astype(np.float64), np.nan)
+        label = np.where(events.label_kind == FLOAT_LABEL, events.label.view(np.float64), label)
+        return np.where(np.abs(label) <= LARGEST_VALUE, label, np.nan)
+
+    def _are_foreign(self, label: Labels) -> Bools:
+        return np.isnan(label)
+
+    def _label_detail(self, events: Events, event: int) -> tuple[Reason, str]:
+        came = _spelled(events, event)
+        if events.label_kind[event] == TEXT_LABEL:
+            return (
+                Reason.NOT_A_NUMBER,
+                f"expected a number as the label, got the text {came}; send an int or a float",
+            )
+        return (
+            Reason.NOT_A_NUMBER,
+            f"expected a number up to {LARGEST_VALUE:g} in size as the label, got {came}; send another unit",
+        )
+
+
+def _spelled(events: Events, event: int) -> str:
+    """Return an event's label as a person would write it."""
+    kind, start = events.label_kind[event], int(events.label[event])
+    if kind == TEXT_LABEL:
+        text = events.buffer[start : start + int(events.label_size[event])].tobytes()
+        return repr(text.decode()[:60])
+    return str(start) if kind == INT_LABEL else repr(float(events.label[event].view(np.float64)))
 
 
 def binary_detail(value: float) -> str:

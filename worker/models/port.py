@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy.typing as npt
 
+from algorithms.regression.baselines import Compared
 from worker.codec import Events, Reason
 from worker.codec.encode import Output
 from worker.log.port import Records
@@ -51,6 +52,7 @@ class Outcome(NamedTuple):
     missing: frozenset[str] = frozenset()  # classes and attributes that settings name and nothing has had so far
     has_others: bool = False  # whether events had features that settings do not name, where these name all
     drifts: int | None = None  # how often the error of predictions rose, None where nobody watches it
+    errors: Compared | None = None  # of numbers predicted before they were learned, where that is evaluated
 
 
 class Model(Protocol):

@@ -22,7 +22,7 @@ from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, names_of, remembered, store_of
-from worker.models.intake import Bools, Intake, binary_detail, id_of, source_of
+from worker.models.intake import Bools, ClassIntake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import SplitSettings
 from worker.watching.status import ModelStatus
@@ -75,7 +75,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
-        super().__init__(name, Intake(settings.classes, settings.features), pool, Awaited(settings.classes))
+        super().__init__(name, ClassIntake(settings.classes, settings.features), pool, Awaited(settings.classes))
         self._settings = settings
 
     # --- events

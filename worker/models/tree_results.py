@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
+from algorithms.regression.answers import Tree as RegressionSnapshot
 from algorithms.trees.snapshot import Tree as Snapshot
-from worker.codec import Events, Source, Tree, cut
+from worker.codec import Events, RegressionTree, Source, Tree, cut
 from worker.models.classifier import TREE_SEQ
 from worker.models.intake import result_of
 from worker.models.port import Result
 from worker.settings.models import ClassName
 
 Parameters = dict[str, bool | int | float | str | None]
+T = TypeVar("T", Tree, RegressionTree)
 
 
 class TreeResults:
@@ -43,31 +45,43 @@ class TreeResults:
     ) -> Iterator[Result]:
         """Yield those that are due (event, version, tree), each in as many parts as it takes."""
         for event, version, tree in due:
-            for number, part in enumerate(cut(self._tree(version, tree, source_at(event)))):
-                yield result_of(events, event, TREE_SEQ + number, part)
+            yield from in_parts(events, event, self._tree(version, tree, source_at(event)))
 
     def _tree(self, version: int, tree: Snapshot, source: Source) -> Tree:
-        names: list[bytes] | None = None
-        feature: list[Any] = tree.feature
-        if self._named:
-            names = sorted({name for name in tree.feature if isinstance(name, bytes)})
-            place = {name: at for at, name in enumerate(names)}
-            feature = [None if name is None else place[name] for name in feature]
-        numeric = [kind == Kind.NUMERIC for kind in tree.kind]
         return Tree(
             model=self._name,
             version=version,
             chunk=0,
             chunks=1,
-            node=tree.number.tolist(),
-            parent=[-1 if parent < 0 else int(tree.number[parent]) for parent in tree.parent.tolist()],
-            branch=tree.branch.tolist(),
-            feature=feature,
-            kind=[None if kind is None else kind.name.lower() for kind in tree.kind],
-            threshold=[at if has else None for at, has in zip(tree.threshold.tolist(), numeric, strict=True)],
+            **structure(tree, named=self._named),
             counts=(tree.weight / UNIT).tolist(),
             classes=self._classes,
-            names=None if names is None else [name.decode() for name in names],
             parameters=self._parameters,
             source=source,
         )
+
+
+def structure(tree: Snapshot | RegressionSnapshot, *, named: bool) -> dict[str, Any]:
+    """Return the fields of a record that say what the nodes of a tree are and test, features by name or not."""
+    names: list[bytes] | None = None
+    feature: list[Any] = tree.feature
+    if named:
+        names = sorted({name for name in tree.feature if isinstance(name, bytes)})
+        place = {name: at for at, name in enumerate(names)}
+        feature = [None if name is None else place[name] for name in feature]
+    numeric = [kind == Kind.NUMERIC for kind in tree.kind]
+    return {
+        "node": tree.number.tolist(),
+        "parent": [-1 if parent < 0 else int(tree.number[parent]) for parent in tree.parent.tolist()],
+        "branch": tree.branch.tolist(),
+        "feature": feature,
+        "kind": [None if kind is None else kind.name.lower() for kind in tree.kind],
+        "threshold": [at if has else None for at, has in zip(tree.threshold.tolist(), numeric, strict=True)],
+        "names": None if names is None else [name.decode() for name in names],
+    }
+
+
+def in_parts(events: Events, event: int, tree: T) -> Iterator[Result]:
+    """Yield a snapshot that follows from an event, in as many parts as it takes."""
+    for number, part in enumerate(cut(tree)):
+        yield result_of(events, event, TREE_SEQ + number, part)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from algorithms.core.kinds import Kind
+from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec.event import is_packed
 from worker.settings import Settings
-from worker.settings.models import ClassifierSettings
+from worker.settings.models import ClassifierSettings, ExampleSettings
 from worker.sources import BadLine, Entry
 from worker.sources.example import brief
 
@@ -21,7 +22,7 @@ class _Reader(NamedTuple):
 
     name: str
     kind: str
-    classes: Sequence[int | str]
+    classes: Sequence[int | str] | None  # None: labels are numbers
     known: frozenset[tuple[type, int | str]]  # of these, since 1.0 and true are other labels than 1
     features: str
     default: Kind
@@ -30,7 +31,10 @@ class _Reader(NamedTuple):
     def misfit(self, fields: Mapping[str, Any]) -> str | None:
         """Return why the model would refuse an event, None where nothing speaks against it."""
         label = fields.get("y")
-        if isinstance(label, int | float | str) and (type(label), label) not in self.known:
+        if self.classes is None:
+            if label is not None and not is_number(label):
+                return self._of_text(label)
+        elif isinstance(label, int | float | str) and (type(label), label) not in self.known:
             return self._of_label(label)
         x = fields.get("x")
         named = x["i"] if isinstance(x, dict) and is_packed(x) else x
@@ -50,7 +54,14 @@ class _Reader(NamedTuple):
         name = feature.encode() if isinstance(feature, str) else feature
         return self.kinds.get(name, self.default) == Kind.BINARY
 
+    def _of_text(self, label: Any) -> str:
+        return (
+            f"expected a number up to {LARGEST_VALUE:g} in size as the label, which the model {self.name!r} "
+            f"predicts, got {brief(str(label))}; name another column with --label, or take kind: tree"
+        )
+
     def _of_label(self, label: int | float | str) -> str:
+        assert self.classes is not None
         names = ", ".join(map(str, self.classes[:_SHOWN])) + (", ..." if len(self.classes) > _SHOWN else "")
         counted = isinstance(label, int) and 0 <= label < len(self.classes) <= _SHOWN
         # Which class a name stands for is not known; a guess would be copied as it is.
@@ -77,7 +88,7 @@ def fitting(entries: Iterable[Entry], settings: Settings, topic: str) -> Iterato
     Only what settings and event alone tell is looked at: classes, ids or names, and binary features.
     """
     models = {name: model for name, model in settings.models.items() if model.input == topic}
-    readers = [_reader(name, each) for name, each in models.items() if isinstance(each, ClassifierSettings)]
+    readers = [_reader(name, each) for name, each in models.items() if isinstance(each, ExampleSettings)]
     for entry in entries:
         if not readers or len(readers) < len(models) or isinstance(entry, BadLine):
             yield entry
@@ -87,9 +98,15 @@ def fitting(entries: Iterable[Entry], settings: Settings, topic: str) -> Iterato
         yield entry if told is None or None in misfits else BadLine(entry.line, told)
 
 
-def _reader(name: str, model: ClassifierSettings) -> _Reader:
-    known = frozenset((type(each), each) for each in model.classes)
-    return _Reader(name, model.kind, model.classes, known, model.features, *model.feature_kinds)
+def is_number(label: object) -> bool:
+    """Return whether models of numbers take a label."""
+    return isinstance(label, int | float) and not isinstance(label, bool) and abs(label) <= LARGEST_VALUE
+
+
+def _reader(name: str, model: ExampleSettings) -> _Reader:
+    classes = model.classes if isinstance(model, ClassifierSettings) else None
+    known = frozenset((type(each), each) for each in classes or ())
+    return _Reader(name, model.kind, classes, known, model.features, *model.feature_kinds)
 
 
 def _values(x: Any) -> Iterable[tuple[int | str, Any]]:

@@ -20,13 +20,13 @@ class DraftError(Exception):
 def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     """Return the text of a settings file with a tree that learns from such events.
 
-    A `tree`, which grows; where events are deleted and it can be, a `dynamic-tree`, which forgets.
+    A `tree`, which grows; where events are deleted and it can be, a `dynamic-tree`, which forgets; where labels
+    are numbers to be predicted, a `regression-tree`.
 
     Raises
     ------
     DraftError
-        Where many lines are no events or there are none, where classes are fewer than two or too many, or
-        labels can be none.
+        Where many lines are no events or there are none, or where classes are fewer than two or too many.
     """
     if contents.bad > _BAD * (contents.events + contents.bad):
         raise DraftError(
@@ -38,16 +38,22 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
         raise DraftError(
             "expected features that are all ids or all names, got both; publish them to topics of their own"
         )
-    model: dict[str, Any] = {
-        "kind": "dynamic-tree" if contents.ops["delete"] else "tree",
-        "input": topic,
-        "classes": _classes(contents),
-        "features": "names" if True in names else "ids",
-    }
+    model: dict[str, Any] = {"kind": "regression-tree", "input": topic}
+    if not contents.has_number_labels:
+        model = {
+            "kind": "dynamic-tree" if contents.ops["delete"] else "tree",
+            "input": topic,
+            "classes": _classes(contents),
+        }
+    model["features"] = "names" if True in names else "ids"
     if contents.numbers:
         model["attributes"] = _attributes(contents)
     if model["kind"] == "tree":
         model |= _tree(contents, len(model["classes"]))
+    note = ""
+    if model["kind"] == "regression-tree" and contents.ops["delete"]:
+        model["on_delete"] = "ignore"
+        note = "# A regression tree cannot forget: deletes are counted and have no effect (on_delete).\n"
     model["evaluate"] = {}
     # Some ten drawings of each key's tree.
     model["emit"] = {"snapshots": {"every": max(10, contents.events // (10 * len(contents.keys)))}}
@@ -58,23 +64,18 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
         width=110,
         allow_unicode=True,
     )
-    return f"# Made by anabranch init; every setting: deploy/worker.yaml, worker/README.md\n{body}"
+    return f"# Made by anabranch init; every setting: deploy/worker.yaml, worker/README.md\n{note}{body}"
 
 
 def _classes(contents: Contents) -> list[int | str]:
     labels = contents.labels
     if not contents.events:
         raise DraftError("expected events to look at, got none; check the file or the topic")
-    if any(isinstance(label, float) for label in labels):
+    if len({isinstance(label, str) for label in labels}) > 1:
+        some = sorted(label for label in labels if not isinstance(label, str))[:3]
+        pairs = ",".join(f"{label}=class_{label}" for label in some)
         raise DraftError(
-            "expected labels that are classes, whole numbers or names, got numbers with a fraction; models tell "
-            "classes apart: name another column with --label, or cut the numbers into ranges"
-        )
-    if len({type(label) for label in labels}) > 1:
-        whole = sorted(label for label in labels if isinstance(label, int))[:3]
-        pairs = ",".join(f"{label}=class_{label}" for label in whole)
-        raise DraftError(
-            "expected labels that are all whole numbers or all names, got both; rename them in the file, or write "
+            "expected labels that are all numbers or all names, got both; rename them in the file, or write "
             f"the settings yourself and publish with --map-label {pairs},..."
         )
     if not 1 < len(labels) <= _MOST_CLASSES:

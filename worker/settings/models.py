@@ -22,6 +22,7 @@ from pydantic import (
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import missing
+from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind
 from worker.settings.problems import expected
@@ -120,7 +121,18 @@ def _registered() -> dict[str, type[ModelSettings]]:
 AnyModelSettings: TypeAlias = Annotated[ModelSettings, ByKind(_registered)]
 
 
-class ClassifierSettings(ModelSettings):
+class ExampleSettings(ModelSettings):
+    """A model of examples: features, and a label that is a class or a number."""
+
+    features: Literal["ids", "names"]
+
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """The kind of features that are not named, and of those that are: any number, where a model takes any."""
+        return Kind.NUMERIC, {}
+
+
+class ClassifierSettings(ExampleSettings):
     """A model of examples that belong to classes.
 
     Attributes
@@ -135,7 +147,6 @@ class ClassifierSettings(ModelSettings):
     SOME_CLASSES: ClassVar[str] = "2 to 1000 different classes, all integers or all strings"
 
     classes: tuple[ClassName, ...]  # label 0, label 1 and so on
-    features: Literal["ids", "names"]
 
     @field_validator("classes", mode="before")
     @classmethod
@@ -151,11 +162,6 @@ class ClassifierSettings(ModelSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"{len(self.classes)} classes"
-
-    @property
-    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
-        """The kind of features that are not named, and of those that are: any number, where a model takes any."""
-        return Kind.NUMERIC, {}
 
 
 class EmitSettings(Section):
@@ -275,6 +281,11 @@ class AttributeSettings(Section):
         if len(set(named)) < len(named):
             raise expected("each feature once")
 
+    def check_two_kinds(self, kind: str) -> None:
+        """Raise an error unless features are binary or numeric, as those of a kind of model."""
+        if self.default not in ("binary", "numeric") or self.nominal or self.quantised:
+            raise expected(f"binary and numeric features only, as kind '{kind}' has (kind 'tree' has others)")
+
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint; what came later is left out where it is not used."""
         told = self.model_dump(mode="json")
@@ -296,11 +307,23 @@ class DriftSettings(Section):
     delta: Annotated[float, Gt(0.0), Lt(1.0)] = 0.002  # how likely a look finds a change where there is none
 
 
-class EvaluateSettings(Section):
+class PrequentialSettings(Section):
     """Every example is predicted before it is learned; how good that was is measured over all keys together."""
 
     window: Annotated[int, Ge(1), Le(1 << 16)] = 1_000  # the last examples of a partition, beside all of them
     emit: Due = Cadence("every", 1_000)  # when a record tells of it; counted over the keys of a partition
+
+    @field_validator("emit")
+    @classmethod
+    def _no_change(cls, emit: Cadence) -> Cadence:
+        if emit.kind == "change":
+            raise expected("'never', {every: N} or {every_ms: T} with a number from 1", ("never",))
+        return emit
+
+
+class EvaluateSettings(PrequentialSettings):
+    """The same of predictions that are right or wrong."""
+
     drift: DriftSettings | None = DriftSettings()  # null: nobody watches
 
     @field_validator("drift", mode="before")
@@ -315,13 +338,6 @@ class EvaluateSettings(Section):
         if self.drift == DriftSettings():
             written.pop("drift", None)  # where defaults are left out it is not there
         return written
-
-    @field_validator("emit")
-    @classmethod
-    def _no_change(cls, emit: Cadence) -> Cadence:
-        if emit.kind == "change":
-            raise expected("'never', {every: N} or {every_ms: T} with a number from 1", ("never",))
-        return emit
 
 
 class TreesSettings(ClassifierSettings):
@@ -501,8 +517,7 @@ class DynamicTreeSettings(TreesSettings):
     @field_validator("attributes")
     @classmethod
     def _of_two_kinds(cls, attributes: AttributeSettings) -> AttributeSettings:
-        if attributes.default not in ("binary", "numeric") or attributes.nominal or attributes.quantised:
-            raise expected("binary and numeric features only, as kind 'dynamic-tree' has (kind 'tree' has others)")
+        attributes.check_two_kinds("dynamic-tree")
         return attributes
 
     @field_validator("beta")
@@ -519,3 +534,120 @@ class DynamicTreeSettings(TreesSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"epsilon {self.epsilon:g}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
+
+
+class RegressionTreeSettings(ExampleSettings):
+    """A model that grows a regression tree from each key's examples. Labels are numbers; it cannot forget."""
+
+    # What other kinds have and this has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "classes": "labels are numbers",
+        "criterion": "splits reduce the variance of labels",
+        "predict": "a leaf predicts the mean of its labels",
+        **dict.fromkeys(
+            ("window", "verify_deletes", "on_duplicate"),
+            "a regression tree cannot forget; kind 'dynamic-tree' can",
+        ),
+    }
+    RECORDED: ClassVar[Mapping[str, str]] = TreeSettings.RECORDED
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "grace_period": 10,
+        "split_confidence": 0.3,
+        "tie_threshold": 0.5,
+        "attributes": {"default": "numeric"},
+        "on_delete": "ignore",
+        "evaluate": {"window": 20, "emit": {"every": 15}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["regression-tree"]
+    attributes: AttributeSettings = AttributeSettings()
+    # How numeric features are observed: in slots, or value by value, whole or to some decimals.
+    observer: Literal["qo", "ebst", "tebst"] = "qo"
+    # Of qo: the width of the slots of all features. Without one each has its own in each leaf, a share of the
+    # standard deviation of its first values there: 0.5 unless told otherwise.
+    radius: Annotated[float, Ge(LEAST_RADIUS), Le(LARGEST_VALUE)] | None = None
+    radius_fraction: Annotated[float, Gt(0.0), Le(100.0)] | None = Field(default=None, validate_default=True)
+    decimals: Annotated[int, Ge(0), Le(15)] | None = Field(default=None, validate_default=True)  # of tebst
+    # Slots or values that are kept of a feature in a leaf: 256 unless told otherwise, 65,536 with a radius, and
+    # 4,096 of ebst and tebst.
+    max_elements: Annotated[int, Ge(2), Le(1 << 20)] | None = Field(default=None, validate_default=True)
+    grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200
+    split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
+    tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    on_delete: Literal["reject", "ignore"] = "reject"
+    evaluate: PrequentialSettings | None = None
+    emit: TreeEmitSettings = TreeEmitSettings()
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_two_kinds(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_two_kinds("regression-tree")
+        attributes.check_space(info.data.get("features"))
+        return attributes
+
+    @field_validator("radius")
+    @classmethod
+    def _only_of_slots(cls, radius: float | None, info: ValidationInfo) -> float | None:
+        observer = info.data.get("observer", "qo")
+        if radius is not None and observer != "qo":
+            raise expected(f"no radius, which the observer '{observer}' has no use for (qo has)")
+        return radius
+
+    @field_validator("radius_fraction")
+    @classmethod
+    def _only_without_a_radius(cls, fraction: float | None, info: ValidationInfo) -> float | None:
+        observer, radius = info.data.get("observer", "qo"), info.data.get("radius")
+        if fraction is not None and observer != "qo":
+            raise expected(f"no radius_fraction, which the observer '{observer}' has no use for (qo has)")
+        if fraction is not None and radius is not None:
+            raise expected("no radius_fraction beside a radius, which is that of all features")
+        return 0.5 if observer == "qo" and radius is None and fraction is None else fraction
+
+    @field_validator("decimals")
+    @classmethod
+    def _only_of_truncated_values(cls, decimals: int | None, info: ValidationInfo) -> int | None:
+        observer = info.data.get("observer", "tebst")
+        if decimals is not None and observer != "tebst":
+            raise expected(f"no decimals, which the observer '{observer}' has no use for (tebst has)")
+        return 3 if observer == "tebst" and decimals is None else decimals
+
+    @field_validator("max_elements")
+    @classmethod
+    def _as_many_as_are_needed(cls, most: int | None, info: ValidationInfo) -> int:
+        if most is not None:
+            return most
+        if info.data.get("observer") != "qo":
+            return 4_096
+        return 256 if info.data.get("radius") is None else 1 << 16
+
+    @property
+    def observer_options(self) -> dict[str, Any]:
+        """The observer's settings, in the words of the pool."""
+        told = {
+            "radius": self.radius,
+            "fraction": self.radius_fraction,
+            "decimals": self.decimals,
+            "most": self.max_elements,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.observer}, numbers"
+
+    @property
+    def names_all_features(self) -> bool:
+        """Whether there are attributes without a default."""
+        return bool(self.attributes.kinds) and "default" not in self.attributes.model_fields_set
+
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """As the attributes say."""
+        return Kind[self.attributes.default.upper()], self.attributes.kinds
+
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint."""
+        return super().relevant() | {"attributes": self.attributes.relevant()}

@@ -276,10 +276,12 @@ def is_of_each_row(seen: Seen) -> bool:
 
 
 def _look_at_labels(lines: Lines, made: Layout) -> None:
-    """Tell of labels that are rather numbers to be predicted."""
+    """Tell of labels that are neither classes nor numbers to be predicted."""
     if made.label < 0:
         return
     seen = made.seen[made.label]
+    if seen.numbers == seen.known:
+        return  # a model may predict such a number
     if seen.has_more or len(seen.values) > _MANY_CLASSES:
         lines.note(
             f"label {seen.name!r} has more than {_MANY_CLASSES:,} different values in the first rows, and a "

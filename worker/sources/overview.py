@@ -17,7 +17,8 @@ from worker.sources.rows import Row
 from worker.sources.table import look, look_at
 
 _CHUNK = 10_000  # rows
-_MOST = 1_000_000  # keys, and features, that are told apart
+_MOST = 1_000_000  # keys, features and labels that are told apart
+_COUNTED = 100  # different whole numbers that may be classes
 
 T = TypeVar("T")
 
@@ -87,7 +88,9 @@ class Contents:
     skipped
         Events that were not looked at.
     labels, ops
-        How often each came.
+        How often each came; of labels as many as are told apart.
+    label_range
+        The least and the greatest of those that are numbers, None where there is none.
     keys
         How many events each has, as many as are told apart.
     features
@@ -109,6 +112,14 @@ class Contents:
     features: Counter[int | str] = field(default_factory=Counter)
     numbers: dict[int | str, tuple[float, float]] = field(default_factory=dict)
     values: int = 0
+    label_range: tuple[float, float] | None = None
+
+    @property
+    def has_number_labels(self) -> bool:
+        """Whether labels are numbers to be predicted, rather than classes: with a fraction, or very many."""
+        if not self.labels or any(isinstance(label, str) for label in self.labels):
+            return False
+        return len(self.labels) > _COUNTED or any(isinstance(label, float) for label in self.labels)
 
     def add(
         self, key: str | None, op: str, label: Label | None, x: Iterable[int | str], values: Iterable[float] = ()
@@ -118,7 +129,10 @@ class Contents:
         _count(self.keys, [key])
         self.ops[op] += 1
         if label is not None:
-            self.labels[label] += 1
+            _count(self.labels, [label])
+            if not isinstance(label, str):
+                low, high = self.label_range or (label, label)
+                self.label_range = min(low, label), max(high, label)
         names = list(x)
         self.values += len(names)
         _count(self.features, names)

@@ -79,7 +79,13 @@ def keys_words(found: Contents) -> str:
 
 
 def labels_table(found: Contents) -> Sheet:
-    """Return each class with its share, the commonest first."""
+    """Return each class with its share, the commonest first; of numbers how far they reach."""
+    title = ", ".join([f"{found.events:,} events", *_ops_words(found)])
+    if found.has_number_labels and found.label_range is not None:
+        different = f"{len(found.labels):,} different"
+        return Sheet(
+            [Column("label"), Column("values")], [["number", f"{_range(*found.label_range)}, {different}"]], title
+        )
     columns = [Column("class"), Column("events", is_number=True), Column("share", is_number=True)]
     total = found.labels.total()
     lines = [
@@ -87,7 +93,6 @@ def labels_table(found: Contents) -> Sheet:
         for label, count in found.labels.most_common(_CLASSES)
     ]
     more = len(found.labels) - _CLASSES
-    title = ", ".join([f"{found.events:,} events", *_ops_words(found)])
     return Sheet(columns, lines + ([[f"and {more:,} more", "", ""]] if more > 0 else []), title)
 
 

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.text import Text
 
-from worker.codec import DeadLetter, Drift, Evaluation, Measures, Output, Prediction, Split, Tree
+from worker.codec import (
+    AnyTree,
+    DeadLetter,
+    Drift,
+    Evaluation,
+    Measures,
+    Output,
+    Prediction,
+    RegressionEvaluation,
+    RegressionMeasures,
+    RegressionPrediction,
+    RegressionSplit,
+    RegressionTree,
+    Split,
+    Tree,
+)
 from worker.codec.bounds import Bounds
 from worker.codec.encode import Class, Feature
 from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
@@ -14,11 +31,12 @@ from worker.codec.reference import Event, decode
 from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
 from worker.views.record_json import other_format
-from worker.views.split_text import split_line
+from worker.views.split_text import regression_split_line, split_line
 from worker.views.tree_nodes import counted_word
 from worker.views.words import (
     brief_weight_word,
     class_word,
+    deviation_word,
     feature_word,
     gain_word,
     key_word,
@@ -112,6 +130,91 @@ def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) ->
     return Sheet(columns, lines, "predictions")
 
 
+def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, RegressionSplit]]) -> Sheet:
+    """Return the latest split of each key's tree: what it divides, and the labels on both sides."""
+    columns = [
+        Column("key"),
+        Column("feature", style="bold"),
+        Column("merit", is_number=True, style="green"),
+        Column("n", is_number=True),
+        Column("value", is_number=True),
+        Column("absent, ≤", is_number=True),
+        Column("present, >", is_number=True),
+    ]
+    lines: list[list[str | Text]] = []
+    for key, split in splits:
+        feature = feature_word(split.feature)
+        if split.threshold is not None:
+            feature += f" > {number_word(split.threshold)}"
+        sides = [f"{number_word(value)} {deviation_word(variance)}" for _, value, variance in split.labels]
+        about = (number_word(split.merit), brief_weight_word(split.n), number_word(split.value))
+        lines.append([key_word(key), feature, *about, *sides])
+    return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key's tree")
+
+
+def regression_predictions_table(predictions: Iterable[tuple[bytes | None, RegressionPrediction]]) -> Sheet:
+    """Return the predictions of numbers, each with what its leaf knows."""
+    columns = [
+        *(Column("key"), Column("model"), Column("id"), Column("value", style="bold", is_number=True)),
+        *(Column("deviation", is_number=True), Column("n", is_number=True)),
+        *(Column("leaf", is_number=True), Column("offset", is_number=True)),
+    ]
+    lines = [
+        [
+            key_word(key),
+            model_word(prediction.model),
+            _id_word(prediction.id),
+            _value_word(prediction),
+            number_word(prediction.deviation),
+            weight_word(prediction.n),
+            str(prediction.leaf),
+            f"{prediction.source.partition}/{prediction.source.offset}",
+        ]
+        for key, prediction in predictions
+    ]
+    return Sheet(columns, lines, "predictions of numbers")
+
+
+ERRORS = "each label was predicted first; beside the mean of the key's labels, and its last one"
+_SAID = (("model", ""), ("mean", "mean_"), ("no change", "no_change_"))  # by whom, and how its measures begin
+
+
+def errors_rows(model: str, over: Sequence[str], measures: Any) -> list[list[str | Text]]:
+    """Return how good predictions of numbers were, a row each for the model and what costs nothing.
+
+    Measures have the fields of `RegressionMeasures`; what there is none of is None or not a number.
+    """
+    rows: list[list[str | Text]] = []
+    for by, start in _SAID:
+        mae, rmse, r2 = (getattr(measures, f"{start}{each}") for each in ("mae", "rmse", "r2"))
+        told = (_error_word(mae), _error_word(rmse), share_word(None if _is_none(r2) else r2))
+        rows.append([model_word(model), *over, by, *told])
+    return rows
+
+
+def _is_none(value: float | None) -> bool:
+    return value is None or math.isnan(value)
+
+
+def _error_word(error: float | None) -> str:
+    return "-" if error is None or math.isnan(error) else number_word(error)
+
+
+def errors_columns(*more: str) -> list[Column]:
+    """Return the columns of such rows."""
+    numbers = [Column(each, is_number=True) for each in more]
+    return [Column("model"), *numbers, Column("says"), *(Column(e, is_number=True) for e in ("MAE", "RMSE", "R2"))]
+
+
+def errors_table(evaluations: Iterable[RegressionEvaluation]) -> Sheet:
+    """Return how good models of numbers were: each over its last examples, and over all."""
+    lines: list[list[str | Text]] = []
+    for each in evaluations:
+        for over, measures in _measured(each):
+            lines += errors_rows(each.model, [over], measures)
+    return Sheet(errors_columns("over"), lines, ERRORS)
+
+
 def evaluations_table(evaluations: Iterable[Evaluation]) -> Sheet:
     """Return how good models were: each over its last examples, and over all."""
     headings = ("over", "accuracy", "kappa", "macro F1", "log-loss", "offset")
@@ -151,7 +254,7 @@ def drifts_table(drifts: Iterable[Drift]) -> Sheet:
     return Sheet(columns, lines, "drift: the error has risen")
 
 
-def _measured(evaluation: Evaluation) -> list[tuple[str, Measures]]:
+def _measured(evaluation: Evaluation | RegressionEvaluation) -> list[tuple[str, Any]]:
     """Return what an evaluation is over, in words, and the measures."""
     examples = evaluation.examples
     return [
@@ -160,14 +263,14 @@ def _measured(evaluation: Evaluation) -> list[tuple[str, Measures]]:
     ]
 
 
-def tree_heading(key: bytes | None, tree: Tree) -> Text:
+def tree_heading(key: bytes | None, tree: AnyTree) -> Text:
     """Return what to write above the drawing of a tree."""
     line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
     line.append(_size_words(tree), "not bold dim")
     return line.append(counted_words(tree), "not bold dim")
 
 
-def counted_words(tree: Tree) -> str:
+def counted_words(tree: AnyTree) -> str:
     """Return of when the counts at inner nodes are, as said behind a tree's size; empty where there are none."""
     when = _COUNTED.get(counted_word(tree)) if len(tree.node) > 1 else None
     return "" if when is None else f", {when}"
@@ -204,7 +307,11 @@ def output_line(key: bytes | None, output: Output) -> Text:
     match output:
         case Split():
             return line.append(f"{model_word(output.model)}  ", "default").append_text(split_line(output))
-        case Tree():
+        case RegressionSplit():
+            return line.append(f"{model_word(output.model)}  ", "default").append_text(
+                regression_split_line(output)
+            )
+        case Tree() | RegressionTree():
             return line.append(f"{model_word(output.model)}  tree", "default").append(
                 _size_words(output), "dim default"
             )
@@ -212,6 +319,14 @@ def output_line(key: bytes | None, output: Output) -> Text:
             what = f"{model_word(output.model)}  {_id_word(output.id)} is "
             line.append(what, "default").append(_label_word(output), "bold default")
             return line.append(f"  {_weights(output.weights)}", "dim default")
+        case RegressionPrediction():
+            what = f"{model_word(output.model)}  {_id_word(output.id)} is "
+            line.append(what, "default").append(_value_word(output), "bold default")
+            return line.append(f"  {_leaf_words(output)}", "dim default")
+        case RegressionEvaluation():
+            words = _errors_words(output.recent)
+            line.append(f"{model_word(output.model)}  ", "default").append(words, "bold default")
+            return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")
         case Evaluation():
             line.append(f"{model_word(output.model)}  ", "default").append(
                 _measures_words(output.recent), "bold default"
@@ -260,7 +375,7 @@ def event_line(key: bytes | None, value: bytes | None, timestamp: int) -> Text:
     return line.append("  " + " ".join(shown) + (f" and {more:,} more" if more else ""), "default")
 
 
-def _size_words(tree: Tree) -> str:
+def _size_words(tree: AnyTree) -> str:
     nodes = len(tree.node)
     part = f", part {tree.chunk + 1} of {tree.chunks}" if tree.chunks > 1 else ""
     return f"  version {tree.version:,}, {nodes:,} node{'' if nodes == 1 else 's'}{part}"
@@ -270,6 +385,19 @@ def _measures_words(measures: Measures) -> str:
     accuracy, f1 = share_word(measures.accuracy), share_word(measures.macro_f1)
     baselines = f"majority {share_word(measures.majority)}  no change {share_word(measures.no_change)}"
     return f"accuracy {accuracy}  {baselines}  macro F1 {f1}  log-loss {share_word(measures.log_loss)}"
+
+
+def _errors_words(measures: RegressionMeasures) -> str:
+    mae, mean, last = map(_error_word, (measures.mae, measures.mean_mae, measures.no_change_mae))
+    return f"MAE {mae}  mean {mean}  no change {last}  R2 {share_word(measures.r2)}"
+
+
+def _value_word(prediction: RegressionPrediction) -> str:
+    return "unknown" if prediction.value is None else number_word(prediction.value)
+
+
+def _leaf_words(prediction: RegressionPrediction) -> str:
+    return f"{deviation_word(prediction.deviation**2)}  n {brief_weight_word(prediction.n)}"
 
 
 def _weights(weights: Sequence[float]) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from worker.codec import Bounds, DeadLetter, Output, Tree, decode_output
+from worker.codec import AnyTree, Bounds, DeadLetter, Output, decode_output
 from worker.codec.encode import fields_of
 from worker.codec.reference import Event, decode
 from worker.formats.framing import FRAME, schema_id
@@ -60,7 +60,7 @@ def other_format(value: bytes) -> dict[str, Any] | None:
     return None
 
 
-def tree_object(key: bytes | None, tree: Tree) -> dict[str, Any]:
+def tree_object(key: bytes | None, tree: AnyTree) -> dict[str, Any]:
     """Return a whole tree, whose parts may have come in several records; nodes are columns, as in a record."""
     return {"key": None if key is None else key.decode("utf-8", "backslashreplace"), **fields_of(tree)}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.text import Text
+
 from worker.views.fitting import Column, Sheet
-from worker.views.output_text import AGAINST, BASELINES
+from worker.views.output_text import AGAINST, BASELINES, ERRORS, errors_columns, errors_rows
 from worker.views.words import model_word, share_word, topic_word
 from worker.watching.tally import Refused, Tally
 
@@ -25,7 +27,7 @@ def models_table(tally: Tally, models: Iterable[str]) -> Sheet:
     columns = [Column("model"), *(Column(each, is_number=True) for each in [*numbers, "accuracy"])]
     lines = []
     for model in sorted(models):
-        evaluated = tally.evaluated[model]
+        evaluated = 0 if model in tally.errors else tally.evaluated[model]
         counts = [
             *(tally.applied[model, op] for op in ("insert", "delete", "predict")),
             *(tally.refused_by(model), tally.splits[model], tally.passed_over[model]),
@@ -40,12 +42,20 @@ def baselines_table(tally: Tally, models: Iterable[str]) -> Sheet:
     lines = []
     for model in sorted(models):
         evaluated, right = tally.evaluated[model], tally.right[model]
-        if evaluated:
+        if evaluated and model not in tally.errors:
             baselines = (tally.majority[model], tally.no_change[model])
             shares = [each / evaluated for each in (right, *baselines)]
             kappas = [(right - each) / (evaluated - each) if each < evaluated else None for each in baselines]
             lines.append([model_word(model), *map(share_word, [*shares, *kappas])])
     return Sheet([Column("model"), *(Column(each, is_number=True) for each in AGAINST)], lines, BASELINES)
+
+
+def errors_table(tally: Tally) -> Sheet:
+    """Return how good models of numbers were, beside what costs nothing."""
+    lines: list[list[str | Text]] = []
+    for model, errors in sorted(tally.errors.items()):
+        lines += errors_rows(model, [], errors.measures())
+    return Sheet(errors_columns(), lines, ERRORS)
 
 
 def refusals_table(tally: Tally) -> Sheet:

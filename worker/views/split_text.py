@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from worker.codec.encode import Class, Split
-from worker.views.words import branch_word, class_word, feature_word, gain_word, weight_word
+from worker.codec.regression import RegressionSplit
+from worker.views.words import (
+    branch_word,
+    class_word,
+    deviation_word,
+    feature_word,
+    gain_word,
+    number_word,
+    weight_word,
+)
 
 _CATEGORIES = 4  # of a nominal split in a line
 
@@ -25,6 +34,16 @@ def split_line(split: Split) -> Text:
     line.append(f"  gain {gain_word(split.gain)}", "green")
     if split.runner_up is not None:
         line.append(f"  next {feature_word(split.runner_up)} {gain_word(split.runner_up_gain)}", "dim")
+    return line.append(f"  n {weight_word(split.n)}", "dim")
+
+
+def regression_split_line(split: RegressionSplit) -> Text:
+    """Return a split of a regression tree as one line, see `split_line`."""
+    low, high = (f"{number_word(value)} {deviation_word(variance)}" for _, value, variance in split.labels)
+    words = [branch_word(split.kind, split.threshold, branch) for branch in split.branches]
+    line = Text(no_wrap=True, overflow="ellipsis").append(feature_word(split.feature), "bold")
+    line.append(f"  {words[1]}: {high}, {words[0]}: {low}")
+    line.append(f"  merit {number_word(split.merit)}", "green")
     return line.append(f"  n {weight_word(split.n)}", "dim")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 from urllib.parse import quote
 
-from worker.codec import Tree
+from worker.codec import AnyTree
 from worker.safe_text import printable
 from worker.views import tree_svg
 from worker.views.output_text import AGAINST
-from worker.views.words import key_word, model_word, topic_word
+from worker.views.words import key_word, model_word, number_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
 from worker.watching.status import About, ModelStatus, Status, comparisons
 
@@ -34,6 +35,8 @@ td { white-space: nowrap; font-variant-numeric: tabular-nums }
 _SIZES = ("model", "keys", "feature counts", "live examples", "bytes", "tree nodes", "depth")
 _MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")  # as `AGAINST` has them
 _QUALITY = ("model", *AGAINST, "error rose")
+_OF_NUMBERS = ("mae", "mean_mae", "no_change_mae", "rmse", "mean_rmse", "no_change_rmse")
+_ERRORS = ("model", "MAE", "mean's", "no change's", "RMSE", "mean's", "no change's", "R2")
 _DIGEST = 12  # hex digits of the settings' fingerprint, as in messages
 
 
@@ -55,7 +58,12 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
     phase = escape(printable(status.phase))
     settings = escape(about.settings[:_DIGEST])
     partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
-    judged = [model for model in status.models if model.quality is not None]
+    quality = [model for model in status.models if model.quality is not None]
+    measured = [model for model in quality if model.is_of_numbers]
+    judged = [model for model in quality if model not in measured]
+    errors = _table(
+        "Predictions of numbers of late, over the window of each partition", _ERRORS, map(_late_errors, measured)
+    )
     evaluated = _table("Predictions of late, over the window of each partition", _QUALITY, map(_late, judged))
     return _page(
         "Anabranch",
@@ -64,14 +72,14 @@ Version {escape(about.version)}, settings {settings}, up {_duration(now - about.
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", ("topic", "partition", "next offset", "end", "lag"), partitions)}
 {_table("Models", _SIZES, map(_sizes, status.models))}
-{evaluated if judged else ""}
+{evaluated if judged else ""}{errors if measured else ""}
 {_shadows(status)}{_refusals(status)}
 {_trees(snapshots, about)}""",
         f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
     )
 
 
-def tree_page(key: bytes, tree: Tree) -> str:
+def tree_page(key: bytes, tree: AnyTree) -> str:
     """Return the page of a tree, with its drawing."""
     source = tree.source
     after = escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset:,}")
@@ -131,8 +139,17 @@ def _shadows(status: Status) -> str:
     ]
     if not rows:
         return ""
-    head = ("shadow", "beside", "accuracy of late", "theirs", "lead")
+    head = ("shadow", "beside", "accuracy or R2 of late", "theirs", "lead")
     return _table("Shadows, beside models of the same input", head, rows) + "\n"
+
+
+def _late_errors(model: ModelStatus) -> tuple[object, ...]:
+    """Return how far predictions of numbers were off."""
+    assert model.quality is not None
+    measures: Any = model.quality.recent.measures()
+    values = [getattr(measures, each) for each in _OF_NUMBERS]
+    r2 = f"{measures.r2:.4f}" if math.isfinite(measures.r2) else ""
+    return (model.name, *(number_word(value) if math.isfinite(value) else "" for value in values), r2)
 
 
 def _refusals(status: Status) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from worker.codec.encode import Tree
+from worker.codec.encode import AnyTree, Tree
 from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest
-from worker.views.words import class_word, key_word, model_word, weight_word
+from worker.views.words import class_word, deviation_word, key_word, model_word, number_word, weight_word
 
 
-def draw(tree: Tree, key: bytes | None) -> str:
+def draw(tree: AnyTree, key: bytes | None) -> str:
     """Return a directed graph: a box for each node, an arrow with the branch's word for each child."""
     children = children_of(tree)
     lines = [f"digraph {_quoted(f'{model_word(tree.model)}: tree of {key_word(key)}')} {{", "  node [shape=box];"]
@@ -20,9 +20,12 @@ def draw(tree: Tree, key: bytes | None) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _label(tree: Tree, node: int, *, is_leaf: bool) -> str:
+def _label(tree: AnyTree, node: int, *, is_leaf: bool) -> str:
     if not is_leaf:
         return f"{feature_at(tree, node)} ?"
+    if not isinstance(tree, Tree):
+        value = f"{number_word(tree.value[node])} {deviation_word(tree.variance[node])}"
+        return f"{value}\nn {weight_word(tree.n[node])}" if tree.n[node] else "nothing"
     best = heaviest(tree, node)
     if best is None:
         return "nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from worker.codec.encode import Class, Feature
@@ -60,6 +61,11 @@ def number_word(number: float) -> str:
     if not 1e5 <= abs(number) < 1e15:
         return f"{number:,.6g}"
     return f"{number:,.0f}" if abs(number) >= 1e6 or number.is_integer() else f"{number:,.1f}"
+
+
+def deviation_word(variance: float) -> str:
+    """Return the standard deviation of a value as what stands behind it."""
+    return f"± {number_word(float(f'{math.sqrt(variance):.3g}'))}"
 
 
 def branch_word(kind: str | None, threshold: float | None, branch: int) -> str:

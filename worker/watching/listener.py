@@ -262,7 +262,7 @@ class WorkerListener:
             for refusal in outcome.refusals:
                 metrics.rejected_events(topic, refusal.reason)
             metrics.splits_changed(model, outcome.changes)
-            metrics.evaluated(model, outcome.evaluated, outcome.right)
+            metrics.evaluated(model, outcome.evaluated, None if outcome.errors is not None else outcome.right)
             if outcome.drifts is not None:
                 metrics.drifted(model, outcome.drifts)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)

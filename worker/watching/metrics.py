@@ -266,6 +266,16 @@ class Metrics:
                 ("no_change", "Accuracy of always saying the last label of the key"),
                 ("kappa_m", "1 less the error over that of majority"),
                 ("kappa_temporal", "1 less the error over that of no change"),
+                # Of models of numbers.
+                ("mae", "Mean absolute error"),
+                ("rmse", "Root of the mean squared error"),
+                ("r2", "1 less the squared errors over those of the mean of all labels"),
+                ("mean_mae", "Mean absolute error of always saying the mean of the key's labels so far"),
+                ("mean_rmse", "Root of the mean squared error of that mean"),
+                ("mean_r2", "R2 of that mean"),
+                ("no_change_mae", "Mean absolute error of always saying the last label of the key"),
+                ("no_change_rmse", "Root of the mean squared error of the last label"),
+                ("no_change_r2", "R2 of the last label"),
             )
         }
 
@@ -273,7 +283,7 @@ class Metrics:
         self._lead = _Children(
             Gauge(
                 "anabranch_shadow_lead",
-                "Accuracy of a shadow less that of a model that it may replace.",
+                "Accuracy of a shadow, or R2, less that of a model that it may replace.",
                 ("model", "beside"),
                 registry=registry,
             )
@@ -367,11 +377,12 @@ class Metrics:
         """Count a transaction that was given up because a partition was lost."""
         self._lost.inc()
 
-    def evaluated(self, model: str, examples: int, right: int) -> None:
-        """Count examples that were predicted before they were learned."""
+    def evaluated(self, model: str, examples: int, right: int | None) -> None:
+        """Count examples that were predicted before they were learned; `right` is None of numbers."""
         if examples:
             self._evaluated[(model,)].inc(examples)
-            self._right[(model,)].inc(right)
+            if right is not None:
+                self._right[(model,)].inc(right)
 
     def drifted(self, model: str, rises: int) -> None:
         """Count rises of the error; a model that is evaluated has a zero, so that the first is an increase."""
@@ -391,7 +402,7 @@ class Metrics:
             for over, measured in (("all", model.quality.total), ("window", model.quality.recent)):
                 measures = measured.measures()
                 for measure, gauge in self._quality.items():
-                    if math.isfinite(value := getattr(measures, measure)):
+                    if math.isfinite(value := getattr(measures, measure, math.nan)):
                         gauge[name, over].set(value)
 
     def compared(self, comparison: Comparison) -> None:

@@ -7,9 +7,9 @@ costs it nothing: committed records are kept as they are, and decoded by whoever
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from worker.codec import Tree, decode_output, joined
+from worker.codec import AnyTree, decode_output, joined
 from worker.log.port import OutRecord
 
 MOST_TREES = 200
@@ -60,10 +60,12 @@ class Snapshots:
             }
 
 
-def read(snapshot: Snapshot) -> Tree:
+def read(snapshot: Snapshot) -> AnyTree:
     """Return the tree of a snapshot."""
     headers = (("type", b"tree"), ("out_id", b""))
-    return joined([part for value in snapshot.parts if isinstance(part := decode_output(value, headers), Tree)])
+    parts: list[Any] = [decode_output(value, headers) for value in snapshot.parts]
+    tree: AnyTree = joined(parts)
+    return tree
 
 
 def _bounded(kept: dict[tuple[str, bytes], Snapshot]) -> Iterator[tuple[tuple[str, bytes], Snapshot]]:

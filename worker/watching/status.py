@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from algorithms.regression.baselines import Compared
 from algorithms.trees.evaluation import Evaluated
 from worker.watching.snapshots import Snapshots
 
@@ -27,16 +28,21 @@ class Quality(NamedTuple):
     """How good the predictions of a model name were."""
 
     examples: int  # evaluated
-    total: Evaluated
-    recent: Evaluated  # over the window of each partition
+    total: Evaluated | Compared  # of numbers the latter
+    recent: Evaluated | Compared  # over the window of each partition
     drifts: int = 0  # how often the error rose
     since: int | None = None  # examples of the partition since it last did
 
     def plus(self, other: Quality) -> Quality:
         """Return the predictions of both together."""
-        total, recent = self.total.plus(other.total), self.recent.plus(other.recent)
+        total, recent = _plus(self.total, other.total), _plus(self.recent, other.recent)
         since = min((each.since for each in (self, other) if each.since is not None), default=None)
         return Quality(self.examples + other.examples, total, recent, self.drifts + other.drifts, since)
+
+
+def _plus(own: Any, other: Any) -> Any:
+    """Return sums of the same model in two partitions together."""
+    return own.plus(other)
 
 
 class RefusalStatus(NamedTuple):
@@ -80,12 +86,20 @@ class ModelStatus(NamedTuple):
 
     @property
     def recent_accuracy(self) -> float:
-        """The share of the last examples that were predicted rightly, nan where none were."""
-        return math.nan if self.quality is None else float(self.quality.recent.measures().accuracy)
+        """The share of the last examples that were predicted rightly, of numbers R2; nan: there is none."""
+        if self.quality is None:
+            return math.nan
+        measures: Any = self.quality.recent.measures()
+        return float(measures.r2 if self.is_of_numbers else measures.accuracy)
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether the predictions that are evaluated are numbers."""
+        return self.quality is not None and isinstance(self.quality.recent, Compared)
 
 
 class Comparison(NamedTuple):
-    """A shadow beside a model of the same input that it may replace: how often each was right of late."""
+    """A shadow beside a model of the same input that it may replace: how often each was right of late, or R2."""
 
     shadow: str
     beside: str
@@ -94,7 +108,7 @@ class Comparison(NamedTuple):
 
     @property
     def lead(self) -> float:
-        """By how much the shadow was right more often."""
+        """By how much the shadow was right more often, or its R2 is greater."""
         return self.accuracy - self.theirs
 
 
@@ -103,7 +117,8 @@ def comparisons(models: Iterable[ModelStatus]) -> Iterator[Comparison]:
     evaluated = [model for model in models if math.isfinite(model.recent_accuracy)]
     for shadow in (model for model in evaluated if model.shadow):
         for other in evaluated:
-            if other.input == shadow.input and not other.shadow:
+            same = (other.input, other.is_of_numbers) == (shadow.input, shadow.is_of_numbers)
+            if same and not other.shadow:
                 yield Comparison(shadow.name, other.name, shadow.recent_accuracy, other.recent_accuracy)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from algorithms.regression.baselines import Compared
 from worker.codec.reasons import Reason
 from worker.log.port import Records, TopicPartition
 from worker.models import Outcome
@@ -51,7 +52,9 @@ class Tally:
         Events without effect, by model.
     splits, evaluated, right, majority, no_change : Counter
         Splits that changed, examples evaluated, and those predicted rightly: by the model, by always saying the
-        most frequent label, by always saying the last one. By model.
+        most frequent label, by always saying the last one. By model; of numbers none is predicted rightly.
+    errors : dict
+        How good predictions of numbers were, by model.
     refused : dict
         What was refused, in the order of the first time.
     """
@@ -65,6 +68,7 @@ class Tally:
         self.right: Counter[str] = Counter()
         self.majority: Counter[str] = Counter()
         self.no_change: Counter[str] = Counter()
+        self.errors: dict[str, Compared] = {}
         self.refused: dict[Refuser, Refused] = {}
         self._missing: dict[str, dict[TopicPartition, frozenset[str]]] = {}
         self._others: set[str] = set()
@@ -84,6 +88,9 @@ class Tally:
             self.right[model] += outcome.right
             self.majority[model] += outcome.majority
             self.no_change[model] += outcome.no_change
+            if outcome.errors is not None:
+                before = self.errors.get(model)
+                self.errors[model] = outcome.errors if before is None else before.plus(outcome.errors)
             self._await(model, records.source, outcome)
             for refusal in outcome.refusals:
                 self._refuse(Refuser(topic, model, refusal.reason), records, refusal.record, refusal.row)

@@ -12,6 +12,7 @@ from algorithms.core.kinds import Kind
 from algorithms.core.stored import flattened, rebuilt, stored
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.pool import ForestPool
+from algorithms.regression.baselines import Comparison
 from algorithms.regression.evaluation import Prequential as RegressionPrequential
 from algorithms.regression.observer import Observer
 from algorithms.regression.observers import OBSERVERS
@@ -112,6 +113,13 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "evaluation of regression": (
         partial(RegressionPrequential, 5),
         ["weight sums window weights size examples"],
+    ),
+    "evaluation of regression beside baselines": (
+        partial(Comparison, 5),
+        [
+            "labels: weight numbers",
+            *(f"{side}: weight sums window weights size examples" for side in ("model", "mean", "no_change")),
+        ],
     ),
     "keys": (Keys, [f"keys: {_NAMES}"]),
 }

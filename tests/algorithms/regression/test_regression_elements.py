@@ -223,8 +223,23 @@ def test_wrong_settings_are_refused_with_a_reason() -> None:
         ("qo", {"fraction": 0.0}, "expected a fraction above 0"),
         ("qo", {"most": 1}, "at least 2"),
         ("tebst", {"decimals": 16}, "0 to 15 decimals"),
-        ("ebst", {"decimals": 3}, r"expected options of ebst \(none\), got decimals"),
+        ("ebst", {"decimals": 3}, r"expected options of ebst \(most\), got decimals"),
+        ("ebst", {"most": 1}, "expected most, the bound on values, of at least 2, got 1"),
+        ("tebst", {"most": 0}, "expected most, the bound on values, of at least 2, got 0"),
     ]
     for name, options, reason in wrong:
         with pytest.raises(ValueError, match=reason):
             Observer(name, **options)
+
+
+@pytest.mark.parametrize("name", ["ebst", "tebst"])
+def test_values_beyond_the_bound_are_counted_as_the_next_lower(name: str) -> None:
+    """As many values as may be are kept; a later one counts as the next lower of them, or else as the lowest."""
+    observer = Observer(name, most=3)
+    observer.observe([1.0, 3.0, 5.0], [0.0, 1.0, 2.0])
+    observer.observe([2.5, 0.5, 9.0, 3.0], [7.0, 7.0, 7.0, 7.0])
+    observer.check()
+    told = Observer(name)
+    told.observe([1.0, 3.0, 5.0, 1.0, 1.0, 5.0, 3.0], [0.0, 1.0, 2.0, 7.0, 7.0, 7.0, 7.0])
+    assert observer.size == told.size == 3
+    assert observer.best_split() == told.best_split()

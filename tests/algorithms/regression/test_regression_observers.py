@@ -26,6 +26,8 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("qo", {"radius": 0.25}),
     ("qo", {"fraction": 1 / 3, "most": 6}),
     ("tebst", {"decimals": 1}),
+    ("ebst", {"most": 7}),
+    ("tebst", {"decimals": 1, "most": 5}),
 ]
 WEIGHTS = (UNIT, UNIT, 3 * UNIT, UNIT // 2, round(0.3 * UNIT), 1)
 
@@ -202,8 +204,8 @@ def test_sorted_input_makes_no_deeper_tree_than_any_other(kind: Kind) -> None:
     values = [at / 16 for at in range(-budget(2000), budget(2000))]
     shuffled = values.copy()
     random.Random(3).shuffle(shuffled)
-    if kind[0] == "qo" and "radius" not in kind[1]:
-        return  # what settles the radius is what came first
+    if ("radius" not in kind[1]) if kind[0] == "qo" else ("most" in kind[1]):
+        return  # what settles the radius, or is kept, is what came first
     depths = []
     for order in (values, values[::-1], shuffled):
         observer = Observer(kind[0], **kind[1])

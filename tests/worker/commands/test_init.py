@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -170,8 +171,8 @@ def test_bad_lines() -> None:
     ("text", "message"),
     [
         ("y,a\nk,1\nk,2\n", "expected 2 to 1,000 classes, got 1; name another column with --label"),
-        ("y,a\n0.5,1\n1.5,2\n", "expected labels that are classes, whole numbers or names, got numbers with"),
-        ("y,a\n1,1\nb,2\n", "expected labels that are all whole numbers or all names, got both"),
+        ("y,a\n1,1\nb,2\n", "expected labels that are all numbers or all names, got both"),
+        ("y,a\n1.5,1\nb,2\n", "expected labels that are all numbers or all names, got both"),
         (
             "y,a\nk,1\nm\n",
             "expected lines that are nearly all events, got 1 others beside 1; the first is line 3: ",
@@ -208,6 +209,56 @@ def test_labels_that_are_all_different() -> None:
     wrong = _run("init", "t.csv", "--label", "order")
     assert "nearly every row has a label of its own in column 'order'" in wrong.stderr
     assert "label of its own" not in _run("init", "t.csv", "--label", "y").stderr
+
+
+def _priced(label: Callable[[int], object]) -> str:
+    return "price,size,kind\n" + "".join(f"{label(n)},{n % 17},{'ab'[n % 2]}\n" for n in range(600))
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(lambda n: n % 17 * 10 + n % 2 + 0.25, id="fractions"),
+        pytest.param(lambda n: n % 17 * 1_000 + n % 13, id="many whole numbers"),
+        pytest.param(lambda n: n % 17 if n else 0.5, id="one fraction"),
+    ],
+)
+def test_numbers_are_predicted(label: Callable[[int], object]) -> None:
+    """Labels with a fraction, or very many whole ones, get a regression tree, which learns from the file."""
+    Path("flats.csv").write_text(_priced(label))
+    result = _run("init", "flats.csv", "--label", "price")
+    assert result.exit_code == 0, result.output
+    assert "nothing to learn" not in result.stderr
+    assert re.search(r"number\s+[\d.,]+ to [\d.,]+, \d+ different", result.stdout)
+    model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
+    assert model["kind"] == "regression-tree"
+    assert "classes" not in model
+    commands = re.findall(r"^  anabranch (.*)$", result.stdout, re.MULTILINE)
+    published, ran, shown = (_run(*shlex.split(command)) for command in commands)
+    assert (published.exit_code, ran.exit_code, shown.exit_code) == (0, 0, 0)
+    rows = {line.split()[1]: line.split()[-3:] for line in ran.stdout.splitlines() if line.startswith(" tree")}
+    mae = {by: float(rows[by][0].replace(",", "")) for by in ("model", "mean")}
+    assert mae["model"] < 0.8 * mae["mean"]
+    assert float(rows["model"][2]) > 0.3
+    assert "size > " in shown.stdout
+    assert "±" in shown.stdout
+
+
+def test_few_whole_numbers_are_classes() -> None:
+    """Up to a hundred different whole numbers are told apart."""
+    Path("flats.csv").write_text(_priced(lambda n: n % 100))
+    assert _run("init", "flats.csv", "--label", "price").exit_code == 0
+    assert yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]["kind"] == "tree"
+
+
+def test_numbers_that_are_deleted() -> None:
+    """A regression tree cannot forget, which the settings say."""
+    lines = [{"op": op, "id": n, "x": {"a": n}, "y": n + 0.5} for n in range(30) for op in ("insert", "delete")]
+    Path("e.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert _run("init", "e.jsonl").exit_code == 0
+    text = Path("worker.yaml").read_text()
+    assert "\n# A regression tree cannot forget: deletes" in text
+    assert yaml.safe_load(text)["models"]["tree"]["on_delete"] == "ignore"
 
 
 def test_a_deleting_file_gets_a_tree_that_forgets() -> None:

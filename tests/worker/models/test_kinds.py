@@ -21,7 +21,7 @@ from tests.support.majority import MajorityModel, MajoritySettings
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, PARTITIONS, WORDS, mixed, sample
+from tests.support.recordings import CLICKS, PARTITIONS, WORDS, mixed, sample, understood
 from tests.support.workers import worker_on
 from worker.codec import DeadLetter, Evaluation, Prediction
 from worker.commands import main
@@ -62,7 +62,7 @@ def _run(folder: Path, kind: str) -> tuple[Worker, CollectorRegistry, StatusBoar
     with EmbeddedLog(folder / "log.db", group=settings.group) as log:
         for topic in (WORDS, CLICKS):
             log.create_topic(topic, PARTITIONS)
-        log.append(mixed(300))
+        log.append(understood(kind, mixed(300)))
         # Sizes are told once a second: at each look at the clock one more has passed.
         worker = Worker(log, settings, WorkerListener(Metrics(registry, "0"), board, count().__next__))
         worker.run(lambda: False, until_end=True)
@@ -93,7 +93,7 @@ def test_settings_are_parsed_and_named(tmp_path: Path, kind: str) -> None:
 def test_results_depend_on_events_alone(kind: str, topic: str) -> None:
     """Batches of any size, and a restart after each, give the same results and the same state."""
     model = sample(kind, topic) | {"input": "in"}
-    events = [record for record in mixed(300) if record.topic == topic and record.key]
+    events = [record for record in understood(kind, mixed(300)) if record.topic == topic and record.key]
     keyed = [(record.key or b"", record.value) for record in events]
 
     def processed(size: int, *, restart: bool) -> tuple[list[Any], Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op
-from algorithms.trees.evaluation import Prequential
+from algorithms.trees.evaluation import Evaluated, Prequential
 from algorithms.trees.predict import Predict
 from algorithms.trees.state import LEARNED
 from tests.oracles.naive_evaluation import Judged, NaiveBaselines, share_right
@@ -195,6 +195,7 @@ def test_evaluation_is_of_predictions_made_before_learning() -> None:
     assert outcome_of_model.right == int(np.diagonal(total.confusion).sum()) // UNIT
     quality = pipeline.models[0].status().quality
     assert quality is not None
+    assert isinstance(quality.total, Evaluated)
     assert quality.total.measures().accuracy == total.measures().accuracy
 
 

@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.support.places import GOLDEN
-from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, sample, write
+from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, sample, understood, write
 from worker import demo
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
@@ -77,7 +77,7 @@ def test_every_kind_replays_the_same(tmp_path: Path, kind: str) -> None:
     settings, recording, expected = (tmp_path / name for name in ("kind.yaml", "mixed.db", "expected.db"))
     models = {topic: sample(kind, topic) for topic in TOPICS}
     settings.write_text(yaml.safe_dump({"log": {"embedded": "mixed.db"}, "models": models}, sort_keys=False))
-    write(recording, mixed(300), TOPICS)
+    write(recording, understood(kind, mixed(300)), TOPICS)
     assert _replay(settings, recording, expected, "--batch", "1000").exit_code == 0
     with EmbeddedLog(expected) as log:
         results = [TopicPartition(f"{topic}.out", number) for topic in TOPICS for number in range(PARTITIONS)]

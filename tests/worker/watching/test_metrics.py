@@ -10,7 +10,9 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from algorithms.core.fixed_point import UNIT
 from algorithms.core.wide import restored
+from algorithms.regression.baselines import Compared, Guesses
 from algorithms.trees.evaluation import Evaluated
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
@@ -60,6 +62,15 @@ DECLARED = {
     "anabranch_prequential_no_change": ("gauge", {"model", "over"}),
     "anabranch_prequential_kappa_m": ("gauge", {"model", "over"}),
     "anabranch_prequential_kappa_temporal": ("gauge", {"model", "over"}),
+    "anabranch_prequential_mae": ("gauge", {"model", "over"}),
+    "anabranch_prequential_rmse": ("gauge", {"model", "over"}),
+    "anabranch_prequential_r2": ("gauge", {"model", "over"}),
+    "anabranch_prequential_mean_mae": ("gauge", {"model", "over"}),
+    "anabranch_prequential_mean_rmse": ("gauge", {"model", "over"}),
+    "anabranch_prequential_mean_r2": ("gauge", {"model", "over"}),
+    "anabranch_prequential_no_change_mae": ("gauge", {"model", "over"}),
+    "anabranch_prequential_no_change_rmse": ("gauge", {"model", "over"}),
+    "anabranch_prequential_no_change_r2": ("gauge", {"model", "over"}),
     "anabranch_shadow_lead": ("gauge", {"model", "beside"}),
     "process_cpu_seconds": ("counter", set()),
     "process_max_fds": ("gauge", set()),
@@ -109,6 +120,11 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
     quality = Quality(8, total, recent)
     metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
+    truth, weight = np.array([1.0, 3.0]), np.full(2, UNIT)
+    guesses = Guesses(np.array([2.0, 2.0]), np.array([3.0, 1.0]))
+    errors = Compared.of(truth, np.array([1.0, 2.0]), weight, guesses)
+    metrics.evaluated("prices", 2, None)
+    metrics.size(ModelStatus("prices", 1, quality=Quality(2, errors, errors)))
     metrics.compared(Comparison("shadow", "spam", 0.5, 0.75))
 
 
@@ -177,6 +193,12 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_prequential_kappa_m", {"model": "spam", "over": "all"}, 0.5),
         ("anabranch_prequential_kappa_temporal", {"model": "spam", "over": "all"}, 0.6),
         ("anabranch_shadow_lead", {"model": "shadow", "beside": "spam"}, -0.25),
+        ("anabranch_examples_judged_total", {"model": "prices"}, 4),
+        ("anabranch_prequential_mae", {"model": "prices", "over": "all"}, 0.5),
+        ("anabranch_prequential_rmse", {"model": "prices", "over": "window"}, 0.5**0.5),
+        ("anabranch_prequential_r2", {"model": "prices", "over": "window"}, 0.5),
+        ("anabranch_prequential_mean_r2", {"model": "prices", "over": "all"}, 0.0),
+        ("anabranch_prequential_no_change_mae", {"model": "prices", "over": "all"}, 2.0),
     ],
 )
 def test_values(
@@ -188,6 +210,15 @@ def test_values(
     samples = [sample for family in _families(registry).values() for sample in family.samples]
     found = [s.value for s in samples if s.name == name and labels.items() <= s.labels.items()]
     assert found == [pytest.approx(value)]
+
+
+def test_numbers_are_not_right_or_wrong(metrics: Metrics, registry: CollectorRegistry) -> None:
+    """A model of numbers has no accuracy and no count of what was right."""
+    _use_all(metrics, FIRST)
+    samples = [sample for family in _families(registry).values() for sample in family.samples]
+    names = {sample.name for sample in samples if sample.labels.get("model") == "prices"}
+    assert "anabranch_prequential_r2" in names
+    assert names.isdisjoint({"anabranch_examples_right_total", "anabranch_prequential_accuracy"})
 
 
 def test_forget_removes_one_partition(metrics: Metrics, registry: CollectorRegistry) -> None:

@@ -41,7 +41,9 @@ def read_directly(tree: Tree) -> Tree:
     """Return a tree as it is read from one record."""
     snapshots = Snapshots()
     snapshots.add(_records(tree, b"k"))
-    return read(snapshots.kept["spam", b"k"])
+    found = read(snapshots.kept["spam", b"k"])
+    assert isinstance(found, Tree)
+    return found
 
 
 def test_what_is_read_is_not_changed_meanwhile() -> None:

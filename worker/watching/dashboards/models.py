@@ -102,6 +102,42 @@ _QUALITY = Row(
     ),
 )
 
+_NUMBERS = Row(
+    "Predictions of numbers, of models with evaluate",
+    graph(
+        "R2",
+        "short",
+        "1 less the squared errors over those of the mean of all labels: 1 is always right, 0 no better than it.",
+        *_measure("r2"),
+        most=1,
+    ),
+    graph(
+        "R2 of what costs nothing",
+        "short",
+        "Always saying the mean of the key's labels so far, or its last one (no change), over the same examples. "
+        "A model below them has learned nothing of use.",
+        *_named("mean_r2", "mean"),
+        *_named("no_change_r2", "no change"),
+        most=1,
+    ),
+    graph(
+        "Mean absolute error",
+        "short",
+        "In the unit of the labels, beside that of the mean and of no change.",
+        *_named("mae", "model"),
+        *_named("mean_mae", "mean"),
+        *_named("no_change_mae", "no change"),
+    ),
+    graph(
+        "Root of the mean squared error",
+        "short",
+        "Large errors count more, beside those of the mean and of no change.",
+        *_named("rmse", "model"),
+        *_named("mean_rmse", "mean"),
+        *_named("no_change_rmse", "no change"),
+    ),
+)
+
 _LEARNING = Row(
     "Learning",
     graph(
@@ -168,5 +204,5 @@ MODELS_PAGE = Dashboard(
         Variable("instance", "instance", "anabranch_build_info"),
         Variable("model", "model", "anabranch_keys"),
     ),
-    (_QUALITY, _LEARNING, _SIZE),
+    (_QUALITY, _NUMBERS, _LEARNING, _SIZE),
 )

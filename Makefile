@@ -19,7 +19,7 @@ $(VENV)/ready: pyproject.toml
 # What the tests use. A combination that is not among them is compiled when it is first used.
 KERNELS := codec exact-entropy exact-gini exact-sqrt updent-entropy updgini-gini baseent-entropy basegini-gini \
 	tree-periodic-entropy tree-periodic-gini tree-osm-gini tree-imac-gini tree-efdt-entropy tree-hat-entropy \
-	tree-exact-entropy dynamic-entropy dynamic-gini regression-ebst regression-qo
+	tree-exact-entropy dynamic-entropy dynamic-gini forest regression-ebst regression-qo
 
 .PHONY: kernels
 kernels: $(VENV)/ready

@@ -76,6 +76,7 @@ BROKER = {
     "log.cleaner.delete.retention.ms": "1000",
 }
 
+FORGETTING = ("split", "dynamic-tree", "forest")
 NUMBERS = "soak-numbers"  # the topic of examples whose labels are numbers
 _SPLIT: dict[str, Any] = {"kind": "split", "input": "soak", "classes": ["a", "b"], "features": "names"}
 _TREE = _SPLIT | {
@@ -104,6 +105,17 @@ MODELS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},
     },
+    "forest": _SPLIT
+    | {
+        "kind": "forest",
+        "trees": 3,
+        "window": WINDOW,
+        "epsilon": 0.5,
+        "max_depth": 4,
+        "on_duplicate": "replace",
+        "evaluate": {"window": 500, "emit": {"every": 500}},
+        "emit": {"snapshots": {"every": 500}},
+    },
     "numbers": {
         "kind": "regression-tree",
         "input": NUMBERS,
@@ -126,7 +138,7 @@ _APPLIED, _PRODUCED = "anabranch_events_applied_total", "anabranch_records_produ
 _PASSED_OVER, _REFUSED = "anabranch_events_passed_over_total", "anabranch_events_rejected_total"
 EXPECTED = [
     *(f"{_APPLIED} {model} {op}" for model in MODELS for op in ("insert", "predict", "drop")),
-    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] in ("split", "dynamic-tree")),
+    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] in FORGETTING),
     *(f"{_PRODUCED} {kind}" for kind in ("split", "snapshot", "prediction", "evaluation", "dead-letter")),
     *(f"{_PASSED_OVER} {model} dropped-by-window" for model in ("recent", "dynamic")),
     *(f"{_PASSED_OVER} {model} delete-ignored" for model in ("imac", "efdt", "hat")),

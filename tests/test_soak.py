@@ -68,6 +68,8 @@ def test_every_kind_is_soaked() -> None:
         if settings["kind"] == "regression-tree":
             assert f"regression-{settings['observer']}" in compiled.split()
             continue
+        if settings["kind"] == "forest":
+            assert "forest" in compiled.split()
         which = settings.get("finder") or settings.get("policy")
         name = f"{which}-{settings['criterion']}" if which else f"dynamic-{settings['criterion']}"
         assert f"{'tree-' if settings['kind'] == 'tree' else ''}{name}" in compiled.split()

@@ -224,6 +224,7 @@ _OF_KEYS = (Reason.NO_KEY, Reason.KEY_TOO_LONG)
 def _fitting(results: Sequence[Result]) -> Iterator[Result]:
     """Yield results whose trees are cut anew: as JSON they take more room than in the parts that models make."""
     parts: list[Any] = []  # of one tree, of classes or of numbers
+    more = 0  # parts than before of the trees of a forest that came before
     for result in results:
         if not isinstance(result.output, AnyTree):
             yield result
@@ -231,9 +232,13 @@ def _fitting(results: Sequence[Result]) -> Iterator[Result]:
         parts.append(result.output)
         if result.output.chunk + 1 < result.output.chunks:
             continue
-        first = result.seq - result.output.chunk
-        for number, part in enumerate(cut(joined(parts), form="json")):
-            yield result._replace(output=part, seq=first + number)
+        if not getattr(result.output, "tree", None):  # the only one, or the first
+            more = 0
+        first = result.seq - result.output.chunk + more
+        anew = cut(joined(parts), form="json")
+        for number, part in enumerate(anew, first):
+            yield result._replace(output=part, seq=number)
+        more += len(anew) - len(parts)
         parts.clear()
 
 

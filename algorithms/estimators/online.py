@@ -31,8 +31,8 @@ from algorithms.estimators.drawing import (
 from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decoded
 from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
-from algorithms.forests.draws import draws
-from algorithms.forests.pool import MOST_SEED, MOST_TREES, ForestPool
+from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
+from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.trees.bounds import check_range

@@ -29,6 +29,9 @@ _M32 = (1 << 32) - 1
 _M61 = (1 << 61) - 1
 ALL = 1 << 32  # a share of all features
 
+MOST_TREES = 1000
+MOST_SEED = (1 << 62) - 1
+
 BAGGINGS = "none, poisson:1, poisson:6 (a whole number up to 10), or k of T trees as in '3 of 10'"
 SUBSPACES = "a share above 0 and up to 1, or 'sqrt of D' where there are D features"
 
@@ -73,12 +76,14 @@ def draws(trees: int, seed: int, subspace: float | str, bagging: str) -> Draws:
         for tree in range(trees)
         for what in ("feature", "example")
     ]
-    steps, chosen = _bag(trees, bagging)
-    return Draws(np.array(salts, np.int64).reshape(trees, 2), _share(subspace), np.array(steps, np.int64), chosen)
+    steps, chosen = bag(trees, bagging)
+    return Draws(
+        np.array(salts, np.int64).reshape(trees, 2), share_of(subspace), np.array(steps, np.int64), chosen
+    )
 
 
-def _share(subspace: float | str) -> int:
-    """Return a share of the features in 2^-32."""
+def share_of(subspace: float | str) -> int:
+    """Return a share of the features in 2^-32; raise ValueError where it is none."""
     share = subspace
     if isinstance(subspace, str):
         found = re.fullmatch(r"sqrt of ([1-9]\d{0,8})", subspace)
@@ -88,8 +93,8 @@ def _share(subspace: float | str) -> int:
     return max(1, round(share * ALL))
 
 
-def _bag(trees: int, bagging: str) -> tuple[list[int], int]:
-    """Return the steps of a bagging, and k."""
+def bag(trees: int, bagging: str) -> tuple[list[int], int]:
+    """Return the steps of a bagging, and k; raise ValueError where it is none."""
     text = bagging if isinstance(bagging, str) else ""
     if text == "none":
         return [0], 0

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from algorithms.core import example_store
 from algorithms.core.arrays import Int8s, Int64s, UInt32s, int64
+from algorithms.core.cadence import is_due, next_period
 from algorithms.core.events import (
     ABSENT_EXAMPLE,
     ABSENT_ID,
@@ -56,7 +57,8 @@ from algorithms.forests.draws import Draws, of_copy, ticket, times
 ALIVE = 0  # 1 once the key has learned something, until it is dropped
 EVENTS = 1  # inserts and deletes applied
 WEIGHT = 2  # of the live examples, in units
-KEY_COLUMNS = 3
+PERIOD = 3  # the period of event time that the last event was in, plus 1; 0: none yet
+KEY_COLUMNS = 4
 
 # A column of the rows of the store, which has no features here: of the newest copy, how many live ones there are.
 COPIES = example_store.START
@@ -89,6 +91,8 @@ class Rules(NamedTuple):
     max_weight: int  # the weights of a key sum to less
     max_keys: int
     max_live_ids: int
+    snapshot_when: int  # a `When`, but for `CHANGE`
+    snapshot_argument: int
 
 
 class Plan(NamedTuple):
@@ -100,6 +104,7 @@ class Plan(NamedTuple):
     low: Int64s  # int64[moves]
     times: Int8s  # int8[moves, trees], how many times its weight it weighs in each; 0: the tree has no part in it
     used: Int64s  # int64[1], moves so far
+    due: Int8s  # int8[1], 1: a snapshot is, once they are made
 
 
 class Hashes(NamedTuple):
@@ -257,13 +262,23 @@ def _drop(ledger: Ledger, event: int, key: int, plan: Plan) -> None:
         ledger.keys[key, column] = 0
 
 
+@inlined
+def _is_snapshot_due(ledger: Ledger, rules: Rules, key: int, time: int) -> bool:
+    """Count an event of a key; return whether a snapshot is due after it."""
+    ledger.keys[key, EVENTS] += 1
+    when, argument = rules.snapshot_when, rules.snapshot_argument
+    period = ledger.keys[key, PERIOD] - 1
+    ledger.keys[key, PERIOD] = next_period(when, argument, time, period) + 1
+    return is_due(when, argument, ledger.keys[key, EVENTS], time, period)
+
+
 @jit
 def enter(
     ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, status: Int8s, plan: Plan, event: int
 ) -> tuple[int, int]:
     """Enter events from `event` on, and write what the trees have to do.
 
-    Return where it stopped, and why: TOLD where the plan is full and the trees must act first.
+    Return where it stopped, and why: TOLD where the trees must act first: the plan is full, or a snapshot is due.
     """
     while event < batch.key.size:
         op = batch.op[event]
@@ -282,7 +297,10 @@ def enter(
             _drop(ledger, event, int64(batch.key[event]), plan)
         else:
             status[event] = SKIPPED
-        if status[event] == APPLIED and op in (INSERT, DELETE):
-            ledger.keys[int64(batch.key[event]), EVENTS] += 1
         event += 1
+        if status[event - 1] == APPLIED and op in (INSERT, DELETE):
+            key = int64(batch.key[event - 1])
+            if _is_snapshot_due(ledger, rules, key, batch.time[event - 1]):
+                plan.due[0] = 1
+                return event, TOLD
     return event, DONE

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
+from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonical, Canonicaliser
 from algorithms.core.events import PREDICT, Batch, Events, OnDuplicate
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
@@ -24,13 +25,11 @@ from algorithms.dynamic.builder import UNBOUNDED
 from algorithms.dynamic.canonical import TERMS
 from algorithms.dynamic.pool import DynamicPool, Sizes
 from algorithms.forests import ledger as kernel
-from algorithms.forests.draws import draws, hash_names, of_copy, ticket, times
+from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, hash_names, of_copy, ticket, times
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
 from algorithms.forests.thinning import Poll, Thinned, count, thin, vote
 from algorithms.trees.snapshot import Tree
 
-MOST_TREES = 1000
-MOST_SEED = (1 << 62) - 1
 _MOVES = 2048  # of a plan: when it is full the trees act
 
 
@@ -38,11 +37,17 @@ class Answers(NamedTuple):
     """What a batch led to."""
 
     status: Int8s  # int8[n], a `Status` for each event
+    snapshots: list[tuple[int, int, list[Tree]]]  # where they were due: event, events applied, the trees then
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
     loss: Float64s  # float64[n], of inserts where `evaluate` is set: -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], how many examples subtrees were rebuilt from, over all trees
     asked: Int64s  # int64[p], the events that were predictions
     votes: Int64s  # int64[p, c], what each was answered with: a tree has 2^20 to divide among the classes
+
+    @property
+    def leaf(self) -> Int64s:
+        """int64[p], 0: there is no one node that answers."""
+        return np.zeros(len(self.asked), np.int64)
 
     @property
     def weights(self) -> Float64s:
@@ -85,6 +90,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         Keep only the last so many examples of each key, wherever they are.
     evaluate : bool
         Predict every example before it is learned.
+    snapshots : Emit
+        When `Answers` has the trees of a forest; at a change is nearly always, so that this is not served.
     """
 
     _ALIVE = ALIVE
@@ -111,6 +118,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         evaluate: bool = False,
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
+        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         trees = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
@@ -131,6 +139,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         ]
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
+        if snapshots.when == When.CHANGE or snapshots.argument < 1:
+            raise ValueError("expected snapshots every n events or ms of event time, 1 at least, or never")
         self.rules = Rules(
             draws=drawn,
             classes=classes,
@@ -140,6 +150,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             max_weight=MAX_TOTAL // drawn.most,
             max_keys=max_keys,
             max_live_ids=max_live_ids,
+            snapshot_when=int(snapshots.when),
+            snapshot_argument=snapshots.argument,
         )
         self._classes = classes
         state = Ledger(
@@ -159,6 +171,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             low=np.zeros(_MOVES, np.int64),
             times=np.zeros((_MOVES, trees), np.int8),
             used=np.zeros(1, np.int64),
+            due=np.zeros(1, np.int8),
         )
         self._thinned = Thinned(
             key=np.zeros(_MOVES, np.int32),
@@ -214,11 +227,16 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             weights=np.zeros(self._classes),
             counts=np.zeros(1, np.int64),
         )
-        for _ in self._run(batch, (hashes, status)):
+        snapshots: list[tuple[int, int, list[Tree]]] = []
+        for event in self._run(batch, (hashes, status)):
             self._act(batch, hashes, poll, rebuilt_)
+            if self._plan.due[0]:
+                self._plan.due[0] = 0
+                key = int(batch.key[event])
+                snapshots.append((event, int(self._state.keys[key, kernel.EVENTS]), self.trees(key)))
         self._act(batch, hashes, poll, rebuilt_)
         np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(status, poll.predicted, poll.loss, rebuilt_, made.asked, poll.votes)
+        return Answers(status, snapshots, poll.predicted, poll.loss, rebuilt_, made.asked, poll.votes)
 
     def _hashes(self, made: Canonical) -> Hashes:
         """Return hashes of the features of a batch: an id is its own."""
@@ -295,6 +313,10 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         """Return the tree with a number, from 0, of a key's forest; one that has learned nothing has no nodes."""
         return self.pools[number].tree(key)
 
+    def trees(self, key: int = 0) -> list[Tree]:
+        """Return all trees of a key's forest."""
+        return [pool.tree(key) for pool in self.pools]
+
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a forest is and what it did, its nodes and rebuilds over all trees. O(its nodes)."""
         each = [pool.sizes(key) for pool in self.pools]
@@ -330,6 +352,11 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         return int(self._state.store.heads[:, example_store.LIVES].sum())
 
     @property
+    def slots(self) -> int:
+        """How many features live examples have, over all trees of all keys."""
+        return sum(pool.slots for pool in self.pools)
+
+    @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
         return max(pool.depth for pool in self.pools)
@@ -358,6 +385,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         ledger, rows = self._state, self._state.store.rows
         example_store.check(ledger.store)
         assert not self._plan.used[0]
+        assert not self._plan.due[0]
         expected: list[dict[tuple[int, int, int], int]] = [{} for _ in self.pools]
         for key in range(len(ledger.keys)):
             live = self._live_rows(key)

@@ -21,12 +21,14 @@ from tests.oracles.naive_regression import tree_columns as regression_columns
 from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
+from worker.models.forest import ForestModel
 from worker.models.regression_tree import RegressionTreeModel
 from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
 
 Feature = int | bytes
 _EVALUATION = "evaluation."
+_OF_LEDGER = (example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT)
 
 
 class Example(NamedTuple):
@@ -65,6 +67,8 @@ def model_contents(model: Model) -> dict[bytes, Any]:
             return _trees(model)
         case DynamicTreeModel():
             return _dynamic_trees(model)
+        case ForestModel():
+            return _forests(model)
         case RegressionTreeModel():
             return _regression_trees(model)
         case SplitModel():
@@ -99,6 +103,20 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
                 for features, label, weight in example_store.live(pool._state.store, index)
             ]
             found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
+    return found
+
+
+def _forests(model: ForestModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool = model._pool
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    found: dict[bytes, Any] = {b"": _evaluation(arrays)}
+    for index, told in enumerate(arrays["keys"].tolist()):
+        if any(told):
+            rows = pool._state.store.rows[pool._live_rows(index)]
+            live = [tuple(row[column] for column in _OF_LEDGER) for row in rows.tolist()]
+            trees = [tree_columns(tree) for tree in pool.trees(index)]
+            found[keys.name(index)] = (told, trees, pool.sizes(index), live)
     return found
 
 

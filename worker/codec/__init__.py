@@ -27,7 +27,7 @@ from worker.codec.regression import (
     RegressionSplit,
     RegressionTree,
 )
-from worker.codec.tree_parts import cut, joined
+from worker.codec.tree_parts import all_joined, cut, joined
 
 __all__ = [
     "AnyTree",
@@ -49,6 +49,7 @@ __all__ = [
     "Source",
     "Split",
     "Tree",
+    "all_joined",
     "cut",
     "dead_letter",
     "decode_batch",

@@ -144,6 +144,9 @@ class Tree(NamedTuple):
         The parameters that the tree was grown with, in the order of their names.
     source
         The event that the snapshot was taken after.
+    tree, trees, weight
+        Of a forest: which tree it is, from 0, of how many, and how much its vote weighs. The records of its trees
+        follow each other. A model of single trees has none of these fields.
     """
 
     model: str
@@ -161,6 +164,9 @@ class Tree(NamedTuple):
     names: Sequence[str] | None
     parameters: dict[str, bool | int | float | str | None]
     source: Source
+    tree: int | None = None
+    trees: int = 1
+    weight: float = 1.0
 
 
 class Prediction(NamedTuple):
@@ -486,6 +492,8 @@ def fields_of(output: Output) -> dict[str, Any]:
     fields["source"] = output.source._asdict()
     if isinstance(output, Split) and not output.left_out:
         del fields["left_out"]
+    if isinstance(output, Tree) and output.tree is None:
+        del fields["tree"], fields["trees"], fields["weight"]
     if isinstance(output, Evaluation | RegressionEvaluation):
         fields["total"] = output.total._asdict()
         fields["recent"] = output.recent._asdict()

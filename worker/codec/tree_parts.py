@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 from worker.codec.encode import AnyTree, Form, Tree
@@ -42,6 +43,11 @@ def joined(parts: Sequence[T]) -> T:
         column: [each for part in parts for each in getattr(part, column)] for column in _columns(first)
     }
     return first._replace(chunks=1, feature=feature, names=names, **columns)
+
+
+def all_joined(parts: Sequence[T]) -> list[T]:
+    """Return the trees that were cut into these parts, in order: one, or those of a forest."""
+    return [joined(list(of_one)) for _, of_one in groupby(parts, lambda part: getattr(part, "tree", None))]
 
 
 def _columns(tree: AnyTree) -> list[str]:

@@ -20,6 +20,7 @@ _CODEC = "codec"
 _TREE = "tree-"
 _DYNAMIC = "dynamic-"
 _REGRESSION = "regression-"
+_FOREST = "forest"
 
 
 class Cost(NamedTuple):
@@ -48,10 +49,10 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
     A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
-    as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, or by a regression tree's
-    observer as in `regression-qo`. Without this command it is compiled when it is first used; images and test
-    machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in
-    ~/.cache.
+    as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, `forest` for what forests
+    of them have beside, or by a regression tree's observer as in `regression-qo`. Without this command it is
+    compiled when it is first used; images and test machines do it ahead. They are kept in the folder that
+    ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = _kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -113,7 +114,7 @@ def _kernels() -> list[str]:
     trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
     combined = [f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria]
     regression = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}  # one a kind
-    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", *sorted(regression.values())]
+    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", _FOREST, *sorted(regression.values())]
 
 
 def use(kernel: str) -> None:
@@ -124,6 +125,7 @@ def use(kernel: str) -> None:
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
         # All that a worker may need once something has grown.
         import worker.models.dynamic
+        import worker.models.forest
         import worker.models.regression_tree
         import worker.models.split
         import worker.models.tree
@@ -144,6 +146,12 @@ def use(kernel: str) -> None:
 
         _evaluate()
         DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
+        return
+    if kernel == _FOREST:
+        from algorithms.forests.pool import ForestPool
+
+        _evaluate()
+        ForestPool(trees=1, names=True).insert([b"a"], 0)
         return
     if kernel.startswith(_REGRESSION):
         from algorithms.regression.baselines import Comparison

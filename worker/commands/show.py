@@ -25,7 +25,8 @@ from worker.codec import (
     RegressionPrediction,
     RegressionSplit,
     Split,
-    joined,
+    Tree,
+    all_joined,
 )
 from worker.commands.common import clear_errors, fail, open_log, read_settings, show_command
 from worker.log.browse import Browser, Filter, Record, partitions_of
@@ -41,6 +42,7 @@ from worker.views.output_text import (
     errors_table,
     evaluations_table,
     event_line,
+    forest_table,
     output_line,
     predictions_table,
     regression_predictions_table,
@@ -95,8 +97,9 @@ class _Summary(NamedTuple):
     "--format",
     "drawing",
     type=click.Choice(["svg", "dot", "json"]),
-    help="The last snapshot of one tree in this format, and nothing else: --key and --model say which.",
+    help="The last snapshot of one tree in this format, and nothing else: --key, --model and --tree say which.",
 )
+@click.option("--tree", metavar="N", type=click.IntRange(0), help="Of forests: draw the tree with this number.")
 @click.option(
     "--group",
     help="Whose committed offsets the overview shows.  [default: that of SETTINGS, else anabranch]",
@@ -110,6 +113,7 @@ def show(
     follow: bool,
     as_json: bool,
     drawing: Literal["svg", "dot", "json"] | None,
+    tree: int | None,
     group: str | None,
 ) -> None:
     """Show what a log holds.
@@ -119,8 +123,13 @@ def show(
     Of a topic with results: the latest split and tree of each key, the last predictions and dead letters.
     Of a topic with events: the last of them.
     """
-    if topic is None and (key is not None or model is not None or last is not None or follow or drawing):
-        raise click.UsageError("expected --topic with --key, --model, --last, --follow and --format; name a topic")
+    chosen = any(each is not None for each in (key, model, last, drawing, tree))
+    if topic is None and (chosen or follow):
+        raise click.UsageError(
+            "expected --topic with --key, --model, --last, --follow, --format and --tree; name a topic"
+        )
+    if tree is not None and (follow or as_json):
+        raise click.UsageError("expected --tree without --follow and --json; leave one out")
     if drawing and (follow or as_json):
         raise click.UsageError("expected --format without --follow and --json; leave one out")
     wanted = Filter(None if key is None else key.encode(), model)
@@ -137,7 +146,7 @@ def show(
                 return
             browser = Browser(shown.log, bounds, wanted, lambda told: click.echo(told, err=True))
             if drawing:
-                _draw(drawing, topic, browser.scan() if last is None else browser.tail(last))
+                _draw(drawing, topic, browser.scan() if last is None else browser.tail(last), tree)
             elif follow:
                 _show_lines(console, browser.tail(last or _LAST), as_json=as_json)
                 _show_lines(console, browser.coming(), as_json=as_json)
@@ -149,7 +158,7 @@ def show(
                 else:
                     with _progress(topic, sum(high - low for low, high in bounds.values())) as passed:
                         summary = _summary(browser.scan(passed), _LAST)
-                _show_summary(console, topic, summary, last or _LAST)
+                _show_summary(console, topic, summary, last or _LAST, tree)
                 if not any(summary) and wanted != Filter():
                     _show_what_there_is(console, shown.log, bounds)
                 if not any(summary) and topic in shown.dead and key is None and model is None:
@@ -223,8 +232,10 @@ def _show_overview(console: Console, shown: _Shown, *, as_json: bool) -> None:
         console.print("no topics; publish events first (anabranch publish)")
 
 
-def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[Record]) -> None:
-    """Write the one tree that there is among records."""
+def _draw(
+    drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[Record], number: int | None
+) -> None:
+    """Write the one tree that there is among records, or the one of a forest with this number."""
     found = [parts for (kind, *_), parts in _summary(records, 1).latest.items() if kind == "tree"]
     if len(found) != 1:
         which = ", ".join(f"{model_word(parts[0].model)} of {key_word(parts[0].key)}" for parts in found[:_LAST])
@@ -233,9 +244,14 @@ def _draw(drawing: Literal["svg", "dot", "json"], topic: str, records: Iterable[
             f"{len(found):,}: {which}{more}; choose by --model and --key" if found else "none; set emit.snapshots"
         )
         fail(f"expected one tree in {topic_word(topic)}, got {got}")
-    (parts,) = found
-    tree, key = _whole(parts), parts[0].key
-    assert isinstance(tree, AnyTree)
+    ((first, *_),) = found
+    trees = [tree for tree in _whole(found[0]) if isinstance(tree, AnyTree)]
+    chosen = [tree for tree in trees if number in (None, getattr(tree, "tree", None))]
+    if len(chosen) != 1:
+        of_key = f"{model_word(first.model)} of {key_word(first.key)}"
+        what = f"a forest with the trees 0 to {len(trees) - 1}" if len(trees) > 1 else "one tree without a number"
+        fail(f"expected --tree with the number of one of the trees that there are; {of_key} is {what}")
+    (tree,), key = chosen, first.key
     match drawing:
         case "svg":
             click.echo(tree_svg.draw(tree, key), nl=False)
@@ -287,7 +303,7 @@ def _summary(records: Iterable[Record], last: int) -> _Summary:
     return summary
 
 
-def _show_summary(console: Console, topic: str, summary: _Summary, last: int) -> None:
+def _show_summary(console: Console, topic: str, summary: _Summary, last: int, tree: int | None) -> None:
     latest, others = summary
     if not latest and not others:
         console.print(f"no such records in {topic_word(topic)}")
@@ -295,7 +311,7 @@ def _show_summary(console: Console, topic: str, summary: _Summary, last: int) ->
     models = sorted({(kind, model) for kind, model, _ in latest})
     for kind, model in models:
         found = [parts for identity, parts in latest.items() if identity[:2] == (kind, model)]
-        _show_latest(console, model, [(parts[0].key, _whole(parts)) for parts in found[-last:]])
+        _show_latest(console, model, [(parts[0].key, _whole(parts)) for parts in found[-last:]], tree)
         if len(found) > last:
             console.print(f"... and {len(found) - last:,} more keys (--last N shows more)\n", style="dim")
     for kind, kept in others.items():
@@ -305,15 +321,17 @@ def _show_summary(console: Console, topic: str, summary: _Summary, last: int) ->
             _show_lines(console, kept, as_json=False)
 
 
-def _whole(parts: list[Record]) -> Output:
-    """Return the result that one record holds, or several with parts of a tree."""
+def _whole(parts: list[Record]) -> list[Output]:
+    """Return the result that one record holds, or several with parts of a tree, or the trees of a forest."""
     results = [result_of(record) for record in parts]
     trees: list[Any] = [result for result in results if isinstance(result, AnyTree)]
-    whole: Output = joined(trees) if trees else results[0]
-    return whole
+    return all_joined(trees) if trees else results[:1]
 
 
-def _show_latest(console: Console, model: str, found: list[tuple[bytes | None, Output]]) -> None:
+def _show_latest(
+    console: Console, model: str, latest: list[tuple[bytes | None, list[Output]]], number: int | None
+) -> None:
+    found = [(key, each) for key, outputs in latest for each in outputs]
     splits = [(key, output) for key, output in found if isinstance(output, Split)]
     if splits:
         console.print(splits_table(model, splits))
@@ -327,11 +345,16 @@ def _show_latest(console: Console, model: str, found: list[tuple[bytes | None, O
     errors = [output for _, output in found if isinstance(output, RegressionEvaluation)]
     if errors:
         console.print(errors_table(errors))
-    for key, output in found:
-        if isinstance(output, AnyTree):
-            console.print(tree_heading(key, output))
-            console.print(draw(output))
+    for key, outputs in latest:
+        forest = [output for output in outputs if isinstance(output, Tree) and output.tree is not None]
+        if forest:
+            console.print(forest_table(key, forest))
             console.print()
+        for output in outputs:
+            if isinstance(output, AnyTree) and (not forest or (output in forest and output.tree == number)):
+                console.print(tree_heading(key, output))
+                console.print(draw(output))
+                console.print()
 
 
 def _show_others(console: Console, found: list[tuple[bytes | None, Output]]) -> None:

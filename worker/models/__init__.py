@@ -11,6 +11,7 @@ from worker.models.port import Model, Outcome, Refusal, Result
 from worker.settings.by_kind import kind_of
 from worker.settings.models import (
     DynamicTreeSettings,
+    ForestSettings,
     ModelSettings,
     RegressionTreeSettings,
     SplitSettings,
@@ -74,6 +75,7 @@ def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
 register(SplitSettings, _imported("split", "SplitModel"), behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
+register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1)
 register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from algorithms.core.arrays import UInt32s
-from algorithms.dynamic.pool import Answers as DynamicAnswers
-from algorithms.dynamic.pool import DynamicPool
-from algorithms.trees.answers import Answers as TreeAnswers
-from algorithms.trees.pool import TreePool
 from worker.codec import Events, Reason
 from worker.models.base import Prepared
 from worker.models.classifier import ClassifierModel
@@ -21,8 +17,16 @@ from worker.models.values import checked_values
 from worker.settings.models import TreesSettings
 from worker.watching.status import ModelStatus
 
-P = TypeVar("P", bound=TreePool | DynamicPool)
-A = TypeVar("A", bound=TreeAnswers | DynamicAnswers)
+if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
+    from algorithms.dynamic.pool import Answers as DynamicAnswers
+    from algorithms.dynamic.pool import DynamicPool
+    from algorithms.forests.pool import Answers as ForestAnswers
+    from algorithms.forests.pool import ForestPool
+    from algorithms.trees.answers import Answers as TreeAnswers
+    from algorithms.trees.pool import TreePool
+
+P = TypeVar("P", bound="TreePool | DynamicPool | ForestPool")
+A = TypeVar("A", bound="TreeAnswers | DynamicAnswers | ForestAnswers")
 
 
 class TreesModel(ClassifierModel[P, A]):
@@ -34,7 +38,7 @@ class TreesModel(ClassifierModel[P, A]):
         The model's name in the settings.
     settings : TreesSettings
         What the settings say of it.
-    pool : TreePool or DynamicPool
+    pool : TreePool, DynamicPool or ForestPool
         An empty one.
     parameters : sequence of str
         Settings that snapshots tell.

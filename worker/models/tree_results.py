@@ -41,11 +41,22 @@ class TreeResults:
         self._parameters = parameters
 
     def snapshots(
-        self, events: Events, due: Iterable[tuple[int, int, Snapshot]], source_at: Callable[[int], Source]
+        self,
+        events: Events,
+        due: Iterable[tuple[int, int, Snapshot | list[Snapshot]]],
+        source_at: Callable[[int], Source],
     ) -> Iterator[Result]:
-        """Yield those that are due (event, version, tree), each in as many parts as it takes."""
-        for event, version, tree in due:
-            yield from in_parts(events, event, self._tree(version, tree, source_at(event)))
+        """Yield those that are due (event, version, a tree or all of a forest), in as many parts as each takes."""
+        for event, version, found in due:
+            source = source_at(event)
+            if isinstance(found, list):
+                trees = [
+                    self._tree(version, tree, source)._replace(tree=number, trees=len(found))
+                    for number, tree in enumerate(found)
+                ]
+            else:
+                trees = [self._tree(version, found, source)]
+            yield from in_parts(events, event, trees)
 
     def _tree(self, version: int, tree: Snapshot, source: Source) -> Tree:
         return Tree(
@@ -81,7 +92,8 @@ def structure(tree: Snapshot | RegressionSnapshot, *, named: bool) -> dict[str, 
     }
 
 
-def in_parts(events: Events, event: int, tree: T) -> Iterator[Result]:
-    """Yield a snapshot that follows from an event, in as many parts as it takes."""
-    for number, part in enumerate(cut(tree)):
-        yield result_of(events, event, TREE_SEQ + number, part)
+def in_parts(events: Events, event: int, trees: Iterable[T]) -> Iterator[Result]:
+    """Yield snapshots that follow from an event, each in as many parts as it takes."""
+    parts = (part for tree in trees for part in cut(tree))
+    for number, part in enumerate(parts, TREE_SEQ):
+        yield result_of(events, event, number, part)

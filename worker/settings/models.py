@@ -22,9 +22,10 @@ from pydantic import (
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import missing
+from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
-from worker.settings.by_kind import ByKind
+from worker.settings.by_kind import ByKind, kind_of
 from worker.settings.problems import expected
 from worker.settings.values import Cadence, Due, Section, TopicName
 
@@ -481,8 +482,8 @@ class DynamicEmitSettings(Section):
     snapshots: Due = Cadence("never")  # of the key's tree; on change: after a subtree was rebuilt
 
 
-class DynamicTreeSettings(TreesSettings):
-    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+class ForgettingTreesSettings(TreesSettings):
+    """What all kinds of trees of live examples are told."""
 
     # What other kinds have and this has not, and why.
     ELSEWHERE: ClassVar[Mapping[str, str]] = {
@@ -493,15 +494,6 @@ class DynamicTreeSettings(TreesSettings):
         **dict.fromkeys(("split_confidence", "delta", "tie_threshold", "tau"), "a model of kind 'tree' has it"),
     }
 
-    SAMPLE: ClassVar[Mapping[str, Any]] = {
-        "epsilon": 0.3,
-        "max_depth": 4,
-        "window": 40,
-        "evaluate": {"window": 20, "emit": {"every": 25}},
-        "emit": {"snapshots": {"every": 25}},
-    }
-
-    kind: Literal["dynamic-tree"]
     criterion: Literal["gini", "entropy"] = "gini"
     # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
     epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
@@ -512,12 +504,11 @@ class DynamicTreeSettings(TreesSettings):
     beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
     window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
-    emit: DynamicEmitSettings = DynamicEmitSettings()
 
     @field_validator("attributes")
     @classmethod
     def _of_two_kinds(cls, attributes: AttributeSettings) -> AttributeSettings:
-        attributes.check_two_kinds("dynamic-tree")
+        attributes.check_two_kinds(kind_of(cls))
         return attributes
 
     @field_validator("beta")
@@ -534,6 +525,88 @@ class DynamicTreeSettings(TreesSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"epsilon {self.epsilon:g}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
+
+
+class DynamicTreeSettings(ForgettingTreesSettings):
+    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": 40,
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["dynamic-tree"]
+    emit: DynamicEmitSettings = DynamicEmitSettings()
+
+
+class ForestEmitSettings(Section):
+    """What a forest writes without being asked, and when."""
+
+    snapshots: Due = Cadence("never")  # of all trees of the key, a record for each at least
+
+    @field_validator("snapshots")
+    @classmethod
+    def _no_change(cls, snapshots: Cadence) -> Cadence:
+        if snapshots.kind == "change":
+            raise expected(
+                "'never', {every: N} or {every_ms: T} with a number from 1, as some tree always changes",
+                ("never",),
+            )
+        return snapshots
+
+
+class ForestSettings(ForgettingTreesSettings):
+    """A model that keeps a forest of each key's live examples. It forgets what is deleted."""
+
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "trees": 3,
+        "bagging": "poisson:1",
+        "seed": 5,
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": 40,
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["forest"]
+    trees: Annotated[int, Ge(1), Le(MOST_TREES)] = 10
+    # How often an example weighs its weight in a tree: none, poisson:1 or poisson:6; k of T: it is in k trees.
+    bagging: str = Field(default="poisson:6", validate_default=True)
+    subspace: float | str = 0.6  # the share of the features that a tree sees, or 'sqrt of D'
+    seed: Annotated[int, Ge(0), Le(MOST_SEED)] = 0  # another one, another forest
+    emit: ForestEmitSettings = ForestEmitSettings()
+
+    @field_validator("bagging", mode="plain")
+    @classmethod
+    def _known_bagging(cls, bagging: Any, info: ValidationInfo) -> str:
+        trees = info.data.get("trees")
+        try:
+            bag(trees or MOST_TREES, bagging)
+        except ValueError:
+            if trees is not None or not isinstance(bagging, str):  # else what is wrong with trees is told already
+                there = f", where there are {trees} trees" if trees else ""
+                raise expected(f"{BAGGINGS}{there}") from None
+        told: str = bagging
+        return told
+
+    @field_validator("subspace", mode="plain")
+    @classmethod
+    def _known_subspace(cls, subspace: Any) -> float | str:
+        try:
+            share_of(subspace)
+        except ValueError:
+            raise expected(SUBSPACES) from None
+        return subspace if isinstance(subspace, str) else float(subspace)
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.trees} trees, {self.bagging}, subspace {self.subspace}, {super().summary}"
 
 
 class RegressionTreeSettings(ExampleSettings):

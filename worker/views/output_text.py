@@ -32,7 +32,7 @@ from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
 from worker.views.record_json import other_format
 from worker.views.split_text import regression_split_line, split_line
-from worker.views.tree_nodes import counted_word
+from worker.views.tree_nodes import counted_word, feature_at, tree_words
 from worker.views.words import (
     brief_weight_word,
     class_word,
@@ -265,9 +265,33 @@ def _measured(evaluation: Evaluation | RegressionEvaluation) -> list[tuple[str, 
 
 def tree_heading(key: bytes | None, tree: AnyTree) -> Text:
     """Return what to write above the drawing of a tree."""
-    line = Text(f"{model_word(tree.model)}: tree of {key_word(key)}", "bold")
+    line = Text(f"{model_word(tree.model)}: {tree_words(tree)} of {key_word(key)}", "bold")
     line.append(_size_words(tree), "not bold dim")
     return line.append(counted_words(tree), "not bold dim")
+
+
+def forest_table(key: bytes | None, trees: Sequence[Tree]) -> Sheet:
+    """Return how large each tree of a forest is, how much its vote weighs, and what its root tests."""
+    columns = [
+        Column("tree", is_number=True),
+        Column("vote", is_number=True),
+        Column("nodes", is_number=True),
+        Column("examples", is_number=True),
+        Column("root tests", style="bold"),
+    ]
+    lines = [
+        [
+            str(tree.tree),
+            weight_word(tree.weight),
+            f"{len(tree.node):,}",
+            weight_word(sum(tree.counts[0]) if tree.node else 0.0),
+            feature_at(tree, 0) if tree.node else "-",
+        ]
+        for tree in trees
+    ]
+    first = trees[0]
+    title = f"{model_word(first.model)}: forest of {key_word(key)}  version {first.version:,}, {first.trees} trees"
+    return Sheet(columns, lines, title)
 
 
 def counted_words(tree: AnyTree) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -12,11 +12,15 @@ from worker.codec import AnyTree
 from worker.safe_text import printable
 from worker.views import tree_svg
 from worker.views.output_text import AGAINST
+from worker.views.tree_nodes import tree_words
 from worker.views.words import key_word, model_word, number_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
 from worker.watching.status import About, ModelStatus, Status, comparisons
 
-TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted
+TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted; of a forest's, + "/" + its number
+
+_TOP_NODES, _TOP_DEPTH = 15, 3  # of each tree that the page of a forest draws
+_MOST_DRAWN = 100  # trees of a forest
 
 REFRESH_SECONDS = 5  # after which a browser loads the status page anew
 
@@ -30,6 +34,8 @@ td, th { padding: .2rem .8rem; border-bottom: 1px solid #8886; text-align: right
 td:first-child, th:first-child, .words td, .words th { text-align: left; padding-left: 0 }
 td { white-space: nowrap; font-variant-numeric: tabular-nums }
 .wide { overflow-x: auto; margin: 1.5rem 0 }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem }
+.grid svg { width: 100%; height: auto }
 @media (max-width: 40rem) { body { margin: 1rem } h1 { font-size: 1.5rem } }
 """
 _SIZES = ("model", "keys", "feature counts", "live examples", "bytes", "tree nodes", "depth")
@@ -79,18 +85,43 @@ Version {escape(about.version)}, settings {settings}, up {_duration(now - about.
     )
 
 
-def tree_page(key: bytes, tree: AnyTree) -> str:
-    """Return the page of a tree, with its drawing."""
-    source = tree.source
-    after = escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset:,}")
-    name = escape(f"{model_word(tree.model)}: tree of {key_word(key)}")
+def forest_page(key: bytes, trees: Sequence[AnyTree]) -> str:
+    """Return the page of a forest: the top of each tree, which leads to the tree's own page."""
+    first = trees[0]
+    name = escape(f"{model_word(first.model)}: forest of {key_word(key)}")
+    nodes = sum(len(tree.node) for tree in trees)
+    figures = [
+        f'<a href="{_address(tree.model, key)}/{number}">{tree_svg.draw(tree, key, _TOP_NODES, _TOP_DEPTH)}</a>'
+        for number, tree in enumerate(trees[:_MOST_DRAWN])
+    ]
+    rest = f"<p>and {len(trees) - _MOST_DRAWN:,} more trees</p>" if len(trees) > _MOST_DRAWN else ""
     return _page(
         name,
-        f"""<p>As it was written after {after}: version {tree.version:,}, {len(tree.node):,} nodes.
+        f"""<p>As it was written after {_place(first)}: version {first.version:,}, {len(trees):,} trees of
+{nodes:,} nodes in all. Each is drawn to a depth of {_TOP_DEPTH}; it leads to the whole tree.
 <a href="/">Status, and all trees</a></p>
+<div class="grid">
+{"".join(figures)}</div>{rest}""",
+    )
+
+
+def tree_page(key: bytes, tree: AnyTree) -> str:
+    """Return the page of a tree, with its drawing."""
+    of_forest = f' <a href="{_address(tree.model, key)}">The forest</a>' if tree_words(tree) != "tree" else ""
+    name = escape(f"{model_word(tree.model)}: {tree_words(tree)} of {key_word(key)}")
+    return _page(
+        name,
+        f"""<p>As it was written after {_place(tree)}: version {tree.version:,}, {len(tree.node):,} nodes.
+<a href="/">Status, and all trees</a>{of_forest}</p>
 <div class="wide">
 {tree_svg.draw(tree, key)}</div>""",
     )
+
+
+def _place(tree: AnyTree) -> str:
+    """Return which event a tree was written after."""
+    source = tree.source
+    return escape(f"{topic_word(source.topic)}/{source.partition} offset {source.offset:,}")
 
 
 def _page(title: str, body: str, more: str = "") -> str:
@@ -178,7 +209,11 @@ def _trees(snapshots: Mapping[tuple[str, bytes], Snapshot], about: About) -> str
 
 def _link(model: str, key: bytes) -> str:
     name = escape(f"{model_word(model)}: tree of {key_word(key)}")
-    return f'<a href="{TREES}{quote(model)}/{quote(key, safe="")}">{name}</a>'
+    return f'<a href="{_address(model, key)}">{name}</a>'
+
+
+def _address(model: str, key: bytes) -> str:
+    return f"{TREES}{quote(model)}/{quote(key, safe='')}"
 
 
 def _after(snapshot: Snapshot) -> str:

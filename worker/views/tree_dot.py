@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from worker.codec.encode import AnyTree, Tree
-from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest
+from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest, tree_words
 from worker.views.words import class_word, deviation_word, key_word, model_word, number_word, weight_word
 
 
 def draw(tree: AnyTree, key: bytes | None) -> str:
     """Return a directed graph: a box for each node, an arrow with the branch's word for each child."""
     children = children_of(tree)
-    lines = [f"digraph {_quoted(f'{model_word(tree.model)}: tree of {key_word(key)}')} {{", "  node [shape=box];"]
+    lines = [
+        f"digraph {_quoted(f'{model_word(tree.model)}: {tree_words(tree)} of {key_word(key)}')} {{",
+        "  node [shape=box];",
+    ]
     for node, number in enumerate(tree.node):
         lines.append(f"  n{number} [label={_quoted(_label(tree, node, is_leaf=not children[node]))}];")
     for node, below in enumerate(children):

@@ -62,10 +62,16 @@ def feature_at(tree: AnyTree, node: int, most: int = 60) -> str:
     return feature_word(feature if tree.names is None or feature is None else tree.names[feature], most)
 
 
+def tree_words(tree: AnyTree) -> str:
+    """Return which tree of a key it is: the one, or one of a forest."""
+    number = getattr(tree, "tree", None)
+    return "tree" if number is None else f"tree {number}"
+
+
 def counted_word(tree: AnyTree) -> str:
     """Return of when the counts at inner nodes are, as said behind one; empty where a record tells no kind."""
     match tree.parameters.get("kind"), tree.parameters.get("policy"):
-        case "dynamic-tree", _:
+        case "dynamic-tree" | "forest", _:
             return "live"
         case "tree", "efdt":  # goes on counting there, to reconsider the split
             return "so far"

@@ -23,6 +23,7 @@ from worker.views.tree_nodes import (
     opened,
     preorder,
     sizes,
+    tree_words,
 )
 from worker.views.words import key_word, model_word
 
@@ -163,13 +164,15 @@ class Drawing(ABC, Generic[T]):
     def lines(self) -> Iterator[str]:
         """Yield the pieces of the element."""
         tree = self._tree
+        name = tree_words(tree).replace(" ", "-")  # a page may have all trees of a forest
         yield (
             '<svg xmlns="http://www.w3.org/2000/svg" class="tree" role="img" '
-            'aria-labelledby="tree-title tree-desc" '
+            f'aria-labelledby="{name}-title {name}-desc" '
             f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}">'
         )
-        yield f'<title id="tree-title">{text(f"{model_word(tree.model)}: tree of {key_word(self._key)}")}</title>'
-        yield f'<desc id="tree-desc">{text(self._described())}</desc>'
+        said = f"{model_word(tree.model)}: {tree_words(tree)} of {key_word(self._key)}"
+        yield f'<title id="{name}-title">{text(said)}</title>'
+        yield f'<desc id="{name}-desc">{text(self._described())}</desc>'
         yield f"<style>{self._style()}</style>"
         yield from self._legend_lines()
         for node in self._open:

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from worker.views.status_html import TREES, status_page, tree_page
+from worker.views.status_html import TREES, forest_page, status_page, tree_page
 from worker.watching.snapshots import read
 from worker.watching.status import About, StatusBoard
 
@@ -119,13 +119,21 @@ class Pages:
         return Reply(HTTPStatus.OK, _HTML, page.encode())
 
     def _tree(self, path: str) -> Reply:
-        model, _, quoted = path.removeprefix(TREES).partition("/")
+        model, _, rest = path.removeprefix(TREES).partition("/")
+        quoted, _, number = rest.partition("/")
         key = unquote_to_bytes(quoted)
         snapshot = self._board.snapshots.kept.get((model, key))
         if snapshot is None:
             said = "expected a model and key whose snapshot was written of late; the page / lists them\n"
             return Reply(HTTPStatus.NOT_FOUND, _TEXT, said.encode())
-        return Reply(HTTPStatus.OK, _HTML, tree_page(key, read(snapshot)).encode())
+        trees = read(snapshot)
+        if number:
+            trees = [tree for tree in trees if str(getattr(tree, "tree", None)) == number]
+        if not trees:
+            said = "expected the number of a tree of this forest; its page without a number shows them\n"
+            return Reply(HTTPStatus.NOT_FOUND, _TEXT, said.encode())
+        page = tree_page(key, trees[0]) if len(trees) == 1 else forest_page(key, trees)
+        return Reply(HTTPStatus.OK, _HTML, page.encode())
 
 
 def _probe(good: bool, why: str) -> Reply:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
-from worker.codec import AnyTree, decode_output, joined
+from worker.codec import AnyTree, all_joined, decode_output
 from worker.log.port import OutRecord
 
 MOST_TREES = 200
@@ -18,7 +18,7 @@ LARGEST = 2_000_000  # bytes of one: some 40,000 nodes, which take some 30 ms to
 
 
 class Snapshot(NamedTuple):
-    """The last snapshot of a key's tree."""
+    """The last snapshot of a key's tree, or of all trees of its forest."""
 
     partition: int  # of input and output
     event: bytes  # which it follows from: model:partition:offset:row
@@ -60,12 +60,12 @@ class Snapshots:
             }
 
 
-def read(snapshot: Snapshot) -> AnyTree:
-    """Return the tree of a snapshot."""
+def read(snapshot: Snapshot) -> list[AnyTree]:
+    """Return the tree of a snapshot, or the trees of a forest."""
     headers = (("type", b"tree"), ("out_id", b""))
     parts: list[Any] = [decode_output(value, headers) for value in snapshot.parts]
-    tree: AnyTree = joined(parts)
-    return tree
+    trees: list[AnyTree] = all_joined(parts)
+    return trees
 
 
 def _bounded(kept: dict[tuple[str, bytes], Snapshot]) -> Iterator[tuple[tuple[str, bytes], Snapshot]]:

@@ -179,6 +179,7 @@ call ?                       ██████████░░ ham 4,827  spa
         ({"kind": "tree", "policy": "exact"}, ", inner ones as of their split"),
         ({"kind": "tree", "policy": "efdt"}, ", all counts so far"),
         ({"kind": "dynamic-tree"}, ", all counts live"),
+        ({"kind": "forest"}, ", all counts live"),
         ({}, "7 nodes"),
     ],
 )
@@ -410,6 +411,38 @@ def test_last_and_key(tmp_path: Path) -> None:
     assert last.splitlines()[1] == "keys of its last records: au, nz"
 
 
+def test_a_forest(tmp_path: Path) -> None:
+    """A forest is a table of its trees, and --tree shows one of them; --format takes one."""
+    path, base = tmp_path / "events.db", TREE._replace(parameters={"kind": "forest"}, trees=3)
+    trees = [base._replace(tree=0), base._replace(tree=1, names=["a", "b", "c"]), base._replace(tree=2)]
+    before = base._replace(tree=0, source=_source(8), counts=[(1, 1)] * 7)
+    parts = [part for tree in trees for part in cut(tree, 100 if tree.tree == 1 else 500_000)]
+    assert len(parts) > 4
+    with EmbeddedLog(path) as log:
+        log.create_topic("sms.out", 1)
+        log.append([to_record(before, "sms.out", b"nz")])
+        log.append([to_record(part, "sms.out", b"nz", seq) for seq, part in enumerate(parts)])
+    asked = (path, "--topic", "sms.out")
+    lines = [line.split() for line in _shown(*asked).splitlines() if line.strip()]
+    assert lines[0] == ["spam:", "forest", "of", "nz", "version", "5,574,", "3", "trees"]
+    assert lines[1] == ["tree", "vote", "nodes", "examples", "root", "tests"]
+    assert lines[3:] == [[str(tree), "1", "7", "5,574", word] for tree, word in enumerate(("call", "a", "call"))]
+    told = _shown(*asked, "--tree", 1)
+    assert "spam: tree 1 of nz  version 5,574, 7 nodes, all counts live" in told
+    assert "a ?" in told
+    assert "call ?" not in told
+    drawn = json.loads(_shown(*asked, "--tree", 1, "--format", "json"))
+    assert (drawn["tree"], drawn["trees"], drawn["names"], len(drawn["node"])) == (1, 3, ["a", "b", "c"], 7)
+    assert _shown(*asked, "--tree", 2, "--format", "dot").startswith('digraph "spam: tree 2 of nz" {')
+    for wrong in ((), ("--tree", 3)):
+        result = _show(*asked, *wrong, "--format", "svg")
+        assert result.exit_code == 1
+        assert result.stderr == (
+            "Error: expected --tree with the number of one of the trees that there are; spam of nz is a forest "
+            "with the trees 0 to 2\n"
+        )
+
+
 def test_saved_models(tmp_path: Path) -> None:
     """A state topic has no events; its tombstones are not shown as such."""
     path = tmp_path / "events.db"
@@ -626,7 +659,8 @@ def test_reading_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ("arguments", "code", "message"),
     [
         (["--topic", "sns"], 1, "expected a topic of the log (sms, sms.dead, sms.out), got 'sns'"),
-        (["--follow"], 2, "expected --topic with --key, --model, --last, --follow and --format"),
+        (["--follow"], 2, "expected --topic with --key, --model, --last, --follow, --format and --tree"),
+        (["--topic", "sms.out", "--tree", "1", "--json"], 2, "expected --tree without --follow and --json"),
         (["--topic", "sms.out", "--format", "svg", "--json"], 2, "expected --format without --follow and --json"),
     ],
 )

@@ -10,7 +10,7 @@ from algorithms.core.kinds import Kind
 from algorithms.trees.policies import adwin
 from tests.worker.settings.test_settings import SMALLEST, _load, _problems
 from worker.settings import fingerprint
-from worker.settings.models import DynamicTreeSettings, TreeSettings
+from worker.settings.models import DynamicTreeSettings, ForestSettings, TreeSettings
 from worker.settings.values import Cadence
 
 # The shortest tree, lines 4 to 8.
@@ -302,6 +302,68 @@ def test_dynamic_tree_problems(tmp_path: Path, added: str, problem: str) -> None
     """What a tree that forgets cannot be told is refused, with the place and what would be right."""
     expected = problem.replace(" .", " models.spam.", 1)
     assert _problems(tmp_path, f"{DYNAMIC}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+# The shortest forest, lines 4 to 8.
+FOREST = SMALLEST.replace("kind: split", "kind: forest")
+
+
+def test_forests(tmp_path: Path) -> None:
+    """Settings of a forest have defaults that work, and are what the file says."""
+    model = _load(tmp_path, FOREST).models["spam"]
+    assert isinstance(model, ForestSettings)
+    assert (model.trees, model.bagging, model.subspace, model.seed) == (10, "poisson:6", 0.6, 0)
+    assert model.summary == "10 trees, poisson:6, subspace 0.6, epsilon 0.1, gini, 2 classes"
+    added = "    trees: 100\n    bagging: 10 of 100\n    subspace: sqrt of 54\n    window: 50\n    seed: 3\n"
+    told = _load(tmp_path, FOREST + added).models["spam"]
+    assert isinstance(told, ForestSettings)
+    assert (told.trees, told.bagging, told.subspace, told.seed) == (100, "10 of 100", "sqrt of 54", 3)
+    whole = _load(tmp_path, FOREST + "    subspace: 1\n").models["spam"]
+    assert isinstance(whole, ForestSettings)
+    assert whole.relevant()["subspace"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ("trees: 0", "9:12: .trees: expected 1 or more, got 0"),
+        ("trees: 0\n    bagging: 3 of 10", "9:12: .trees: expected 1 or more, got 0"),
+        (
+            "bagging: 3 of 9",
+            "9:14: .bagging: expected none, poisson:1, poisson:6 (a whole number up to 10), or k of T trees as in "
+            "'3 of 10', where there are 10 trees, got '3 of 9'",
+        ),
+        (
+            "trees: 20\n    bagging: 6",
+            "10:14: .bagging: expected none, poisson:1, poisson:6 (a whole number up to 10), or k of T trees as "
+            "in '3 of 10', where there are 20 trees, got 6",
+        ),
+        (
+            "subspace: 1.5",
+            "9:15: .subspace: expected a share above 0 and up to 1, or 'sqrt of D' where there are D features, "
+            "got 1.5",
+        ),
+        (
+            "subspace: sqrt",
+            "9:15: .subspace: expected a share above 0 and up to 1, or 'sqrt of D' where there are D features, "
+            "got 'sqrt'",
+        ),
+        (
+            "emit: {snapshots: change}",
+            "9:23: .emit.snapshots: expected 'never', {every: N} or {every_ms: T} with a number from 1, as some "
+            "tree always changes, got 'change'",
+        ),
+        (
+            "attributes: {nominal: [a]}",
+            "9:17: .attributes: expected binary and numeric features only, as kind 'forest' has (kind 'tree' has "
+            "others), got a mapping",
+        ),
+    ],
+)
+def test_forest_problems(tmp_path: Path, added: str, problem: str) -> None:
+    """What a forest cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    assert _problems(tmp_path, f"{FOREST}    {added}\n") == [f"worker.yaml:{expected}"]
 
 
 def test_what_other_kinds_have(tmp_path: Path) -> None:

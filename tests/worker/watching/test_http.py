@@ -236,6 +236,29 @@ def test_trees_are_drawn(server: Server, board: StatusBoard) -> None:
         assert "after sms/0 offset 9: version 5,574, 7 nodes" in body
 
 
+def test_the_trees_of_a_forest_are_drawn_small(server: Server, board: StatusBoard) -> None:
+    """The page of a forest has the top of each tree, with a link to its own page; no name is there twice."""
+    forest = [TREE._replace(tree=number, trees=12) for number in range(12)]
+    board.snapshots.add(to_record(tree, "sms.out", b"a/b", seq) for seq, tree in enumerate(forest))
+    (link,) = re.findall(r'href="(/models/[^"]+)"', _get(server, "/")[1])
+    body = _get(server, link)[1]
+    assert "<h1>spam: forest of a/b</h1>" in body
+    assert "after sms/0 offset 9: version 5,574, 12 trees of\n84 nodes in all" in body
+    assert re.findall(r'href="(/models/[^"]+)"', body) == [f"{link}/{number}" for number in range(12)]
+    names = re.findall(r' id="([^"]+)"', body)
+    assert len(set(names)) == len(names) == 24
+    one = _get(server, f"{link}/11")[1]
+    assert "<h1>spam: tree 11 of a/b</h1>" in one
+    assert tree_svg.draw(forest[11], b"a/b") in one
+    assert f'<a href="{link}">The forest</a>' in one
+    for number in ("12", "011", "x"):
+        response, body = _get(server, f"{link}/{number}")
+        assert (response.status, body) == (
+            404,
+            "expected the number of a tree of this forest; its page without a number shows them\n",
+        )
+
+
 @pytest.mark.parametrize("path", ["/models/", "/models/spam", "/models/spam/nobody", "/models/x/y/z", "/models/%"])
 def test_unknown_trees(server: Server, path: str) -> None:
     """A tree that was not written has no page."""

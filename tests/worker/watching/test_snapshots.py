@@ -25,7 +25,7 @@ def test_the_last_snapshot_of_a_key_is_kept() -> None:
     snapshots.add([*_records(_after(1), b"a"), *_records(_after(2), b"b"), *_records(_after(3, "x"), b"a")])
     snapshots.add(_records(_after(4), b"a"))
     assert list(snapshots.kept) == [("spam", b"b"), ("x", b"a"), ("spam", b"a")]
-    assert [read(each).source.offset for each in snapshots.kept.values()] == [2, 3, 4]
+    assert [tree.source.offset for each in snapshots.kept.values() for tree in read(each)] == [2, 3, 4]
 
 
 def test_parts_are_put_together() -> None:
@@ -34,14 +34,27 @@ def test_parts_are_put_together() -> None:
     parts = _records(_after(1), b"a", 100)
     assert len(parts) > 2
     snapshots.add([*parts, *_records(_after(2), b"a", 120)])
-    assert read(snapshots.kept["spam", b"a"]) == read_directly(_after(2))
+    assert read(snapshots.kept["spam", b"a"]) == [read_directly(_after(2))]
+
+
+def test_the_trees_of_a_forest_are_told_apart() -> None:
+    """Those of one event are kept together, whatever parts they came in; those before are gone."""
+    forest = [_after(2)._replace(tree=number, trees=3) for number in range(3)]
+    snapshots = Snapshots()
+    snapshots.add(_records(_after(1)._replace(tree=0, trees=3), b"a"))
+    parts = [part for number, tree in enumerate(forest) for part in cut(tree, 100 if number == 1 else 500_000)]
+    assert len(parts) > 4
+    snapshots.add(to_record(part, "sms.out", b"a", seq) for seq, part in enumerate(parts))
+    assert [tree._replace(names=None, feature=[]) for tree in read(snapshots.kept["spam", b"a"])] == [
+        read_directly(tree)._replace(names=None, feature=[]) for tree in forest
+    ]
 
 
 def read_directly(tree: Tree) -> Tree:
     """Return a tree as it is read from one record."""
     snapshots = Snapshots()
     snapshots.add(_records(tree, b"k"))
-    found = read(snapshots.kept["spam", b"k"])
+    [found] = read(snapshots.kept["spam", b"k"])
     assert isinstance(found, Tree)
     return found
 

@@ -25,7 +25,7 @@ from algorithms.dynamic.feasibility import missing
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind
 from worker.settings.problems import expected
-from worker.settings.values import Cadence, Due, Section, TopicName
+from worker.settings.values import Cadence, Due, Section, TimeSpan, TopicName
 
 if TYPE_CHECKING:
     from algorithms.trees.policies import Policy
@@ -97,7 +97,8 @@ class ModelSettings(Section):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json", exclude={"start", "shadow"})
-        return {self.recorded(name): value for name, value in told.items() if value or name not in self.LATER}
+        later = ("expire", *self.LATER)
+        return {self.recorded(name): value for name, value in told.items() if value or name not in later}
 
     @classmethod
     def recorded(cls, name: str) -> str:
@@ -136,6 +137,7 @@ class ClassifierSettings(ModelSettings):
 
     classes: tuple[ClassName, ...]  # label 0, label 1 and so on
     features: Literal["ids", "names"]
+    expire: TimeSpan | None = None  # a key that had no event for so long is dropped
 
     @field_validator("classes", mode="before")
     @classmethod

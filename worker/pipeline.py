@@ -175,7 +175,7 @@ class Pipeline:
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
             results.sort(key=attrgetter("record", "row"))
         for result in _fitting(results) if self._form == "json" else results:
-            key = records.keys[result.record] if result.keyed else None
+            key = result.key if result.key is not None else records.keys[result.record] if result.keyed else None
             yield to_record(result.output, self._route.output, key, result.seq, self._form)
 
     def _dead_letters(

@@ -2,8 +2,8 @@
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
 is a map of its own. Where the settings say so it is a JSON object, see result_json.py. The headers are `type`
-(split, tree, prediction, evaluation, drift or dead-letter) and `out_id`. All numbers must be Python's own, so that
-one result has one encoding.
+(split, tree, prediction, evaluation, drift, expired or dead-letter) and `out_id`. All numbers must be Python's
+own, so that one result has one encoding.
 """
 
 from __future__ import annotations
@@ -289,6 +289,30 @@ class Drift(NamedTuple):
     source: Source
 
 
+class Expired(NamedTuple):
+    """A key that had no event for so long that its model was dropped, as by a tombstone. The record has its key.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    idle_since
+        What the partition's clock showed when the key was last used, in ms.
+    expired
+        How many keys of the model have gone so in the partition, with this one.
+    due
+        How many more are due and go with the next events.
+    source
+        The event before which it went: of any key.
+    """
+
+    model: str
+    idle_since: int
+    expired: int
+    due: int
+    source: Source
+
+
 class DeadLetter(NamedTuple):
     """A record, or rows of one, that was refused. Made by `dead_letter`, which cuts what does not fit.
 
@@ -334,6 +358,7 @@ Output: TypeAlias = (
     | Prediction
     | Evaluation
     | Drift
+    | Expired
     | DeadLetter
     | RegressionSplit
     | RegressionTree
@@ -352,6 +377,7 @@ _TYPES: dict[type[Output], str] = {
     Prediction: "prediction",
     Evaluation: "evaluation",
     Drift: "drift",
+    Expired: "expired",
     DeadLetter: "dead-letter",
     RegressionSplit: "split",
     RegressionTree: "tree",

@@ -14,15 +14,18 @@ from algorithms.core.events import Events as Columns
 from algorithms.core.events import Op, Status
 from algorithms.core.names import Interner
 from algorithms.core.pool import Answered
-from worker.codec import Events, Reason
+from worker.codec import Events, Expired, Reason, Source
 from worker.codec.events import NO_ID
 from worker.log.port import Records
 from worker.models.awaited import Awaited
+from worker.models.expiry import Expired as Going
+from worker.models.expiry import Expiry, Part, with_drops
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, refusal
 from worker.models.keys import Keys
-from worker.models.port import Outcome, Refusal
+from worker.models.port import Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
+from worker.settings.values import Span
 from worker.watching.status import ModelStatus
 
 
@@ -56,6 +59,8 @@ class Pool(Protocol):
         """Raise AssertionError unless every invariant holds."""
         ...
 
+
+_EXPIRED_SEQ = 2_000_000  # no model has as many results of an event before
 
 P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound=Answered)
@@ -107,16 +112,20 @@ class PoolModel(ABC, Generic[P, A]):
         An empty one.
     awaited : Awaited
         What the settings name, to be told where it does not come.
+    expire : Span, optional
+        For how long a key must have had no event to be dropped.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"learned"})  # of a pool of `Rows`
 
-    def __init__(self, name: str, intake: Intake, pool: P, awaited: Awaited) -> None:
+    def __init__(self, name: str, intake: Intake, pool: P, awaited: Awaited, expire: Span | None = None) -> None:
         self.name = name
         self._awaited = awaited
         self._intake = intake
         self._pool = pool
         self._keys = Keys()
+        self._expiry = Expiry(expire.ms) if expire is not None else None
+        self._due = 0  # keys that are due and have not gone yet
 
     # --- what kinds fill in
 
@@ -149,14 +158,52 @@ class PoolModel(ABC, Generic[P, A]):
 
     def apply(self, records: Records, events: Events) -> Outcome:
         """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
+        numbers = self._keys.numbers(records)
+        instance = numbers[events.record]
+        if self._expiry is None or not len(instance):
+            outcome = self._take(records, events, instance)
+        else:
+            outcome = Outcome(())
+            for part in self._expiry.parts(events, instance, records.timestamps):
+                going = self._expiry.plan(part)
+                outcome = outcome.then(self._take_part(records, part, going))
+                self._expiry.note(part, going, self._pool.are_alive)
+                numbers, self._due = np.concatenate([numbers, going.key]), going.still
+        # Keys were interned before it was known whether their events would be accepted.
+        self._keys.keep(numbers, self._pool.are_alive)
+        return outcome
+
+    def _take_part(self, records: Records, part: Part, going: Going) -> Outcome:
+        """Apply some events, and before them drop keys that go; results tell of these."""
+        assert self._expiry is not None
+        events, instance = with_drops(part, going)
+        outcome = self._take(records, events, instance)
+        if not len(going.key):
+            return outcome
+        results, told = list(outcome.results), part.events
+        record, row = told.record[going.event], told.row[going.event]
+        seq = _EXPIRED_SEQ + np.arange(len(going.key)) - np.searchsorted(going.event, going.event)
+        columns = (record, row, seq, records.offsets[record], told.time[going.event], *going[1:4])
+        for number, (at, of_it, last, offset, time, key, stamp, due) in enumerate(
+            zip(*(column.tolist() for column in columns), strict=True), start=self._expiry.gone + 1
+        ):
+            source = Source(*records.source, offset, of_it, time)
+            expired = Expired(self.name, stamp, number, due, source)
+            results.append(Result(at, of_it, last, expired, key=self._keys.key(key)))
+        results.sort(key=lambda result: result[:3])
+        applied = dict(outcome.applied)
+        applied["drop"] -= len(going.key)
+        return outcome._replace(results=results, applied=applied, expired=len(going.key))
+
+    def _take(self, records: Records, events: Events, instance: Int32s) -> Outcome:
+        """Apply events, whose keys have these numbers."""
         label = self._intake.labels(events)
         feature = self._intake.numbers(events, self._pool.names)
         deletes = events.op == Op.DELETE
         bare = (events.op == Op.DROP) | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
         wrong, complain = self._wrong_values(feature, events)
         op, refused = self._intake.validate(events, label, bare, wrong, complain)
-        numbers = self._keys.numbers(records)
-        prepared = Prepared(records, events, label, feature, numbers[events.record], op)
+        prepared = Prepared(records, events, label, feature, instance, op)
         answers = self._apply(prepared)
         status = answers.status
         refused += [
@@ -172,26 +219,30 @@ class PoolModel(ABC, Generic[P, A]):
             ignored=int(np.count_nonzero(status == Status.IGNORED)),
             already_dropped=int(np.count_nonzero(status == Status.ALREADY_DROPPED)),
         )
-        # Names and keys were interned before it was known whether their events would be accepted.
+        # Names were interned before it was known whether their events would be accepted.
         self._pool.sweep(feature)
-        self._keys.keep(numbers, self._pool.are_alive)
         return outcome
 
     # --- state
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
-        return self._keys.arrays() | self._pool.arrays()
+        return self._keys.arrays() | self._expiring() | self._pool.arrays()
+
+    def _expiring(self) -> dict[str, npt.NDArray[Any]]:
+        return self._expiry.arrays() if self._expiry is not None else {}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
         self._keys.restore(arrays)
         self._pool.restore(arrays)
+        if self._expiry is not None:
+            self._expiry.restore(arrays, self._pool.are_alive)
 
     def status(self) -> ModelStatus:
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
-        return ModelStatus(self.name, keys=self._pool.alive, bytes=size)
+        return ModelStatus(self.name, keys=self._pool.alive, bytes=size, due=self._due)
 
     def holdings(self) -> Mapping[bytes, Holdings] | None:
         """Return None: unless a kind says otherwise, it learns for good, or is only near to what is live."""
@@ -201,6 +252,8 @@ class PoolModel(ABC, Generic[P, A]):
         """Raise AssertionError unless every invariant of the state holds. For tests."""
         self._pool.check()
         self._keys.check(self._pool.alive)
+        if self._expiry is not None:
+            self._expiry.check(self._pool.alive)
 
 
 def _place(each: Refusal) -> tuple[int, int]:

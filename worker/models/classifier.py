@@ -106,7 +106,8 @@ class ClassifierModel(PoolModel[P, A]):
         self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
     ) -> None:
         awaited = Awaited(settings.classes, settings.feature_kinds[1], complete=settings.names_all_features)
-        super().__init__(name, ClassIntake(settings.classes, settings.features), pool, awaited)
+        intake = ClassIntake(settings.classes, settings.features)
+        super().__init__(name, intake, pool, awaited, settings.expire)
         self._classes = settings.classes
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 
@@ -176,7 +177,7 @@ class ClassifierModel(PoolModel[P, A]):
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
         evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return self._keys.arrays() | evaluation | self._pool.arrays()
+        return super().arrays() | evaluation
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""

@@ -30,6 +30,10 @@ class Keys:
         """Return the number of each record's key; no key is the empty one."""
         return np.array(self._interner.intern_all(key or b"" for key in records.keys), np.int32)
 
+    def key(self, number: int) -> bytes:
+        """Return the key behind a number in use."""
+        return self._interner.name(number)
+
     def keep(self, numbers: Int32s, are_alive: Callable[[Int32s], Bools]) -> None:
         """Keep those whose instance is alive, now that it is known which events were accepted."""
         routed = np.unique(numbers)

@@ -24,6 +24,7 @@ class Result(NamedTuple):
     seq: int  # number among the results of this model for the same event
     output: Output
     keyed: bool = True  # whether the record has the event's key
+    key: bytes | None = None  # that it has instead
 
 
 class Refusal(NamedTuple):
@@ -53,6 +54,27 @@ class Outcome(NamedTuple):
     has_others: bool = False  # whether events had features that settings do not name, where these name all
     drifts: int | None = None  # how often the error of predictions rose, None where nobody watches it
     errors: Compared | None = None  # of numbers predicted before they were learned, where that is evaluated
+    expired: int = 0  # keys that were dropped because nobody used them
+
+    def then(self, later: Outcome) -> Outcome:
+        """Return what the events of both led to, those of the other being the later ones."""
+        ops = [*self.applied, *(op for op in later.applied if op not in self.applied)]
+        return Outcome(
+            results=[*self.results, *later.results],
+            refusals=[*self.refusals, *later.refusals],
+            applied={op: self.applied.get(op, 0) + later.applied.get(op, 0) for op in ops},
+            missing=later.missing,
+            has_others=later.has_others,
+            errors=later.errors if self.errors is None or later.errors is None else self.errors.plus(later.errors),
+            drifts=None if later.drifts is None else later.drifts + (self.drifts or 0),
+            **{name: getattr(self, name) + getattr(later, name) for name in _COUNTED},
+        )
+
+
+_COUNTED = (
+    *("changes", "ignored", "already_dropped", "deletes_ignored"),
+    *("evaluated", "right", "majority", "no_change", "expired"),
+)
 
 
 class Model(Protocol):

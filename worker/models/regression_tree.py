@@ -73,7 +73,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             snapshots=settings.emit.snapshots.due,
         )
         awaited = Awaited((), kinds, complete=settings.names_all_features)
-        super().__init__(name, NumberIntake(settings.features), pool, awaited)
+        super().__init__(name, NumberIntake(settings.features), pool, awaited, settings.expire)
         self._settings = settings
         told = {settings.recorded(each): getattr(settings, each) for each in _TOLD}
         self._parameters: Parameters = dict(sorted(told.items()))

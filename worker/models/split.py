@@ -75,7 +75,8 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
-        super().__init__(name, ClassIntake(settings.classes, settings.features), pool, Awaited(settings.classes))
+        intake, awaited = ClassIntake(settings.classes, settings.features), Awaited(settings.classes)
+        super().__init__(name, intake, pool, awaited, settings.expire)
         self._settings = settings
 
     # --- events

@@ -27,7 +27,7 @@ from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind, kind_of
 from worker.settings.problems import expected
-from worker.settings.values import Cadence, Due, Section, TopicName
+from worker.settings.values import Cadence, Due, Section, TimeSpan, TopicName
 
 if TYPE_CHECKING:
     from algorithms.trees.policies import Policy
@@ -99,7 +99,8 @@ class ModelSettings(Section):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json", exclude={"start", "shadow"})
-        return {self.recorded(name): value for name, value in told.items() if value or name not in self.LATER}
+        later = ("expire", *self.LATER)
+        return {self.recorded(name): value for name, value in told.items() if value or name not in later}
 
     @classmethod
     def recorded(cls, name: str) -> str:
@@ -126,6 +127,7 @@ class ExampleSettings(ModelSettings):
     """A model of examples: features, and a label that is a class or a number."""
 
     features: Literal["ids", "names"]
+    expire: TimeSpan | None = None  # a key that had no event for so long is dropped
 
     @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:

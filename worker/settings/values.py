@@ -69,6 +69,33 @@ def _written(cadence: Cadence) -> str | dict[str, int]:
     return {cadence.kind: cadence.n} if cadence.n else cadence.kind
 
 
+class Span(NamedTuple):
+    """A time span, written as a number and a unit."""
+
+    ms: int
+
+    @property
+    def words(self) -> str:
+        """The span in the largest unit of which it is a whole number."""
+        unit = next(unit for unit, ms in _UNITS.items() if self.ms % ms == 0)
+        return f"{self.ms // _UNITS[unit]}{unit}"
+
+
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}  # in ms, the largest first
+_LONGEST = 36_500 * _UNITS["d"]
+
+
+def _span(value: object) -> Span:
+    if isinstance(value, Span):
+        return value
+    if isinstance(value, str) and (found := re.fullmatch(r"([1-9][0-9]{0,11})([dhms])", value)):
+        ms = int(found[1]) * _UNITS[found[2]]
+        if ms <= _LONGEST:
+            return Span(ms)
+    raise expected("a time span from 1s to 36500d: a whole number and d, h, m or s, as in 90d")
+
+
 ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]
 TopicName: TypeAlias = Annotated[str, AfterValidator(_topic_name)]
+TimeSpan: TypeAlias = Annotated[Span, PlainValidator(_span), PlainSerializer(lambda span: span.words)]
 Due: TypeAlias = Annotated[Cadence, PlainValidator(_cadence), PlainSerializer(_written)]

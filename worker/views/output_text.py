@@ -13,6 +13,7 @@ from worker.codec import (
     DeadLetter,
     Drift,
     Evaluation,
+    Expired,
     Measures,
     Output,
     Prediction,
@@ -363,6 +364,9 @@ def output_line(key: bytes | None, output: Output) -> Text:
             )
             since = f"  of the last {output.width:,} of {output.examples:,}"
             return line.append(since, "dim default")
+        case Expired():
+            line.append(f"{model_word(output.model)}  the key has expired", "default")
+            return line.append(f"  {output.expired:,} have so far, {output.due:,} more are due", "dim default")
         case DeadLetter():
             line.append(f"{output.reason}", "bold red")
             return line.append(f"  {printable(output.detail, 400)}", "default")

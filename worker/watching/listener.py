@@ -40,6 +40,7 @@ _TYPES = {
     b"prediction": "prediction",
     b"evaluation": "evaluation",
     b"drift": "drift",
+    b"expired": "expired",
     b"dead-letter": "dead-letter",
 }
 
@@ -265,6 +266,7 @@ class WorkerListener:
             metrics.evaluated(model, outcome.evaluated, None if outcome.errors is not None else outcome.right)
             if outcome.drifts is not None:
                 metrics.drifted(model, outcome.drifts)
+            metrics.expired(model, outcome.expired)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)

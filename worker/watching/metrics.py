@@ -21,7 +21,7 @@ from worker.watching.status import Comparison, ModelStatus
 Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
 PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window", "delete-ignored"]
-Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "drift", "dead-letter"]
+Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "drift", "expired", "dead-letter"]
 
 # 10 us to 10 s: a decode of one small batch, and a commit that waits for a broker that elects a leader.
 STAGE_BUCKETS = (
@@ -233,6 +233,15 @@ class Metrics:
         """Declare what tells of each model: its size, and what it did."""
         # Size of the models, summed over the partitions assigned to this worker.
         self._keys = _Children(Gauge("anabranch_keys", "Model keys.", ("model",), registry=registry))
+        # Of a model with `expire`: keys that went, and that have been idle for long enough and have not gone yet.
+        self._expired = _Children(
+            Counter(
+                "anabranch_keys_expired", "Keys that nobody used and that went.", ("model",), registry=registry
+            )
+        )
+        self._due = _Children(
+            Gauge("anabranch_keys_due", "Keys that expire with the next events.", ("model",), registry=registry)
+        )
         # A slot is a feature of a key that at least one live example has; of trees, of a leaf.
         self._slots = _Children(Gauge("anabranch_live_slots", "Live slots.", ("model",), registry=registry))
         # Examples kept: those with an id; all where a model has a window or verifies deletes.
@@ -388,10 +397,15 @@ class Metrics:
         """Count rises of the error; a model that is evaluated has a zero, so that the first is an increase."""
         self._drifts[(model,)].inc(rises)
 
+    def expired(self, model: str, keys: int) -> None:
+        """Count keys that went because nobody used them."""
+        self._expired[(model,)].inc(keys)
+
     def size(self, model: ModelStatus) -> None:
         """Note the size of a model name, over all partitions of this worker, and how good it is."""
         name = model.name
         self._keys[(name,)].set(model.keys)
+        self._due[(name,)].set(model.due)
         self._slots[(name,)].set(model.slots)
         self._examples[(name,)].set(model.examples)
         self._state[(name,)].set(model.bytes)

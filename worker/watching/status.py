@@ -68,6 +68,7 @@ class ModelStatus(NamedTuple):
     quality: Quality | None = None  # where predictions are evaluated
     input: str = ""  # topic
     shadow: bool = False
+    due: int = 0  # keys that have been idle for too long and have not gone yet
 
     def plus(self, other: ModelStatus) -> ModelStatus:
         """Return the size of both together, the same model in two partitions."""
@@ -82,6 +83,7 @@ class ModelStatus(NamedTuple):
             quality=self.quality.plus(other.quality) if self.quality and other.quality else None,
             input=self.input,
             shadow=self.shadow,
+            due=self.due + other.due,
         )
 
     @property

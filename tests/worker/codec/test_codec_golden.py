@@ -15,6 +15,7 @@ from worker.codec.encode import (
     DeadLetter,
     Drift,
     Evaluation,
+    Expired,
     Measures,
     Output,
     Prediction,
@@ -250,6 +251,7 @@ EVALUATION = Evaluation(
     [0, 1],
     SOURCE,
 )
+EXPIRED = Expired("spam", 1_600_000_000_000, 12, 300, SOURCE)
 DRIFT = Drift("spam", 4_096, 0.125, 0.5, 300, SOURCE)
 LETTER = DeadLetter(
     Reason.BAD_LABEL,
@@ -315,6 +317,13 @@ OUTPUTS: list[tuple[Output, bytes, str]] = [
         "86a56d6f64656ca47370616da86578616d706c6573cd1000a66265666f7265cb3fc0000000000000a561667465"
         "72cb3fe0000000000000a57769647468cd012ca6736f7572636585a5746f706963a6636c69636b73a970617274"
         "6974696f6e03a66f666673657429a3726f7702a474696d65cf0000018bcfe5687b",
+    ),
+    (
+        EXPIRED,
+        b"expired",
+        "85a56d6f64656ca47370616daa69646c655f73696e6365cf00000174876e8000a7657870697265640ca3647565"
+        "cd012ca6736f7572636585a5746f706963a6636c69636b73a9706172746974696f6e03a66f666673657429a372"
+        "6f7702a474696d65cf0000018bcfe5687b",
     ),
     (
         LETTER,

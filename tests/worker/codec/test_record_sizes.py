@@ -22,6 +22,7 @@ from worker.codec import (
     DeadLetter,
     Drift,
     Evaluation,
+    Expired,
     Measures,
     Output,
     Prediction,
@@ -98,6 +99,7 @@ def _results() -> Iterable[Output]:
     measures = Measures(0.5, 0.5, 0.5, shares, 0.5, 0.5)
     yield Prediction(MODEL, NAME, NAME, shares, 1 << 62, True, SOURCE)
     yield Drift(MODEL, 1 << 62, 0.5, 0.5, 1 << 62, SOURCE)
+    yield Expired(MODEL, 1 << 62, 1 << 62, 1 << 62, SOURCE)
     yield Evaluation(MODEL, 1 << 62, measures, measures, 1 << 16, CLASSES, SOURCE)
     yield _split(2, CLASSES)
     yield _split(LONG, CLASSES)

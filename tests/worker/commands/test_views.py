@@ -23,6 +23,7 @@ from worker.codec import (
     DeadLetter,
     Drift,
     Evaluation,
+    Expired,
     Measures,
     Output,
     Prediction,
@@ -104,6 +105,7 @@ def _outputs(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.5)) 
         Prediction(name, name, classes[0], weights, 7_654_321, True, _source(topic)),
         Evaluation(name, 123_456_789, measures, measures, 1_000, classes, _source(topic)),
         Drift(name, 123_456_789, 0.125, 0.5, 5_242_875, _source(topic)),
+        Expired(name, 1_600_000_000_000, 123_456_789, 5_242_875, _source(topic)),
         DeadLetter(
             Reason.UNKNOWN_CLASS, name, name, _source(topic), [], 0, name.encode(), name.encode(), 1_009_347, None
         ),
@@ -114,13 +116,14 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
     """Return each view for a terminal of results in which all names are this one."""
     key = name.encode()
     outputs = _outputs(name, topic, weights)
-    split, other, tree, prediction, evaluation, drift, letter = outputs
+    split, other, tree, prediction, evaluation, drift, expired, letter = outputs
     assert isinstance(split, Split)
     assert isinstance(other, Split)
     assert isinstance(tree, Tree)
     assert isinstance(prediction, Prediction)
     assert isinstance(evaluation, Evaluation)
     assert isinstance(drift, Drift)
+    assert isinstance(expired, Expired)
     assert isinstance(letter, DeadLetter)
     event = encode_event({name: 2.5, "b": 1}, name, id=name, w=1_234.5)
     return [

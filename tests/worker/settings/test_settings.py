@@ -141,7 +141,7 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 
 
 MODEL_NAMES = (
-    "alpha, classes, criterion, emit, features, finder, input, kind, on_duplicate, shadow, start, "
+    "alpha, classes, criterion, emit, expire, features, finder, input, kind, on_duplicate, shadow, start, "
     "verify_deletes, window"
 )
 SECTIONS = (

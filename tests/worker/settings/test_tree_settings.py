@@ -16,9 +16,9 @@ from worker.settings.values import Cadence
 # The shortest tree, lines 4 to 8.
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
-    "attributes, candidates, check_every, classes, criterion, drop_poor, emit, evaluate, features, grace_period, "
-    "inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, shadow, "
-    "split_confidence, start, "
+    "attributes, candidates, check_every, classes, criterion, drop_poor, emit, evaluate, expire, features, "
+    "grace_period, inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, "
+    "shadow, split_confidence, start, "
     "tie_threshold"
 )
 UNWATCHED = (

@@ -46,6 +46,8 @@ DECLARED = {
     "anabranch_transactions_aborted": ("counter", set()),
     "anabranch_ownership_lost": ("counter", set()),
     "anabranch_keys": ("gauge", {"model"}),
+    "anabranch_keys_expired": ("counter", {"model"}),
+    "anabranch_keys_due": ("gauge", {"model"}),
     "anabranch_live_slots": ("gauge", {"model"}),
     "anabranch_live_examples": ("gauge", {"model"}),
     "anabranch_state_bytes": ("gauge", {"model"}),
@@ -115,6 +117,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.lost()
     metrics.evaluated("spam", 8, 6)
     metrics.drifted("spam", 1)
+    metrics.expired("spam", 5)
     metrics.drifted("calm", 0)
     total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2, np.array([[8, 6, 4, 3], [0] * 4]))
     recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
@@ -182,6 +185,7 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_state_bytes", {"model": "spam"}, 65_536),
         ("anabranch_examples_right_total", {"model": "spam"}, 12),
         ("anabranch_drifts_total", {"model": "spam"}, 2),
+        ("anabranch_keys_expired_total", {"model": "spam"}, 10),
         ("anabranch_drifts_total", {"model": "calm"}, 0),
         ("anabranch_tree_nodes", {"model": "spam"}, 7),
         ("anabranch_tree_depth", {"model": "spam"}, 2),

@@ -24,16 +24,18 @@ def models_table(tally: Tally, models: Iterable[str]) -> Sheet:
     numbers = ["inserts", "deletes", "predicts", "refused", "splits"]
     if tally.passed_over.total():
         numbers.append("without effect")
-    columns = [Column("model"), *(Column(each, is_number=True) for each in [*numbers, "accuracy"])]
+    names = sorted(models)
+    quality = ["accuracy"] if any(model not in tally.errors for model in names) else []  # numbers have none
+    columns = [Column("model"), *(Column(each, is_number=True) for each in [*numbers, *quality])]
     lines = []
-    for model in sorted(models):
+    for model in names:
         evaluated = 0 if model in tally.errors else tally.evaluated[model]
         counts = [
             *(tally.applied[model, op] for op in ("insert", "delete", "predict")),
             *(tally.refused_by(model), tally.splits[model], tally.passed_over[model]),
         ][: len(numbers)]
-        accuracy = f"{tally.right[model] / evaluated:.4f}" if evaluated else "-"
-        lines.append([model_word(model), *(f"{count:,}" for count in counts), accuracy])
+        accuracy = [f"{tally.right[model] / evaluated:.4f}" if evaluated else "-"] if quality else []
+        lines.append([model_word(model), *(f"{count:,}" for count in counts), *accuracy])
     return Sheet(columns, lines)
 
 

@@ -236,6 +236,7 @@ def test_numbers_are_predicted(label: Callable[[int], object]) -> None:
     commands = re.findall(r"^  anabranch (.*)$", result.stdout, re.MULTILINE)
     published, ran, shown = (_run(*shlex.split(command)) for command in commands)
     assert (published.exit_code, ran.exit_code, shown.exit_code) == (0, 0, 0)
+    assert "accuracy" not in ran.stdout
     rows = {line.split()[1]: line.split()[-3:] for line in ran.stdout.splitlines() if line.startswith(" tree")}
     mae = {by: float(rows[by][0].replace(",", "")) for by in ("model", "mean")}
     assert mae["model"] < 0.8 * mae["mean"]

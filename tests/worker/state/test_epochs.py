@@ -261,6 +261,7 @@ def deaths(count: int) -> Callable[[Worker], None]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1, 1_000_000], ids=["record by record", "at once"])
 def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """A worker may die at any step of a change: before it restarts under the old settings, after under the new."""
@@ -396,6 +397,7 @@ class Loose(Shared):
     guarantee = "at_least_once"
 
 
+@pytest.mark.slow
 def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""
     monkeypatch.setattr("worker.loop.SHARE_BYTES", 20_000)

@@ -7,21 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.core.events import OnDuplicate
 from algorithms.dynamic.pool import Answers, DynamicPool
 from algorithms.dynamic.state import ALIVE
 from worker.codec import Bounds
-from worker.models.base import Prepared
+from worker.models.forgetting import TOLD, ForgettingTreesModel, pool_terms
 from worker.models.holdings import Holdings, keys_of, live_examples, remembered, store_of
-from worker.models.port import Outcome
-from worker.models.tree_base import TreesModel
 from worker.settings.models import DynamicTreeSettings
-from worker.watching.status import ModelStatus
-
-_TOLD = ("alpha", "beta", "criterion", "epsilon", "kind", "max_depth", "min_examples", "window")
 
 
-class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
+class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -35,35 +29,9 @@ class DynamicTreeModel(TreesModel[DynamicPool, Answers]):
     """
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
-        default, kinds = settings.feature_kinds
-        pool = DynamicPool(
-            epsilon=settings.epsilon,
-            alpha=settings.alpha,
-            beta=settings.beta,
-            min_examples=settings.min_examples,
-            max_depth=settings.max_depth,
-            criterion=settings.criterion,
-            classes=len(settings.classes),
-            default=default,
-            kinds=kinds,
-            window=settings.window,
-            on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
-            names=settings.features == "names",
-            evaluate=settings.evaluate is not None,
-            max_keys=bounds.keys,
-            max_live_ids=bounds.live_ids,
-            snapshots=settings.emit.snapshots.due,
-        )
-        super().__init__(name, settings, pool, _TOLD)
+        pool = DynamicPool(snapshots=settings.emit.snapshots.due, **pool_terms(settings, bounds))
+        super().__init__(name, settings, pool, TOLD)
         self._settings = settings
-
-    def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
-        changes = int(np.count_nonzero(answers.rebuilt))
-        return super()._outcome(prepared, answers)._replace(changes=changes)
-
-    def status(self) -> ModelStatus:
-        """Return how large the model is, and how good."""
-        return super().status()._replace(examples=self._pool.live_examples)
 
     def holdings(self) -> Mapping[bytes, Holdings]:
         """Return for each key the live examples and, where every event rebuilds it, the tree."""

@@ -1,0 +1,58 @@
+"""What the kinds of trees that forget have in common."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from algorithms.core.events import OnDuplicate
+from algorithms.dynamic.pool import Answers as TreeAnswers
+from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.pool import Answers as ForestAnswers
+from algorithms.forests.pool import ForestPool
+from worker.codec import Bounds
+from worker.models.base import Prepared
+from worker.models.port import Outcome
+from worker.models.tree_base import TreesModel
+from worker.settings.models import ForgettingTreesSettings
+from worker.watching.status import ModelStatus
+
+TOLD = ("alpha", "beta", "criterion", "epsilon", "kind", "max_depth", "min_examples", "window")  # by snapshots
+
+P = TypeVar("P", bound=DynamicPool | ForestPool)
+A = TypeVar("A", bound=TreeAnswers | ForestAnswers)
+
+
+class ForgettingTreesModel(TreesModel[P, A]):
+    """A model of trees that are rebuilt when enough of what they learned has changed; see `TreesModel`."""
+
+    def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
+        changes = int(np.count_nonzero(answers.rebuilt))
+        return super()._outcome(prepared, answers)._replace(changes=changes)
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is, and how good."""
+        return super().status()._replace(examples=self._pool.live_examples)
+
+
+def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
+    """Return what settings and bounds say to the pool, but when snapshots are due."""
+    default, kinds = settings.feature_kinds
+    return {
+        "epsilon": settings.epsilon,
+        "alpha": settings.alpha,
+        "beta": settings.beta,
+        "min_examples": settings.min_examples,
+        "max_depth": settings.max_depth,
+        "criterion": settings.criterion,
+        "classes": len(settings.classes),
+        "default": default,
+        "kinds": kinds,
+        "window": settings.window,
+        "on_duplicate": OnDuplicate[settings.on_duplicate.upper()],
+        "names": settings.features == "names",
+        "evaluate": settings.evaluate is not None,
+        "max_keys": bounds.keys,
+        "max_live_ids": bounds.live_ids,
+    }

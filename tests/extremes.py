@@ -42,7 +42,20 @@ from tests.oracles.naive_regression import Event
 from tests.support.hostile import HOSTILE
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model, sorted_by_source
-from worker.codec import DeadLetter, Drift, Evaluation, Output, Prediction, Split, Tree, decode_output
+from worker.codec import (
+    DeadLetter,
+    Drift,
+    Evaluation,
+    Output,
+    Prediction,
+    RegressionEvaluation,
+    RegressionPrediction,
+    RegressionSplit,
+    RegressionTree,
+    Split,
+    Tree,
+    decode_output,
+)
 from worker.codec.encode import Measures, encode
 from worker.codec.event import encode_batch, encode_event
 from worker.log.port import OutRecord, Records
@@ -155,8 +168,11 @@ class Stream:
         two = is_exact or getattr(section, "MOST_CLASSES", 2) == 2
         self.names = draw.random() < 0.5
         self._features: list[Any] = draw.sample(NAMES if self.names else IDS, draw.randrange(1, 9))
-        if draw.random() < 0.1 and not two:
-            self.classes: list[Any] = [f"class {number}" for number in range(draw.choice((40, 300)))]
+        self._is_number = "classes" not in section.model_fields
+        if self._is_number:
+            self.classes: list[Any] = [*some_values(draw), draw.choice(VALUES)]  # the labels that there are
+        elif draw.random() < 0.1 and not two:
+            self.classes = [f"class {number}" for number in range(draw.choice((40, 300)))]
         else:
             pool = draw.choice((INTS, TEXTS))
             self.classes = draw.sample(pool, 2 if two else draw.randrange(2, 5))
@@ -167,7 +183,9 @@ class Stream:
         self._weights: list[float | None] = [None, *draw.sample(WEIGHTS, draw.randrange(1, 4))]
         self._values = {each: some_values(draw) for each in self._features}
         self._live: list[dict[str, Any]] = []
-        settings |= {"classes": self.classes, "features": "names" if self.names else "ids", "input": SOURCE.topic}
+        settings |= {"features": "names" if self.names else "ids", "input": SOURCE.topic}
+        if not self._is_number:
+            settings["classes"] = self.classes
         if not only_binary:
             attributes: dict[str, Any] = {
                 each: [feature for feature, of in self._kinds.items() if of == each] for each in kinds[1:]
@@ -267,6 +285,17 @@ def check_measures(measures: Measures) -> None:
         sane("F1", each, 0.0, 1.0 + 1e-9)
 
 
+_LARGEST_MEAN = LARGEST_VALUE * (1.0 + 1e-12)  # sums are rounded
+
+
+def check_labels(labels: Sequence[Sequence[float]]) -> None:
+    """Raise AssertionError unless what is told of some labels is possible: weight, mean and variance."""
+    for n, value, variance in labels:
+        sane("a weight", n, 0.0, MAX_TOTAL / UNIT)
+        sane("a mean", value, -_LARGEST_MEAN, _LARGEST_MEAN)
+        sane("a variance", variance)
+
+
 def check_output(output: Output) -> None:
     """Raise AssertionError unless the numbers of a result are possible."""
     match output:
@@ -286,6 +315,27 @@ def check_output(output: Output) -> None:
             assert sorted(output.node) == sorted(set(output.node)), "a node is there twice"
         case Prediction():
             weights = list(output.weights)
+        case RegressionSplit():
+            sane("a merit", output.merit, -math.inf)
+            sane("a second merit", output.runner_up_merit, -math.inf)
+            sane("a threshold", output.threshold, -LARGEST_VALUE, LARGEST_VALUE)
+            check_labels([(output.n, output.value, output.variance), *output.labels])
+            return
+        case RegressionTree():
+            check_labels(list(zip(output.n, output.value, output.variance, strict=True)))
+            assert sorted(output.node) == sorted(set(output.node)), "a node is there twice"
+            return
+        case RegressionPrediction():
+            sane("a prediction", output.value, -_LARGEST_MEAN, _LARGEST_MEAN)
+            sane("a deviation", output.deviation)
+            return
+        case RegressionEvaluation():
+            for measures in (output.total, output.recent):
+                sane("a weight", measures.weight)
+                for error in (measures.mae, measures.rmse, measures.mean_mae):
+                    sane("an error", error)
+                sane("R2", measures.r2, -math.inf, 1.0 + 1e-9)
+            return
         case Evaluation():
             check_measures(output.total)
             check_measures(output.recent)

@@ -118,11 +118,12 @@ def _settings(folder: Path) -> Path:
     return path
 
 
-PRICES = {"kind": "regression-tree", "input": "prices", "features": "names", "evaluate": {}}
+PRICES = {"kind": "regression-tree", "input": "prices", "features": "names", "evaluate": {}, "expire": "1d"}
 
 
 def _priced() -> Iterator[OutRecord]:
-    """Yield examples whose labels are numbers."""
+    """Yield examples whose labels are numbers, the first of a key that nobody uses again."""
+    yield OutRecord("prices", 0, b"old", encode_event(["large"], 1.0), (), 1_600_000_000_000)
     for number in range(300):
         value = encode_event(["large"] if number % 3 else ["small"], 10.0 * (number % 3) + number % 7)
         yield OutRecord("prices", 0, b"all", value, (), 1_700_000_000_000 + number)

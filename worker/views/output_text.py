@@ -425,7 +425,7 @@ def _value_word(prediction: RegressionPrediction) -> str:
 
 
 def _leaf_words(prediction: RegressionPrediction) -> str:
-    return f"{deviation_word(prediction.deviation**2)}  n {brief_weight_word(prediction.n)}"
+    return f"{deviation_word(prediction.deviation * prediction.deviation)}  n {brief_weight_word(prediction.n)}"
 
 
 def _weights(weights: Sequence[float]) -> str:

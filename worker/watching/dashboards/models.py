@@ -170,6 +170,13 @@ _SIZE = Row(
         gauges("anabranch_keys", "model", MODELS),
     ),
     graph(
+        "Keys that nobody uses",
+        "short",
+        "Of models with expire: keys that went in a minute, and those that go with the next events.",
+        Query(f"60 * {rate('anabranch_keys_expired_total', 'model', MODELS)}", "{{model}} went"),
+        Query(f"sum by (model) (anabranch_keys_due{{{MODELS}}})", "{{model}} due"),
+    ),
+    graph(
         "Live slots",
         "short",
         "Pairs of key and feature that are counted, of trees of leaf and feature.",

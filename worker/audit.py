@@ -32,7 +32,7 @@ from worker.models.holdings import Holdings, Id, held_names, holds_digest
 from worker.models.intake import id_of
 from worker.models.port import Model
 from worker.pipeline import Pipeline
-from worker.restore import Expected, catch_up, checkpointer_of, restore
+from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
 from worker.settings import Settings, fingerprint
 
 Named = int | str  # an id as events have it
@@ -141,10 +141,7 @@ def _of_partition(
     last: dict[Id, int],
 ) -> Iterator[Finding]:
     """Look at the models of a partition; note the last event of each id."""
-    pipeline = Pipeline(source, settings, time.monotonic, schemas)
-    expected = Expected(settings, fingerprint(settings), log.partitions(source.topic) or 0)
-    checkpoints = checkpointer_of(settings, source, expected.partitions, time.monotonic, time.time)
-    start = returned(restore(log, pipeline, checkpoints, expected, time.monotonic, _SECONDS))
+    pipeline, start = _restored(log, settings, source, schemas)
     if start.change is not None:
         raise LogError(
             f"{source}: expected the settings with which its state was made, got others; audit with those, or "
@@ -172,6 +169,19 @@ def _of_partition(
             unproven=tuple(unproven),
             digest="" if holdings is None else _canonical_digest(holdings),
         )
+
+
+def _restored(log: Log, settings: Settings, source: TopicPartition, schemas: Schemas) -> tuple[Pipeline, Start]:
+    """Return the models of a group as of its committed offset, which a worker may move meanwhile."""
+    expected = Expected(settings, fingerprint(settings), log.partitions(source.topic) or 0)
+    while True:
+        committed, pipeline = log.committed(source), Pipeline(source, settings, time.monotonic, schemas)
+        checkpoints = checkpointer_of(settings, source, expected.partitions, time.monotonic, time.time)
+        try:
+            return pipeline, returned(restore(log, pipeline, checkpoints, expected, time.monotonic, _SECONDS))
+        except LogError:
+            if log.committed(source) == committed:
+                raise
 
 
 def _compared(model: Model, without: Model, digests: Mapping[Id, Named], gone: str) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from tests.support.recordings import WORDS, every_kind, mixed
 from tests.support.workers import worker_on
 from tests.worker.kafka.test_kafka_worker import HASTY, make_ready, until
 from tests.worker.state.test_epochs import NEW, model_of, offset_of
+from worker.audit import audit
 from worker.broker import Cluster
 from worker.log.embedded import EmbeddedLog
 from worker.log.kafka import KafkaLog
@@ -274,3 +275,21 @@ def test_workers_of_one_group_are_restarted_one_after_the_other(site: Site, tmp_
     expected = site.undisturbed(tmp_path, dict(before.model_dump(mode="json", exclude_defaults=True)["models"]))
     kept = ["", *before.models]
     assert _part(outputs, kept, _always) == _part(expected, kept, _always)
+
+
+def test_an_audit_beside_a_worker(site: Site) -> None:
+    """The state of a group that is at work can be audited; nothing is left of what was deleted."""
+    site.send(400)
+    with site.log("one") as log, site.log("auditor") as own:
+        worker = worker_on(log, site.settings)
+        make_ready(worker)
+        until(worker, lambda: site.is_read(own), 60)
+        found = audit(own, site.settings, (), sample=5)
+        assert found.ids
+        assert not found.live
+        assert {finding.model for finding in found.findings} == {*site.models}
+        assert [finding.left for finding in found.findings if finding.model in ("everything", "forgetting")] == (
+            2 * PARTITIONS * [()]
+        )
+        worker.run_once()  # nobody has shut it out
+        worker.finish()

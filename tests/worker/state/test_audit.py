@@ -20,7 +20,7 @@ from worker.codec.event import encode_event
 from worker.commands import main
 from worker.commands.running import worker_on
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import OutRecord
+from worker.log.port import LogError, OutRecord
 from worker.models import Model
 from worker.restore import restore as honest_restore
 from worker.settings import load
@@ -203,3 +203,25 @@ def test_the_command(tmp_path: Path) -> None:
     none = _said(path)
     assert none.exit_code == 2
     assert "expected examples to look for" in none.output
+
+
+def test_a_worker_that_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore that fails since a worker has committed is begun again; one that fails by itself is told."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+    fails = [LogError("a checkpoint of later")]
+    honest = EmbeddedLog.committed
+    moved = [True]
+
+    def restore(*given: Any) -> Any:
+        if fails:
+            raise fails.pop()
+        return (yield from honest_restore(*given))
+
+    monkeypatch.setattr(worker.audit, "restore", restore)
+    monkeypatch.setattr(
+        EmbeddedLog, "committed", lambda log, source: (honest(log, source) or 0) - (moved.pop() if moved else 0)
+    )
+    assert _audited(path, 20).is_clean
+    fails.append(LogError("for good"))
+    with pytest.raises(LogError, match="for good"):
+        _audited(path, 20)

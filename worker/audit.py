@@ -24,7 +24,7 @@ import numpy.typing as npt
 from worker.checkpoint import returned
 from worker.codec import Bounds, Events, RecordFault, decode_batch
 from worker.codec.event import encode_event
-from worker.codec.events import DELETE, NO_ID
+from worker.codec.events import DELETE, DROP, INSERT, NO_ID
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
 from worker.log.port import Log, LogError, Records, TopicPartition
@@ -93,14 +93,16 @@ def audit(log: Log, settings: Settings, ids: Collection[Named], sample: int = 0,
     if sample:
         ids = [*ids, *_drawn(log, settings, sources, schemas, sample, seed)]
     digests = {digest_of(named): named for named in ids}
-    last: dict[Id, int] = {}
+    last = _Last()
     findings = [
         finding for source in sources for finding in _of_partition(log, settings, source, schemas, digests, last)
     ]
     return Audit(
         ids=tuple(digests.values()),
-        unseen=tuple(named for digest, named in digests.items() if digest not in last),
-        live=tuple(digests[digest] for digest, op in last.items() if op != DELETE),
+        unseen=tuple(named for digest, named in digests.items() if digest not in last.ops),
+        live=tuple(
+            named for digest, named in digests.items() if digest in last.ops and not last.is_deleted(digest)
+        ),
         findings=tuple(findings),
     )
 
@@ -111,10 +113,33 @@ def digest_of(named: Named) -> Id:
     return int(events.id_high[0]) >> 3, int(events.id_low[0]) >> 3
 
 
+class _Last:
+    """The last operation of each id in each key; a tombstone of the key is a delete of all of them."""
+
+    def __init__(self) -> None:
+        self.ops: dict[Id, dict[bytes | None, int]] = {}
+        self.names: dict[Id, Named] = {}
+
+    def note(self, records: Records, events: Events, digests: Mapping[int, Id]) -> None:
+        """Note the events of a batch that name an id, by their number, and the tombstones."""
+        for event in sorted({*digests, *np.flatnonzero(events.op == DROP).tolist()}):
+            key, op = records.keys[int(events.record[event])], int(events.op[event])
+            if op == DROP:
+                for of_key in self.ops.values():
+                    if key in of_key:
+                        of_key[key] = DELETE
+            elif op in (INSERT, DELETE):
+                self.ops.setdefault(digests[event], {})[key] = op
+
+    def is_deleted(self, digest: Id) -> bool:
+        """Return whether no key has it any more."""
+        return all(op == DELETE for op in self.ops[digest].values())
+
+
 class _Without(Pipeline):
     """A pipeline that passes by all events which name some ids, and notes what the last of each was."""
 
-    def leave_out(self, ids: Collection[Id], last: dict[Id, int]) -> None:
+    def leave_out(self, ids: Collection[Id], last: _Last) -> None:
         """Say which, and where to note."""
         self._left_out, self._last = ids, last
         self._halves = [np.array(sorted(half), np.int64) for half in zip(*ids, strict=True)]
@@ -123,12 +148,9 @@ class _Without(Pipeline):
         events, faults = super()._decode(records)
         high, low = ((column >> np.uint64(3)).astype(np.int64) for column in (events.id_high, events.id_low))
         passed = (events.id_kind != NO_ID) & np.isin(high, self._halves[0]) & np.isin(low, self._halves[1])
-        for event in np.flatnonzero(passed).tolist():
-            digest = (int(high[event]), int(low[event]))
-            if digest in self._left_out:
-                self._last[digest] = int(events.op[event])
-            else:
-                passed[event] = False  # halves of two
+        found = {event: (int(high[event]), int(low[event])) for event in np.flatnonzero(passed).tolist()}
+        passed[[event for event, digest in found.items() if digest not in self._left_out]] = False  # halves of two
+        self._last.note(records, events, {event: found[event] for event in np.flatnonzero(passed).tolist()})
         return _selected(events, ~passed), faults
 
 
@@ -138,7 +160,7 @@ def _of_partition(
     source: TopicPartition,
     schemas: Schemas,
     digests: Mapping[Id, Named],
-    last: dict[Id, int],
+    last: _Last,
 ) -> Iterator[Finding]:
     """Look at the models of a partition; note the last event of each id."""
     pipeline, start = _restored(log, settings, source, schemas)
@@ -226,7 +248,7 @@ def _drawn(
     log: Log, settings: Settings, sources: Sequence[TopicPartition], schemas: Schemas, count: int, seed: int
 ) -> list[Named]:
     """Draw ids of those whose last event is a delete."""
-    last: dict[Named, int] = {}
+    last = _Last()
     for source in sources:
         seen = _Seen(source, settings, time.monotonic, schemas)
         seen.have({}, settings.bounds)
@@ -234,7 +256,7 @@ def _drawn(
         committed = log.committed(source)
         behind = {"": log.watermarks(source).low}
         returned(catch_up(log, seen, behind, committed or 0, time.monotonic, _SECONDS))
-    deleted = sorted((named for named, op in last.items() if op == DELETE), key=str)
+    deleted = sorted((last.names[digest] for digest in last.ops if last.is_deleted(digest)), key=str)
     chosen = np.random.default_rng(seed).permutation(len(deleted))[:count]
     return [deleted[at] for at in sorted(chosen.tolist())]
 
@@ -242,14 +264,17 @@ def _drawn(
 class _Seen(Pipeline):
     """A pipeline that notes the last operation of every id."""
 
-    last: dict[Named, int]
+    last: _Last
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         events, faults = super()._decode(records)
+        found: dict[int, Id] = {}
         for event in np.flatnonzero(events.id_kind != NO_ID).tolist():
+            found[event] = digest = (int(events.id_high[event]) >> 3, int(events.id_low[event]) >> 3)
             named = id_of(events, event)
             assert named is not None
-            self.last[named] = int(events.op[event])
+            self.last.names[digest] = named
+        self.last.note(records, events, found)
         return events, faults
 
 

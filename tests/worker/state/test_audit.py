@@ -225,3 +225,22 @@ def test_a_worker_that_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
     fails.append(LogError("for good"))
     with pytest.raises(LogError, match="for good"):
         _audited(path, 20)
+
+
+def test_ids_belong_to_keys(tmp_path: Path) -> None:
+    """An id that one key has deleted and another has not is live; a tombstone deletes all of a key."""
+    path = _ran(tmp_path, {"counts": MODELS["counts"]})
+    settings = load(path, {})
+    with EmbeddedLog(tmp_path / "log.db", group=settings.group) as log:
+        for key, value in (
+            (b"key 0", encode_event(["x"], "a", id=3)),  # key 1 has deleted its own
+            (b"key 2", encode_event(["x"], "a", id="gone")),
+            (b"key 2", None),
+        ):
+            log.append([OutRecord("t", 0, key, value, (), 1_000)])
+        with worker_on(log, settings) as (worker, _):
+            worker.run(lambda: False, until_end=True)
+    found = _audited(path, 3, "gone")
+    assert found.live == (3,)
+    assert _audited(path, "gone").is_clean
+    assert set(_audited(path, sample=100).ids) == {*DELETED[1:], "gone"}

@@ -192,7 +192,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
         evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return self._keys.arrays() | evaluation | self._pool.arrays()
+        return super().arrays() | evaluation
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""

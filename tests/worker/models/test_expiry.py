@@ -28,6 +28,8 @@ SPAN = 10_000
 MAJORITY = {"kind": "majority", "input": "in", "classes": ["a", "b"], "features": "ids", "expire": "10s"}
 SPLIT = {"kind": "split", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
 TREE = {"kind": "tree", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
+FOREST = {"kind": "forest", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
+NUMBERS = {"kind": "regression-tree", "input": "in", "features": "ids", "expire": "10s"}
 DYNAMIC = {"kind": "dynamic-tree", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
 
 
@@ -69,7 +71,7 @@ def _run(
     pipeline = one_model(model)
     outputs: list[OutRecord] = []
     start = turn = 0
-    label = model["classes"][0]
+    label = model.get("classes", [0])[0]
     while start < len(records):
         size = sizes[turn % len(sizes)]
         outputs += pipeline.process(_records(records[start : start + size], start, label)).outputs
@@ -140,7 +142,7 @@ def _long(keys: int = 40, rounds: int = 14) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize("model", [SPLIT, TREE, DYNAMIC], ids=lambda model: str(model["kind"]))
+@pytest.mark.parametrize("model", [SPLIT, TREE, DYNAMIC, FOREST, NUMBERS], ids=lambda model: str(model["kind"]))
 def test_an_expired_key_is_as_if_it_had_got_a_tombstone(model: dict[str, Any]) -> None:
     """Results and state are those of a model without `expire` for which tombstones come where the keys went."""
     records = _long()

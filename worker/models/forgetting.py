@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from algorithms.core.events import OnDuplicate
-from algorithms.dynamic.pool import Answers as TreeAnswers
-from algorithms.dynamic.pool import DynamicPool
-from algorithms.forests.pool import Answers as ForestAnswers
-from algorithms.forests.pool import ForestPool
 from worker.codec import Bounds
 from worker.models.base import Prepared
 from worker.models.port import Outcome
@@ -18,10 +14,16 @@ from worker.models.tree_base import TreesModel
 from worker.settings.models import ForgettingTreesSettings
 from worker.watching.status import ModelStatus
 
+if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
+    from algorithms.dynamic.pool import Answers as TreeAnswers
+    from algorithms.dynamic.pool import DynamicPool
+    from algorithms.forests.pool import Answers as ForestAnswers
+    from algorithms.forests.pool import ForestPool
+
 TOLD = ("alpha", "beta", "criterion", "epsilon", "kind", "max_depth", "min_examples", "window")  # by snapshots
 
-P = TypeVar("P", bound=DynamicPool | ForestPool)
-A = TypeVar("A", bound=TreeAnswers | ForestAnswers)
+P = TypeVar("P", bound="DynamicPool | ForestPool")
+A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
 
 
 class ForgettingTreesModel(TreesModel[P, A]):

@@ -28,8 +28,9 @@ from worker.codec.events import DELETE, DROP, INSERT, NO_ID
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
 from worker.log.port import Log, LogError, Records, TopicPartition
+from worker.models.evaluation import PREFIX
 from worker.models.holdings import Holdings, Id, held_names, holds_digest
-from worker.models.intake import id_of
+from worker.models.intake import id_digests, id_of
 from worker.models.port import Model
 from worker.pipeline import Pipeline
 from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
@@ -93,6 +94,8 @@ def audit(log: Log, settings: Settings, ids: Collection[Named], sample: int = 0,
     if sample:
         ids = [*ids, *_drawn(log, settings, sources, schemas, sample, seed)]
     digests = {digest_of(named): named for named in ids}
+    if not digests:
+        return Audit((), (), (), ())
     last = _Last()
     findings = [
         finding for source in sources for finding in _of_partition(log, settings, source, schemas, digests, last)
@@ -110,7 +113,13 @@ def audit(log: Log, settings: Settings, ids: Collection[Named], sample: int = 0,
 def digest_of(named: Named) -> Id:
     """Return the digest of an id, as models keep it."""
     events, _ = decode_batch([encode_event(op="delete", id=named)], np.ones(1, np.int64), Bounds(), [b"any"])
-    return int(events.id_high[0]) >> 3, int(events.id_low[0]) >> 3
+    return _digests(events, [0])[0]
+
+
+def _digests(events: Events, wanted: Sequence[int]) -> dict[int, Id]:
+    """Return the digests of the ids of some events, by their numbers."""
+    high, low = (half[wanted].tolist() for half in id_digests(events))
+    return dict(zip(wanted, zip(high, low, strict=True), strict=True))
 
 
 class _Last:
@@ -142,16 +151,17 @@ class _Without(Pipeline):
     def leave_out(self, ids: Collection[Id], last: _Last) -> None:
         """Say which, and where to note."""
         self._left_out, self._last = ids, last
-        self._halves = [np.array(sorted(half), np.int64) for half in zip(*ids, strict=True)]
+        self._high = np.array([high for high, _ in ids], np.int64)
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         events, faults = super()._decode(records)
-        high, low = ((column >> np.uint64(3)).astype(np.int64) for column in (events.id_high, events.id_low))
-        passed = (events.id_kind != NO_ID) & np.isin(high, self._halves[0]) & np.isin(low, self._halves[1])
-        found = {event: (int(high[event]), int(low[event])) for event in np.flatnonzero(passed).tolist()}
-        passed[[event for event, digest in found.items() if digest not in self._left_out]] = False  # halves of two
-        self._last.note(records, events, {event: found[event] for event in np.flatnonzero(passed).tolist()})
-        return _selected(events, ~passed), faults
+        like = (events.id_kind != NO_ID) & np.isin(id_digests(events)[0], self._high)  # few, if not those alone
+        found = _digests(events, np.flatnonzero(like).tolist())
+        found = {event: digest for event, digest in found.items() if digest in self._left_out}
+        self._last.note(records, events, found)
+        wanted = np.ones(len(events.op), np.bool_)
+        wanted[list(found)] = False
+        return _selected(events, wanted), faults
 
 
 def _of_partition(
@@ -180,8 +190,8 @@ def _of_partition(
     for model, without in zip(pipeline.models, other.models, strict=True):
         first = firsts[model.name]
         gone = f"the records from offset {first} to {low - 1} are gone" if first < low else ""
-        left, unproven = _compared(model, without, digests, gone)
         holdings = model.holdings()
+        left, unproven = _compared(model, holdings, without, digests, gone)
         yield Finding(
             source=source,
             offset=start.offset,
@@ -206,10 +216,12 @@ def _restored(log: Log, settings: Settings, source: TopicPartition, schemas: Sch
                 raise
 
 
-def _compared(model: Model, without: Model, digests: Mapping[Id, Named], gone: str) -> tuple[list[str], list[str]]:
+def _compared(
+    model: Model, own: Mapping[bytes, Holdings] | None, without: Model, digests: Mapping[Id, Named], gone: str
+) -> tuple[list[str], list[str]]:
     """Return what a model holds that one without the examples does not, and what nobody can tell."""
     left, unproven = [], []
-    arrays, own, others = model.arrays(), model.holdings(), without.holdings()
+    arrays, others = model.arrays(), without.holdings()
     remembered = {digest for each in (own or {}).values() for digest in each.remembered}
     live = {example.id for each in (own or {}).values() for example in each.live}
     for digest, named in digests.items():
@@ -219,7 +231,7 @@ def _compared(model: Model, without: Model, digests: Mapping[Id, Named], gone: s
             left.append(f"that the window dropped {named!r} is remembered, by the digest of the id")
         elif holds_digest(arrays, digest):
             left.append(f"the digest of the id {named!r} is in a row that is not in use")
-    if any(name.startswith("evaluation.") for name in arrays):
+    if any(name.startswith(PREFIX) for name in arrays):
         unproven.append("the figures of its evaluation count the predictions of all that was ever learned")
     if own is None or others is None:
         unproven.append("what it has learned does not follow from the live examples alone")
@@ -268,9 +280,8 @@ class _Seen(Pipeline):
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         events, faults = super()._decode(records)
-        found: dict[int, Id] = {}
-        for event in np.flatnonzero(events.id_kind != NO_ID).tolist():
-            found[event] = digest = (int(events.id_high[event]) >> 3, int(events.id_low[event]) >> 3)
+        found = _digests(events, np.flatnonzero(events.id_kind != NO_ID).tolist())
+        for event, digest in found.items():
             named = id_of(events, event)
             assert named is not None
             self.last.names[digest] = named

@@ -21,7 +21,7 @@ from worker.models.awaited import Awaited
 from worker.models.expiry import Expired as Going
 from worker.models.expiry import Expiry, Part, with_drops
 from worker.models.holdings import Holdings
-from worker.models.intake import Bools, Intake, Labels, refusal
+from worker.models.intake import Bools, Intake, Labels, id_digests, refusal
 from worker.models.keys import Keys
 from worker.models.port import Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
@@ -84,6 +84,7 @@ class Prepared(NamedTuple):
     def columns(self) -> Columns:
         """Return the events as pools take them."""
         events = self.events
+        high, low = id_digests(events)
         return Columns(
             key=self.instance,
             op=self.op,
@@ -91,8 +92,8 @@ class Prepared(NamedTuple):
             weight=events.weight,
             time=events.time,
             named=(events.id_kind != NO_ID).astype(np.int8),
-            id_high=(events.id_high >> np.uint64(3)).astype(np.int64),
-            id_low=(events.id_low >> np.uint64(3)).astype(np.int64),
+            id_high=high,
+            id_low=low,
             pointer=events.pointer,
             feature=self.feature,
             value=events.value,

@@ -10,6 +10,7 @@ import msgpack
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.core.arrays import Int64s
 from algorithms.core.events import Op
 from algorithms.core.names import Interner
 from algorithms.trees.gaussians import LARGEST_VALUE
@@ -214,6 +215,12 @@ def source_of(records: Records, events: Events, event: int) -> Source:
         row=int(events.row[event]),
         time=int(events.time[event]),
     )
+
+
+def id_digests(events: Events) -> tuple[Int64s, Int64s]:
+    """Return the digests of all ids as models keep them: 61 bits and 61 more, 0 without an id."""
+    three = np.uint64(3)
+    return (events.id_high >> three).astype(np.int64), (events.id_low >> three).astype(np.int64)
 
 
 def id_of(events: Events, event: int) -> int | str | None:

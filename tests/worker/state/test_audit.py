@@ -244,3 +244,11 @@ def test_ids_belong_to_keys(tmp_path: Path) -> None:
     assert found.live == (3,)
     assert _audited(path, "gone").is_clean
     assert set(_audited(path, sample=100).ids) == {*DELETED[1:], "gone"}
+
+
+def test_a_draw_where_nothing_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to draw from, which is told."""
+    monkeypatch.setattr(f"{__name__}.DELETED", ())
+    said = _said(str(_ran(tmp_path, {"counts": MODELS["counts"]})), "--sample", "3")
+    assert said.exit_code == 1
+    assert "expected ids whose last event is a delete, to draw from" in said.output

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.canonical import Canonicaliser, plain
-from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.criteria import UNIT, make_criterion
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import jit
@@ -125,7 +125,7 @@ def build_tree(
         entries.pointer, entries.feature, entries.value, entries.label.astype(np.int64), entries.weight
     )
     terms = Terms(alpha, min_examples, max_depth, int(way))
-    made = CRITERIA[criterion][2](total // UNIT)
+    made = make_criterion(criterion, total // UNIT)
     root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
 

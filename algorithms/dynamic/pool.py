@@ -12,7 +12,7 @@ from algorithms.core import example_store, rows
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser
-from algorithms.core.criteria import CRITERIA
+from algorithms.core.criteria import make_criterion
 from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
@@ -148,7 +148,6 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         )
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
-        make_criterion = CRITERIA[criterion][2]
         made = example_store.make(1)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -159,10 +158,10 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
             names=NO_NAMES,
-            criterion=make_criterion(MEMO),
+            criterion=make_criterion(criterion, MEMO),
         )
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
-        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=criterion)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
 

@@ -11,9 +11,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.core.criteria import Entropy, Gini, log2, rounding, xlogx_fixed
+from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
-from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic.examples import Examples, side_of, value_of
@@ -227,35 +227,37 @@ def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
 
 
 @inlined
-def _entropy_step(criterion: Entropy, count: int, more: int) -> float:
+def _entropy_step(criterion: Criterion, count: int, more: int) -> float:
     return xlogx_fixed(criterion.table, count + more) - xlogx_fixed(criterion.table, count)
 
 
 @inlined
-def _gini_step(criterion: Gini, count: int, more: int) -> float:  # noqa: ARG001
+def _gini_step(criterion: Criterion, count: int, more: int) -> float:  # noqa: ARG001
     before = count * PER_UNIT
     after = (count + more) * PER_UNIT
     return after * after - before * before
 
 
 @inlined
-def _entropy_impurity(criterion: Entropy, total: int, class_sum: float) -> float:
+def _entropy_impurity(criterion: Criterion, total: int, class_sum: float) -> float:
     return xlogx_fixed(criterion.table, total) - class_sum
 
 
 @inlined
-def _gini_impurity(criterion: Gini, total: int, class_sum: float) -> float:  # noqa: ARG001
+def _gini_impurity(criterion: Criterion, total: int, class_sum: float) -> float:  # noqa: ARG001
     weight = total * PER_UNIT
     return weight - class_sum / weight
 
 
-_step = dispatch(
+_step = by_criterion(
     "Return how the sum over the classes of n log2 n, for Gini of n n, changes where one class weighs `more`.",
-    {Entropy: _entropy_step, Gini: _gini_step},
+    entropy=_entropy_step,
+    gini=_gini_step,
 )
-_impurity_of = dispatch(
+_impurity_of = by_criterion(
     "Return weight times impurity by the weight, above 0, and that sum.",
-    {Entropy: _entropy_impurity, Gini: _gini_impurity},
+    entropy=_entropy_impurity,
+    gini=_gini_impurity,
 )
 
 
@@ -276,12 +278,12 @@ def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
 
 
 @inlined
-def _entropy_reach(criterion: Entropy, node: _Node, lightest: int) -> float:  # noqa: ARG001
+def _entropy_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
     return log2(float(node.weight) / float(lightest)) + _LOG2_E
 
 
 @inlined
-def _gini_reach(criterion: Gini, node: _Node, lightest: int) -> float:  # noqa: ARG001
+def _gini_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
     return min(2.0, 2.0 - (node.impurity - node.noise) / (node.weight * PER_UNIT))
 
 
@@ -292,9 +294,10 @@ def _gini_reach(criterion: Gini, node: _Node, lightest: int) -> float:  # noqa: 
 # the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
 # x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
 # less the Gini index of the node.
-_reach = dispatch(
+_reach = by_criterion(
     "Return what parting v of n gains at most for each of v, in a node with this lightest example.",
-    {Entropy: _entropy_reach, Gini: _gini_reach},
+    entropy=_entropy_reach,
+    gini=_gini_reach,
 )
 
 

@@ -20,7 +20,7 @@ from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
 
 compiled = pytest.mark.skipif(jit.IS_OFF, reason="nothing is compiled")
-_KERNELS = (*KERNELS, "baseent-entropy")  # the last is cheap, for a test that compiles it twice
+_KERNELS = (*KERNELS, "baseent")  # the last is cheap, for a test that compiles it twice
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

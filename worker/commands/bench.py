@@ -504,7 +504,13 @@ def peers(
 @click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
 @click.option("--criterion", type=click.Choice(["gini", "entropy"]), default="gini", show_default=True)
 @click.option("--depths", default="1,10,none", show_default=True, help="none: no bound.")
-@click.option("--ways", type=_Listed(list(WAYS)), default=",".join(WAYS), show_default=True)
+@click.option(
+    "--ways",
+    type=_Listed(list(WAYS)),
+    default="ordered,map,search,either",
+    show_default=True,
+    help="And dense: columns are written out with all their zeros, and sorted.",
+)
 @click.option("--sklearn", "beside", is_flag=True, help="Beside scikit-learn's DecisionTreeClassifier.")
 @click.option(
     "--dense-bytes",

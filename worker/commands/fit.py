@@ -52,6 +52,10 @@ class Terms(NamedTuple):
     max_depth: int | None  # None: no bound
     min_examples: int
     alpha: float
+    max_leaves: int | None
+    max_features: int | None
+    bootstrap: bool
+    seed: int
 
 
 class _Lines(NamedTuple):
@@ -88,6 +92,10 @@ class _Lines(NamedTuple):
     show_default=True,
     help="A node whose impurity is at most half of it is a leaf.",
 )
+@click.option("--max-leaves", type=click.IntRange(1), help="Grow where a split gains most, to so many leaves.")
+@click.option("--max-features", metavar="K", type=click.IntRange(1), help="Draw K features for each node.")
+@click.option("--bootstrap", is_flag=True, help="Draw as many examples as there are, with replacement.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn.")
 @click.option(
     "--draw",
     "drawing",
@@ -115,6 +123,10 @@ def fit(
     max_depth: int | None,
     min_examples: int,
     alpha: float,
+    max_leaves: int | None,
+    max_features: int | None,
+    bootstrap: bool,
+    seed: int,
     drawing: Literal["svg", "dot", "json"] | None,
     output: Path | None,
     timestamp: int | None,
@@ -143,7 +155,7 @@ def fit(
                 lines = _Lines(file, name, columns, encoding, skip_bad)
                 topic = topic or topic_of(file)
                 _read_file(gatherer, lines, topic, key, timestamp or time.time_ns() // 1_000_000)
-            terms = Terms(criterion, max_depth, min_examples, alpha)
+            terms = Terms(criterion, max_depth, min_examples, alpha, max_leaves, max_features, bootstrap, seed)
             tree = _built(gatherer, gatherer.batch(), terms, topic)
             key = topic.encode() if key is None else key
             if output is not None:

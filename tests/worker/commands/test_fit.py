@@ -117,6 +117,23 @@ def test_columnar_records_and_weights(tmp_path: Path) -> None:
     assert tree["counts"] == [[2, 2.5], [0, 2.5], [2, 0]]
 
 
+def test_how_a_tree_grows(tmp_path: Path) -> None:
+    """Leaves, drawn features and drawn examples are those of `build_tree`; the snapshot tells of them."""
+    path = log_of(tmp_path / "r.db", *({"x": [1 + n % 7, 10 + n % 5], "y": n % 3} for n in range(40)))
+    whole = tree_of(path)
+    few = tree_of(path, "--max-leaves", 4)
+    assert few["feature"].count(None) == 4
+    assert few["parameters"]["max_leaves"] == 4
+    assert whole["feature"].count(None) > 4
+    drawn = [
+        tree_of(path, "--max-features", 1, "--max-depth", 1, "--seed", seed)["feature"][0] for seed in range(9)
+    ]
+    assert len(set(drawn)) > 2
+    bootstrap = tree_of(path, "--bootstrap", "--seed", 5)
+    assert sum(bootstrap["counts"][0]) == 40
+    assert bootstrap["counts"][0] != whole["counts"][0]
+
+
 def test_a_file(tmp_path: Path) -> None:
     """A table is read as `publish` reads it; the tree is drawn."""
     path = tmp_path / "clicks.csv"

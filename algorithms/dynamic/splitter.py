@@ -34,7 +34,7 @@ class Way(IntEnum):
     MAP = 1  # each entry of the column is looked up in the mapping, then sorted: paper 003, algorithm 4
     SEARCH = 2  # each example of the node is searched for in the column, then sorted: algorithm 5
     EITHER = 3  # whichever of the two equation 8 says
-    DENSE = 4  # as EITHER, then written out with all its zeros and sorted: what the paper measures against
+    DENSE = 4  # written out with all its zeros and sorted, rare or not: a baseline, as the paper measures against
 
 
 _ORDERED, _MAP, _SEARCH, _DENSE = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH), int(Way.DENSE)
@@ -193,7 +193,8 @@ def is_searched(examples: int, entries: int) -> bool:
 
     Its logarithm is 0 for a column of one entry; a search looks at one entry at least.
     """
-    return examples * max(1.0, log2(float(entries))) < _SEARCH_BELOW * entries
+    most = _SEARCH_BELOW * entries
+    return examples < most and examples * max(1.0, log2(float(entries))) < most  # mostly without a logarithm
 
 
 @inlined
@@ -606,7 +607,8 @@ def _consider(
     if now < leader.score or (
         now == leader.score and now < math.inf and _precedes(words, names, column, leader.column)
     ):
-        return _Leader(column, now, here, _rare(segment, node, reach, now))
+        rare = int64(0) if way == _DENSE else _rare(segment, node, reach, now)
+        return _Leader(column, now, here, rare)
     return leader
 
 

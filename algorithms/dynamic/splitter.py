@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
+from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
@@ -33,9 +34,10 @@ class Way(IntEnum):
     MAP = 1  # each entry of the column is looked up in the mapping, then sorted: paper 003, algorithm 4
     SEARCH = 2  # each example of the node is searched for in the column, then sorted: algorithm 5
     EITHER = 3  # whichever of the two equation 8 says
+    DENSE = 4  # written out with all its zeros and sorted, rare or not: a baseline, as the paper measures against
 
 
-_ORDERED, _MAP, _SEARCH = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH)
+_ORDERED, _MAP, _SEARCH, _DENSE = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH), int(Way.DENSE)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
 _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
 _ESTIMATED = 1 << (26 + UNIT_BITS)  # units; the weight below which squares of whole weights add up exactly
@@ -46,6 +48,16 @@ class Choice(NamedTuple):
 
     column: int
     threshold: float  # of a numeric feature, else 0
+    gain: float  # weight times impurity that it takes away; 0 where that is no more than the error of rounding
+
+
+class _Leader(NamedTuple):
+    """The best split of the columns that have been looked at."""
+
+    column: int  # NONE: none yet
+    score: float
+    threshold: float
+    rare: int  # a feature of at most so many examples cannot have a better score
 
 
 class _Best(NamedTuple):
@@ -84,20 +96,35 @@ def _group(segment: Segment, column: int, start: int) -> int:
 
 
 @jit
-def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
+def group_all(segment: Segment, start: int) -> None:
+    """Find where the entries of the node that was tallied last, and owns `start`, begin in all its columns."""
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if segment.numeric[column] == 1:
+            segment.group[column] = _group(segment, column, start)
+
+
+@inlined
+def _is_constant(segment: Segment, column: int, start: int, stop: int) -> bool:
+    """Return whether all of a node are known to have one value of a numeric column: of a node above, or itself."""
+    return segment.constant[column, BEGIN] <= start and stop <= segment.constant[column, END]
+
+
+@jit
+def part_columns(segment: Segment, start: int, stop: int, middle: int, keeps_high: bool, are_all: bool) -> None:
     """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`.
 
     What was in order stays in order. `group` tells then where the entries of one side begin, the side that is
-    looked at next.
+    looked at next. Unless `are_all`, constant columns stay as they are: nobody looks at them below this node, if
+    no other node is looked at before those below it.
     """
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if segment.numeric[column] == 0:
+        if segment.numeric[column] == 0 or (not are_all and _is_constant(segment, column, start, stop)):
             continue
         low = segment.group[column]
-        stop = low + segment.present[column]
         high = int64(0)
-        for entry in range(low, stop):
+        for entry in range(low, low + segment.present[column]):
             owner = segment.owner[entry]
             if segment.place[owner] < middle:
                 segment.owner[low] = owner
@@ -115,10 +142,10 @@ def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
 
 
 @jit
-def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> None:
+def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> int:
     """Write a numeric column of the node that owns start to stop to `found_owner` and `found_value`, sorted.
 
-    `present[column]` says how many entries there are.
+    Returns how many entries there are: `present[column]`, or with `Way.DENSE` one for each example.
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
     searches = way == _SEARCH or (way != _MAP and is_searched(stop - start, entries))
@@ -133,8 +160,26 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
         for at in range(segment.spans[column, BEGIN], segment.spans[column, END]):
             if start <= segment.place[segment.owner[at]] < stop:
                 negatives, positives = _put(segment, at, negatives, positives)
+    if way == _DENSE:
+        _write_out(segment, segment.present[column], start, stop)
+        _sort(segment, segment.found_value, segment.found_owner, int64(0), stop - start)
+        return stop - start
     _sort(segment, segment.found_value, segment.found_owner, int64(0), negatives)
     _sort(segment, segment.found_value, segment.found_owner, negatives, segment.present[column])
+    return segment.present[column]
+
+
+@jit
+def _write_out(segment: Segment, entries: int, start: int, stop: int) -> None:
+    """Make a value of each example of the node, in their order, of those that were found."""
+    for entry in range(entries):
+        segment.spare_value[entry] = segment.found_value[entry]
+        segment.spare_owner[entry] = segment.found_owner[entry]
+    for position in range(start, stop):
+        segment.found_value[position - start] = 0.0
+        segment.found_owner[position - start] = segment.order[position]
+    for entry in range(entries):
+        segment.found_value[segment.place[segment.spare_owner[entry]] - start] = segment.spare_value[entry]
 
 
 @inlined
@@ -148,7 +193,8 @@ def is_searched(examples: int, entries: int) -> bool:
 
     Its logarithm is 0 for a column of one entry; a search looks at one entry at least.
     """
-    return examples * max(1.0, log2(float(entries))) < _SEARCH_BELOW * entries
+    most = _SEARCH_BELOW * entries
+    return examples < most and examples * max(1.0, log2(float(entries))) < most  # mostly without a logarithm
 
 
 @inlined
@@ -314,7 +360,7 @@ def _sweep(
     criterion: Any,
     segment: Segment,
     node: _Node,
-    column: int,
+    entries: int,
     values: Float64s,
     owners: Int32s,
     begin: int,
@@ -325,8 +371,8 @@ def _sweep(
     Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros), and O(classes) for each
     threshold that is scored in full.
     """
-    stop = begin + segment.present[column]
-    zeros = segment.present[column] < node.examples
+    stop = begin + entries
+    zeros = entries < node.examples
     part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
     best = _Best(math.inf, 0.0)
     at = begin
@@ -409,11 +455,11 @@ def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: floa
 
 
 @jit
-def _lowest_threshold(segment: Segment, node: _Node, column: int, values: Float64s, begin: int) -> float:
+def _lowest_threshold(node: _Node, entries: int, values: Float64s, begin: int) -> float:
     """Return the lowest threshold of a column that has one."""
-    stop = begin + segment.present[column]
+    stop = begin + entries
     lowest = values[begin]
-    zeros = segment.present[column] < node.examples
+    zeros = entries < node.examples
     if zeros and lowest > 0.0:
         return between(0.0, lowest)
     at = begin
@@ -479,19 +525,106 @@ def best_split(
     stop: int,
     way: int,
     are_grouped: bool,
+    drawn: int,
+    salt: int,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
     no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
+
+    `drawn`: so many features alone, of those that part the node, see `_draw`; 0: all.
     """
     node = _common(criterion, segment, stop - start)
     reach = _reach(criterion, node, segment.sizes[LIGHTEST])
-    rare = int64(0)
-    best = int64(NONE)
-    best_score = math.inf
-    threshold = 0.0
+    leader = _Leader(int64(NONE), math.inf, 0.0, int64(0))
+    first = int64(0)
+    if drawn == 0:
+        kept = int64(0)
+        for at in range(segment.sizes[TOUCHED]):
+            column = segment.touched[at]
+            if segment.present[column] == 0:
+                continue
+            segment.touched[kept] = column
+            kept += 1
+            if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+                segment.group[column] = _group(segment, column, start)
+            if segment.present[column] > leader.rare:
+                leader = _consider(criterion, segment, words, names, node, column, start, stop, way, reach, leader)
+        segment.sizes[TOUCHED] = kept
+    else:
+        first = _draw(segment, words, start, way, are_grouped, salt)
+        left = drawn
+        while left > 0 and first > 0:
+            first -= 1
+            column = _lowest_key(segment, first)
+            if segment.present[column] > leader.rare:
+                leader = _consider(criterion, segment, words, names, node, column, start, stop, way, reach, leader)
+            if segment.present[column] < node.examples or (
+                segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
+            ):
+                left -= 1
+    if leader.score >= node.impurity - node.noise:
+        return _lowest(segment, words, names, node, first, start, stop, way)
+    return Choice(leader.column, leader.threshold, node.impurity - leader.score)
+
+
+@jit
+def _consider(
+    criterion: Any,
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    node: _Node,
+    column: int,
+    start: int,
+    stop: int,
+    way: int,
+    reach: float,
+    leader: _Leader,
+) -> _Leader:
+    """Return the better of the best so far and the best split of a column."""
+    everywhere = segment.present[column] == node.examples
+    here = 0.0
+    if segment.numeric[column] == 0:
+        if everywhere:
+            return leader
+        now = _binary_score(criterion, segment, column)
+    else:
+        if everywhere and _is_constant(segment, column, start, stop):
+            return leader
+        if way == _ORDERED:
+            values, owners, begin = segment.value, segment.owner, segment.group[column]
+            entries = segment.present[column]
+            _sort(segment, values, owners, begin, begin + entries)
+        else:
+            entries = look_up(segment, column, start, stop, way)
+            values, owners, begin = segment.found_value, segment.found_owner, int64(0)
+        if everywhere and values[begin] == values[begin + entries - 1]:
+            segment.constant[column, BEGIN] = start
+            segment.constant[column, END] = stop
+            return leader
+        found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.score)
+        now, here = found.score, found.threshold
+    if now < leader.score or (
+        now == leader.score and now < math.inf and _precedes(words, names, column, leader.column)
+    ):
+        rare = int64(0) if way == _DENSE else _rare(segment, node, reach, now)
+        return _Leader(column, now, here, rare)
+    return leader
+
+
+# --- features that are drawn
+#
+# The features of a node are in the order of a hash of the node and the feature, and those that part the node are
+# taken from the first on. So what is drawn depends on the seed, the way from the root, and nothing else. The first
+# of `touched` are a heap with the lowest key on top, those that were taken come behind it.
+
+
+@jit
+def _draw(segment: Segment, words: Rows, start: int, way: int, are_grouped: bool, salt: int) -> int:
+    """Make a heap of the features of a node; return how many there are."""
     kept = int64(0)
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
@@ -501,29 +634,38 @@ def best_split(
         kept += 1
         if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
             segment.group[column] = _group(segment, column, start)
-        if segment.present[column] <= rare:
-            continue
-        now = math.inf
-        here = 0.0
-        if segment.numeric[column] == 0:
-            if segment.present[column] < node.examples:
-                now = _binary_score(criterion, segment, column)
-        else:
-            if way == _ORDERED:
-                values, owners, begin = segment.value, segment.owner, segment.group[column]
-                _sort(segment, values, owners, begin, begin + segment.present[column])
-            else:
-                look_up(segment, column, start, stop, way)
-                values, owners, begin = segment.found_value, segment.found_owner, int64(0)
-            found = _sweep(criterion, segment, node, column, values, owners, begin, best_score)
-            now, here = found.score, found.threshold
-        if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
-            best, best_score, threshold = column, now, here
-            rare = _rare(segment, node, reach, best_score)
+        feature = feature_of(words, column)
+        segment.keys[column] = (mix(salt, feature) >> 1 << 32) | feature
     segment.sizes[TOUCHED] = kept
-    if best_score >= node.impurity - node.noise:
-        return _lowest(segment, words, names, node, start, stop, way)
-    return Choice(best, threshold)
+    for at in range((kept >> 1) - 1, -1, -1):
+        _sift(segment, at, kept)
+    return kept
+
+
+@jit
+def _lowest_key(segment: Segment, last: int) -> int:
+    """Take the top of a heap of `last + 1` columns, which comes behind the others; return it."""
+    column = segment.touched[0]
+    segment.touched[0] = segment.touched[last]
+    segment.touched[last] = column
+    _sift(segment, int64(0), last)
+    return column
+
+
+@inlined
+def _sift(segment: Segment, at: int, size: int) -> None:
+    """Let a column sink to its place in a heap."""
+    column = segment.touched[at]
+    key = segment.keys[column]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and segment.keys[segment.touched[child + 1]] < segment.keys[segment.touched[child]]:
+            child += 1
+        if key <= segment.keys[segment.touched[child]]:
+            break
+        segment.touched[at] = segment.touched[child]
+        at = child
+    segment.touched[at] = column
 
 
 @inlined
@@ -532,27 +674,30 @@ def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
 
 
 @jit
-def _lowest(segment: Segment, words: Rows, names: Names, node: _Node, start: int, stop: int, way: int) -> Choice:
-    """Return the lowest split of the lowest feature that has a split."""
-    first = int64(NONE)
+def _lowest(
+    segment: Segment, words: Rows, names: Names, node: _Node, first: int, start: int, stop: int, way: int
+) -> Choice:
+    """Return the lowest split of the lowest feature that has a split, of those from `first` on in `touched`."""
+    lowest = int64(NONE)
     threshold = 0.0
-    for at in range(segment.sizes[TOUCHED]):
+    for at in range(first, segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if first != NONE and not _precedes(words, names, column, first):
+        if lowest != NONE and not _precedes(words, names, column, lowest):
             continue
         everywhere = segment.present[column] == node.examples
         if segment.numeric[column] == 0:
             if not everywhere:
-                first, threshold = column, 0.0
+                lowest, threshold = column, 0.0
+            continue
+        if everywhere and _is_constant(segment, column, start, stop):
             continue
         if way == _ORDERED:  # it has been scored, so that it is in order: no feature is rare where nothing gains
-            values, begin = segment.value, segment.group[column]
+            entries, values, begin = segment.present[column], segment.value, segment.group[column]
         else:
-            look_up(segment, column, start, stop, way)
+            entries = look_up(segment, column, start, stop, way)
             values, begin = segment.found_value, int64(0)
-        if not everywhere or values[begin] < values[begin + node.examples - 1]:
-            first, threshold = column, _lowest_threshold(segment, node, column, values, begin)
-    return Choice(first, threshold)
+        lowest, threshold = column, _lowest_threshold(node, entries, values, begin)
+    return Choice(lowest, threshold, 0.0)
 
 
 @jit

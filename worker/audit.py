@@ -181,7 +181,8 @@ def _of_partition(
         )
     returned(catch_up(log, pipeline, start.behind, start.offset, time.monotonic, _SECONDS))
     other = _Without(source, settings, time.monotonic, schemas)
-    other.have({model.name: settings.models[model.name] for model in pipeline.models}, settings.bounds)
+    models = {model.name: settings.models[model.name] for model in pipeline.models}
+    other.have(models, settings.bounds, settings.topic(source.topic).pending, behind=models)
     other.skips.update(pipeline.skips)
     other.leave_out(digests.keys(), last)
     firsts, low = {name: entry.first for name, entry in start.epoch.models.items()}, log.watermarks(source).low
@@ -263,7 +264,7 @@ def _drawn(
     last = _Last()
     for source in sources:
         seen = _Seen(source, settings, time.monotonic, schemas)
-        seen.have({}, settings.bounds)
+        seen.have({}, settings.bounds, None)
         seen.last = last
         committed = log.committed(source)
         behind = {"": log.watermarks(source).low}

@@ -112,6 +112,7 @@ class Pipeline:
         pending: PendingSettings | None,
         kept: Collection[str] = (),
         behind: Collection[str] = (),
+        waits_from: int = 0,
     ) -> None:
         """Have these models from now on: those that are kept go on with their state, the others are empty.
 
@@ -127,9 +128,11 @@ class Pipeline:
             The models that go on.
         behind : collection of str
             Those of the others that learn what was before them first.
+        waits_from : int
+            The offset from which on labels are waited for, where that is not the first that comes.
         """
         before = {model.name: model.arrays() for model in self.models if model.name in kept}
-        self.late.have(models, pending, kept, behind)
+        self.late.have(models, pending, kept, behind, waits_from)
         self._told, self._bounds = dict(sorted(models.items())), bounds
         self.shadows = frozenset(name for name, model in models.items() if model.shadow)
         self.models = self._new_models()

@@ -522,6 +522,13 @@ def catch_up(
             behind.clear()
 
 
+def follow(
+    log: Log, pipeline: Pipeline, begin: int, end: int, clock: Callable[[], float], restore_timeout: float
+) -> Generator[int, None, None]:
+    """Let what is pending in a partition follow the records up to `end`, and no model."""
+    return _replay(log, pipeline, (), begin, end, clock, restore_timeout)
+
+
 def _replay(
     log: Log,
     pipeline: Pipeline,

@@ -32,7 +32,9 @@ KINDS = 8  # of words
 HEAD, BEFORE, LAST, TAIL = 0, 1, 2, 3  # of the queue: begin; of the last record but one; of the last one; end
 NOW, KEPT = 4, 5  # the clock; how many were ever kept
 MOST, SPAN = 6, 7  # how many at most, and for how long, in ms
-COUNTS = 8
+FIRST = 8  # the offset of the first record that was followed, and 1 more; 0: there was none
+CHANGED, CROWDED = 9, 10  # how often the limits became others; how many went for others
+COUNTS = 11
 
 NEVER = np.iinfo(np.int64).max  # the stamp of what came with the last two records
 AT_ONCE = 16  # that go at an event because it is time; a label of one that is due comes too late in any case
@@ -136,6 +138,7 @@ def follow(pending: Pending, names: Names, asked: Asked, found: Found) -> int:
             if store.counts[USED] == counts[MOST]:
                 _let_go(pending, names, _oldest(pending), found)
                 done[CROWDED_OUT] += 1
+                counts[CROWDED] += 1
             _keep(pending, names, asked, event, found)
         elif row == NONE:
             if op == LABEL:

@@ -76,11 +76,12 @@ class LateLabels:
         limits: PendingSettings | None,
         kept: Collection[str],
         behind: Collection[str],
+        begin: int = 0,
     ) -> None:
         """Have these models from now on, and these limits.
 
         What is pending stays as far as it may. Models that are not kept have answered nothing so far; those of
-        them that are behind get a store of their own.
+        them that are behind get a store of their own. New stores keep nothing of what is below the offset `begin`.
         """
         before = {name: each.arrays() for name, each in self._given.items() if name in kept}
         self._models = {name: model for name, model in models.items() if model.late_labels}
@@ -89,13 +90,13 @@ class LateLabels:
         if limits is None:
             self._store = None
         elif self._store is None:
-            self._store = PendingExamples(limits.max, limits.for_.ms)
+            self._store = PendingExamples(limits.max, limits.for_.ms, begin)
         else:
             gone = self._store.limit(limits.max, limits.for_.ms)
         self._own = {name: each for name, each in self._own.items() if name in kept and name in self._models}
         for name in behind:
             if limits is not None and name in self._models and name not in kept:
-                self._own[name] = PendingExamples(limits.max, limits.for_.ms)
+                self._own[name] = PendingExamples(limits.max, limits.for_.ms, begin)
         self._make_given()
         for name, arrays in before.items():
             if name in self._given:

@@ -29,12 +29,15 @@ from worker.codec.events import IDS, LABEL, NAMES, NO_ID
 from worker.codec.selected import ONES, selected
 from worker.late.kernel import (
     BEFORE,
+    CHANGED,
     COUNTS,
+    CROWDED,
     CROWDED_OUT,
     DONE,
     DROPPED,
     EVENT,
     EXPIRED,
+    FIRST,
     FORGOTTEN,
     FULL_FEATURES,
     FULL_GONE,
@@ -127,9 +130,12 @@ class PendingExamples:
         How many at most; the oldest goes for the next one.
     span : int
         For how long, in ms.
+    begin : int
+        The offset from which on examples are kept.
     """
 
-    def __init__(self, most: int, span: int) -> None:
+    def __init__(self, most: int, span: int, begin: int = 0) -> None:
+        self._begin = begin
         counts = np.zeros(COUNTS, np.int64)
         counts[[MOST, SPAN]] = most, span
         self._pending = Pending(example_store.make(1), np.zeros(16, np.int32), np.zeros(16, np.int64), counts)
@@ -147,8 +153,11 @@ class PendingExamples:
 
     def limit(self, most: int, span: int) -> Int32s:
         """Let other limits hold from now on; return the rows that became free."""
-        self._pending.counts[[MOST, SPAN]] = most, span
-        gone = []
+        gone, counts = [], self._pending.counts
+        if counts[[MOST, SPAN]].tolist() == [most, span]:
+            return _NO_ROWS
+        counts[[MOST, SPAN]] = most, span
+        counts[CHANGED] += 1
         rows, queue = self._pending.examples.rows, self._pending.row
         place = int(self._pending.counts[HEAD])
         while len(self) > most:
@@ -165,7 +174,11 @@ class PendingExamples:
 
     def resolve(self, records: Records, events: Events) -> Resolved:
         """Follow the events of a batch, strictly in order."""
+        counts = self._pending.counts
+        if len(records.keys) and not counts[FIRST]:
+            counts[FIRST] = records.offsets[0] + 1
         is_asked = (events.op == PREDICT) & (events.id_kind != NO_ID)
+        is_asked &= records.offsets[events.record] >= self._begin
         is_label = events.op == LABEL
         ordinals, record = np.unique(events.record, return_inverse=True)
         clock = self._clock.see(records.timestamps[ordinals])
@@ -175,7 +188,7 @@ class PendingExamples:
             return self._without(events, is_label)
         keys = self._keys.numbers(records)
         numbers, words = self._words(events, is_asked)
-        found = self._followed(events, keys[events.record], record, clock, *words)
+        found = self._followed(events, is_asked, keys[events.record], record, clock, *words)
         resolved = self._resolved(events, found)
         self._keys.keep(np.concatenate([keys, found.gone_key[: found.counts[GONE]]]), self._are_alive)
         self._names.sweep(numbers)
@@ -230,6 +243,7 @@ class PendingExamples:
     def _followed(
         self,
         events: Events,
+        is_asked: Bools,
         key: Int32s,
         record: Int64s,
         clock: Int64s,
@@ -243,7 +257,7 @@ class PendingExamples:
             grown = example_store.grown(store, max(most, 2 * len(store.heads)))
             self._pending = self._pending._replace(examples=grown)
         high, low = id_digests(events)
-        named = (events.id_kind != NO_ID).astype(np.int8)
+        named = ((events.id_kind != NO_ID) & (is_asked | (events.op != PREDICT))).astype(np.int8)
         asked = Asked(
             events.op,
             key,
@@ -393,6 +407,14 @@ class PendingExamples:
                 features = tuple(sorted(self._features(of_row)))
                 yield row, Waiting(self._keys.key(of_row[OWNER] >> 1), (of_row[HIGH], of_row[LOW]), features)
 
+    def is_due(self, row: int) -> bool:
+        """Return whether an example has waited for too long, and goes with the next events."""
+        stamp, now = (
+            int(self._pending.stamp[self._pending.examples.rows[row, PLACE] // KINDS]),
+            self._pending.counts[NOW],
+        )
+        return stamp != NEVER and bool(now > 0) and bool(now - stamp >= self._pending.counts[SPAN])
+
     def _features(self, row: list[int]) -> Iterator[tuple[int | bytes, float]]:
         kind, start, size = row[PLACE] % KINDS, row[START], row[LENGTH]
         words = self._pending.examples.features[start : start + size]
@@ -400,6 +422,21 @@ class PendingExamples:
         values = words[ones:].copy().view(np.float64).tolist() if kind & VALUED else [1.0] * ones
         for number, value in zip(words[:ones].tolist(), values, strict=True):
             yield self._names.name(number) if kind & NAMED else number, value
+
+    @property
+    def first(self) -> int | None:
+        """The offset of the first record that was followed."""
+        return int(self._pending.counts[FIRST]) - 1 if self._pending.counts[FIRST] else None
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether other limits held before."""
+        return bool(self._pending.counts[CHANGED])
+
+    @property
+    def was_full(self) -> bool:
+        """Whether examples had to go for others."""
+        return bool(self._pending.counts[CROWDED])
 
     def row_of(self, key: bytes, digest: Id) -> int:
         """Return the row of an example, -1: it is not pending."""

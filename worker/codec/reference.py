@@ -190,8 +190,9 @@ def _with_features(field: str) -> RefusedError:
 
 def _op(op: object) -> int:
     if not isinstance(op, str) or op not in OPS:
+        # Labels are not named: what replays make of such a record stays what it was before there were any.
         raise RefusedError(
-            Reason.BAD_OP, f"expected op insert, delete, predict or label, found {brief(op)}; send one of them"
+            Reason.BAD_OP, f"expected op insert, delete or predict, found {brief(op)}; send one of them"
         )
     return OPS[op]
 

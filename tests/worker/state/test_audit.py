@@ -313,8 +313,8 @@ def test_what_had_to_go_for_an_example_is_not_proven(tmp_path: Path) -> None:
 def test_a_store_that_forgets_badly_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     """A digest in a free row of the store is found, and an example that is not as it would be."""
 
-    def spoiled(*given: Any) -> Iterator[int]:
-        start = yield from honest_restore(*given)  # type: ignore[misc]
+    def spoiled(*given: Any) -> Any:
+        start = yield from honest_restore(*given)
         store = given[1].late.store
         rows = store._pending.examples.rows
         if what == "digest":
@@ -327,7 +327,10 @@ def test_a_store_that_forgets_badly_is_found(tmp_path: Path, monkeypatch: pytest
     path = _ran_with_labels(tmp_path, WAITS)
     monkeypatch.setattr(worker.audit, "restore", spoiled)
     left = next(finding.left for finding in _audited(path, 101).findings if finding.model == "pending")
-    assert left[0] == {
-        "digest": "the digest of the id 101 is in a row that is not in use",
-        "example": "examples that wait and would not without them: 1",
-    }[what]
+    assert (
+        left[0]
+        == {
+            "digest": "the digest of the id 101 is in a row that is not in use",
+            "example": "examples that wait and would not without them: 1",
+        }[what]
+    )

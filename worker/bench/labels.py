@@ -78,7 +78,11 @@ def bench_labels(
     (mine,), (other,) = waits.models, inserts.models
     arrays = other.arrays()
     line["same_results"] = labelled == inserted
-    line["same_model"] = all(np.array_equal(array, arrays[name]) for name, array in mine.arrays().items())
+    line["same_model"] = all(  # but for the place of the key's name: a predict looks for it
+        np.array_equal(array, arrays[name])
+        for name, array in mine.arrays().items()
+        if not name.startswith("keys.")
+    )
     yield line | {"machine": machine()}
 
 

@@ -262,7 +262,7 @@ def delayed_table(evaluations: Sequence[DelayedEvaluation | RegressionDelayedEva
         Column("model"),
         *(Column(each, is_number=True) for each in ("over", *(names[name] for name in used))),
     ]
-    return Sheet(columns, lines, "delayed evaluation: answers that had been given when the label came")
+    return Sheet(columns, lines, "delayed evaluation: of answers given")
 
 
 def drifts_table(drifts: Iterable[Drift]) -> Sheet:

@@ -73,7 +73,7 @@ def test_what_waits_is_restored_and_goes_on(tmp_path: Path) -> None:
 def test_the_results_are_made_again(tmp_path: Path) -> None:
     """From the first record on, the golden bytes come out."""
     settings = _settings(tmp_path)
-    assert _run(tmp_path / "log.db", settings, RECORDS) > 40
+    assert _run(tmp_path / "log.db", settings, RECORDS) > 20
     assert _is_as_kept(tmp_path / "log.db", settings, tmp_path) is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from worker.checkpoint.keys import unpack_key
 from worker.codec import decode_output
 from worker.commands import main
 from worker.log.port import TopicPartition
+from worker.loop import Worker
 from worker.models import KINDS
 
 RECORDS = list(with_labels(mixed(300, seed=5), seed=5))
@@ -46,6 +48,19 @@ class Waits(Desk):
         with self.log() as log:
             log.append(RECORDS[self.published : self.published + count])
         self.published += count
+
+    def run(self, count: int = 0, made: Callable[[Worker], None] = lambda worker: None) -> list[dict[bytes, Any]]:
+        """Publish so many records, and let a worker read to the end; return what its models hold."""
+        workers: list[Worker] = []
+
+        def kept(worker: Worker) -> None:
+            workers.append(worker)
+            made(worker)
+
+        held = super().run(count, kept)
+        for partition in workers[-1].partitions.values():
+            partition.pipeline.late.check()
+        return held
 
 
 def undisturbed(folder: Path, told: dict[str, Any]) -> tuple[dict[TopicPartition, list[Any]], list[Any]]:

@@ -211,11 +211,11 @@ def start(names: list[str], folder: Path, rows: int) -> None:
 )
 @click.option("--features", type=click.IntRange(1, 1_000), default=15, show_default=True, help="Of each.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-def labels(examples: int, features: int, seed: int) -> None:
+def pending(examples: int, features: int, seed: int) -> None:
     """Let examples wait for their labels: their bytes, and how fast labels are learned beside inserts."""
-    from worker.bench.labels import bench_labels
+    from worker.bench.pending import bench_pending
 
-    _print(lambda progress: bench_labels(examples, features, seed, progress))
+    _print(lambda progress: bench_pending(examples, features, seed, progress))
 
 
 @bench.command()

@@ -476,7 +476,7 @@ def test_a_prefix_of_a_stream(tmp_path: Path) -> None:
 
 def test_labels_beside_inserts() -> None:
     """What waited is learned as by inserts at label time; the line has bytes and rates."""
-    [line] = _lines(_bench("labels", "--examples", "300", "--features", "4"))
+    [line] = _lines(_bench("pending", "--examples", "300", "--features", "4"))
     assert line["same_results"]
     assert line["same_model"]
     assert line["pending"] == line["examples"] == 300

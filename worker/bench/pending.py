@@ -1,4 +1,4 @@
-"""`bench labels`: what examples take that wait for labels, and how fast labels are learned beside inserts."""
+"""`bench pending`: what examples take that wait for labels, and how fast labels are learned beside inserts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VOCABULARY = 20_000
 _DAY = 86_400_000
 
 
-def bench_labels(
+def bench_pending(
     examples: int, features: int, seed: int = 1, progress: Callable[[str], None] = lambda step: None
 ) -> Iterator[dict[str, Any]]:
     """Yield one line: so many examples wait for their labels, which then come in another order.
@@ -47,7 +47,7 @@ def bench_labels(
     x = (x * features + np.arange(features)).astype("<u4")  # a feature comes once
     y = (x[:, 0] // features % 2 ^ (draw.random(examples) < 0.1)).astype(np.int64)
     order = draw.permutation(examples)
-    line: dict[str, Any] = {"bench": "labels", "examples": examples, "features": features}
+    line: dict[str, Any] = {"bench": "pending", "examples": examples, "features": features}
     waits, inserts = _pipeline(PendingSettings.model_validate({"max": examples, "for": "30d"})), _pipeline(None)
 
     def encoded(numbers: Int64s, **fields: bool) -> list[bytes]:

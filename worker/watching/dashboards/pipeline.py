@@ -90,6 +90,12 @@ _THROUGHPUT = Row(
         gauges("anabranch_pending_examples", "topic", TOPICS),
     ),
     graph(
+        "Memory of what waits for labels",
+        "bytes",
+        "Arrays of the examples that wait, spare room included.",
+        gauges("anabranch_pending_bytes", "topic", TOPICS),
+    ),
+    graph(
         "Late labels",
         "eps",
         "Labels that were learned, and those of examples that are not pending: with many of these, max or for is "

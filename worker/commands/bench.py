@@ -207,6 +207,19 @@ def start(names: list[str], folder: Path, rows: int) -> None:
 
 
 @bench.command()
+@click.option(
+    "--examples", type=click.IntRange(1), default=1_000_000, show_default=True, help="That wait at once."
+)
+@click.option("--features", type=click.IntRange(1, 1_000), default=15, show_default=True, help="Of each.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+def pending(examples: int, features: int, seed: int) -> None:
+    """Let examples wait for their labels: their bytes, and how fast labels are learned beside inserts."""
+    from worker.bench.pending import bench_pending
+
+    _print(lambda progress: bench_pending(examples, features, seed, progress))
+
+
+@bench.command()
 @click.option("--features", type=click.IntRange(1_000), default=1_000_000, show_default=True)
 @click.option("--examples", type=click.IntRange(100), default=20_000, show_default=True, help="Live ones.")
 @click.option("--changes", type=_FILE, help="A recorded set (.npz): what a second checkpoint of it writes.")

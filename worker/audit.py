@@ -271,6 +271,7 @@ def _compared(
 ) -> tuple[list[str], list[str]]:
     """Return what a model holds that one without the examples does not, and what nobody can tell."""
     left, unproven = [], []
+    model.settle()
     arrays, others = model.arrays(), without.holdings()
     remembered = {digest for each in (own or {}).values() for digest in each.remembered}
     live = {example.id for each in (own or {}).values() for example in each.live}

@@ -147,6 +147,8 @@ class Pipeline:
         """Compile the kernels, or load them: before there is a heartbeat to miss."""
         none = np.zeros(0, np.int64)
         self.process(Records(self.source, none, none, [], [], [], 0))
+        for model in self.models:
+            model.warm_up()
 
     def has_schemas(self, records: Records) -> bool:
         """Return whether all is there that records are read with; if not, it is asked for: call again.

@@ -346,7 +346,7 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
 
 
 @jit
-def _drop(pool: State, index: int) -> None:
+def drop(pool: State, index: int) -> None:
     """Forget an index: its slots, boxes, live examples and marks."""
     slot = pool.slots.heads[index, CHAIN]
     while slot != NONE:
@@ -540,7 +540,7 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
             elif op == DELETE:
                 status = _delete(pool, rules, batch, event, out.scratch)
             elif op == DROP:
-                _drop(pool, index)
+                drop(pool, index)
             elif op < 0:
                 status = SKIPPED
             out.status[event] = status

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import example_store
-from algorithms.core.arrays import Float64s, Int64s, UInt32s, extended
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import Batch, Events, OnDuplicate, Op
@@ -18,10 +20,10 @@ from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who im
 from algorithms.core.given import check_columns, features_of, key_of, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
-from algorithms.core.names import NO_NAMES, Interner, name_or_id
+from algorithms.core.names import HIGH, NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne, Pool
 from algorithms.core.schema import Schema
-from algorithms.splits import finders, kernel, ranking, slots
+from algorithms.splits import finders, kernel, moving, ranking, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.kernel import ALIVE, Decisions, Out, Rules, State
 from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, feature_of
@@ -143,6 +145,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         self._module = finders.FINDERS[finder].module
+        self.can_move = finder not in _HISTORY
         self.rules = Rules(
             window=window or 0,
             tracked=verify_deletes or window is not None,
@@ -155,18 +158,22 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             tree_when=int(trees.when),
             tree_argument=trees.argument,
         )
-        state = State(
-            heads=np.array([kernel.HEAD], np.int64),
-            alive=np.zeros(1, np.int64),
-            slots=slots.make(1, 16),
-            finder=finders.FINDERS[finder].make(1, 16, alpha),
-            store=example_store.make(1),
-            names=NO_NAMES,
-            criterion=make_criterion(criterion, MEMO),
-        )
+        self._make_finder = partial(finders.FINDERS[finder].make, 1, 16, alpha)
+        state = self._empty(make_criterion(criterion, MEMO))
         super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=criterion)
         self._apply = direct(kernel.apply)
         self._longest_live = 0  # features of the largest example in the example store
+
+    def _empty(self, criterion: Any) -> State:
+        return State(
+            heads=np.array([kernel.HEAD], np.int64),
+            alive=np.zeros(1, np.int64),
+            slots=slots.make(1, 16),
+            finder=self._make_finder(),
+            store=example_store.make(1),
+            names=NO_NAMES,
+            criterion=criterion,
+        )
 
     # --- events
 
@@ -258,6 +265,89 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         heads = self._state.slots.heads
         return int((heads[:, N0] + heads[:, N1]).max())
 
+    # --- moving
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Bytes of slots and examples that are in use, and of all that ever were: about."""
+        state = self._state
+        parts = ((state.slots.counts, _SLOT_BYTES), (state.store.counts, _EXAMPLE_BYTES))
+        used, ever = (sum(int(counts[at]) * size for counts, size in parts) for at in (slots.USED, slots.EVER))
+        return used, ever
+
+    def emptied(self) -> Self:
+        """Return a pool with the same settings that is empty, with room for what this one holds and no more.
+
+        It counts the keys and the live ids of this one as its own: all move there, see `take`.
+        """
+        state = self._state
+        pool = copy.copy(self)
+        pool.names = Interner() if self.names is not None else None
+        pool._apply = direct(kernel.apply)
+        pool._state = self._empty(state.criterion)
+        pool._grow(_doubled(1, self.alive), _doubled(16, self.slots))
+        while len(pool._state.store.rows) < state.store.counts[example_store.USED]:
+            pool._state = pool._state._replace(store=example_store.with_rows(pool._state.store))
+        store = example_store.with_features(pool._state.store, int(state.store.counts[example_store.HELD]) // 2)
+        pool._state = pool._state._replace(store=store)
+        pool._state.alive[:] = state.alive
+        store.counts[example_store.NAMED] = state.store.counts[example_store.NAMED]
+        return pool
+
+    def take(self, other: Self, keys: Int32s, to: Int32s) -> None:
+        """Move keys from another pool, which this one was `emptied` from. O(what they hold).
+
+        Parameters
+        ----------
+        other : SplitPool
+            Where they are.
+        keys, to : Int32s
+            Their numbers there, and here, where they must be empty.
+        """
+        self._reserve(int(to.max(initial=-1)) + 1)
+        needs = np.zeros(4, np.int64)
+        moving.measure(other._state, keys, needs)
+        ones, rows, content, longest = needs.tolist()
+        self._make_room(ones, rows, content)
+        numbers = self._renumbered(other, keys, ones + content)
+        features = np.empty(longest, np.uint32)
+        weight = int(moving.move(other._state, keys, self._state, to, numbers, features))
+        self._covered = min(self._covered, self._reach - weight // UNIT)
+        other.sweep(_NOTHING)
+
+    def _make_room(self, ones: int, rows: int, content: int) -> None:
+        """Make room for so many slots, examples and features of examples."""
+        if slots.room(self._state.slots) < ones:
+            capacity = _doubled(len(self._state.slots.rows), int(self._state.slots.counts[slots.USED]) + ones)
+            self._grow(len(self._state.heads), capacity)
+        while len(self._state.store.rows) - self._state.store.counts[example_store.USED] < rows:
+            self._enlarge(kernel.ROWS, 0, 0)
+        if len(self._state.store.features) - self._state.store.counts[example_store.END] < content:
+            self._enlarge(kernel.CONTENT, 0, content)
+
+    def _renumbered(self, other: Self, keys: Int32s, most: int) -> Int64s:
+        """Return the numbers here of the features of keys there, by their numbers there."""
+        if self.names is None or other.names is None:
+            return moving.NO_NUMBERS
+        found = np.empty(most, np.uint32)
+        used = np.unique(found[: moving.numbers_of(other._state, keys, found)])
+        other._show_names()
+        numbers = np.full(max(int(other.names.arrays.counts[HIGH]), 1), NONE, np.int64)
+        numbers[used] = self.names.intern_all(map(other.names.name, used.tolist()))
+        self._show_names()
+        return numbers
+
+    def check_beside(self, other: Self) -> None:
+        """Raise AssertionError unless `check` holds for both, while keys move here from there."""
+        other.check()
+        totals = ((self._state.alive, 0), (self._state.store.counts, example_store.NAMED))
+        others = (other.alive, int(other._state.store.counts[example_store.NAMED]))
+        for (counts, at), less in zip(totals, others, strict=True):
+            counts[at] -= less
+        self.check()
+        for (counts, at), less in zip(totals, others, strict=True):
+            counts[at] += less
+
     # --- looking
 
     def best(self, key: int = 0) -> Split:
@@ -344,6 +434,19 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         counted = state.slots.rows[: state.slots.counts[slots.EVER], slots.KEY]
         kept = [row for key in range(len(state.heads)) for row, _, _ in example_store.live(state.store, key)]
         return [counted[counted >= 0] & 0xFFFFFFFF, *kept]
+
+
+_HISTORY = ("updent", "updgini")  # finders whose answers follow from more than the counts
+_SLOT_BYTES = 64  # with its part of the table and of the finder
+_EXAMPLE_BYTES = 112
+_NOTHING = np.zeros(0, np.uint32)
+
+
+def _doubled(capacity: int, needed: int) -> int:
+    """Return a capacity of at least so many that doubling comes to."""
+    while capacity < needed:
+        capacity *= 2
+    return capacity
 
 
 def check_events(events: Events, names: Interner | None) -> None:

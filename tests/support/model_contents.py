@@ -62,6 +62,7 @@ class Grown(NamedTuple):
 
 def model_contents(model: Model) -> dict[bytes, Any]:
     """Return what a model holds, by key; what it holds in common under an empty key."""
+    model.settle()
     match model:
         case TreeModel():
             return _trees(model)

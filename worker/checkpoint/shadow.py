@@ -9,6 +9,7 @@ had to find the memory).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -74,6 +75,11 @@ class _Copy:
         self.generations: Int64s = np.zeros(0, np.int64)
         self.digests = bytearray()  # 16 bytes a page, of those that were written
         self._chunks: list[Bytes] = []
+        self.spare: list[Bytes] = []  # that it needs no more
+
+    def end(self) -> list[Bytes]:
+        """Return all memory that it has; it is of no use any more."""
+        return [*self._chunks, *self.spare]
 
     @property
     def room(self) -> int:
@@ -82,7 +88,10 @@ class _Copy:
     def grow(self, size: int) -> None:
         """Take the next chunk; the first one only as large as needed, for most arrays are small."""
         fits = max(PAGE_BYTES, 1 << (size - 1).bit_length())
-        chunk = np.empty(min(fits, _CHUNK_BYTES), np.uint8)
+        if fits < _CHUNK_BYTES:
+            chunk = np.empty(fits, np.uint8)
+        else:  # from the system and back to it: the C library keeps what is freed among what is in use
+            chunk = np.frombuffer(mmap(-1, _CHUNK_BYTES), np.uint8)
         chunk.fill(0)  # touches it, which `zeros` would leave for later
         if self._chunks and len(self._chunks[-1]) < _CHUNK_BYTES:
             small = self._chunks.pop()
@@ -119,8 +128,10 @@ class _Copy:
 
     def _clear(self, start: int) -> None:
         """Forget what lies behind the end of an array that became shorter: pages of generation 0 are zeros."""
-        for number, chunk in enumerate(self._chunks):
-            chunk[max(0, start - number * _CHUNK_BYTES) :] = 0
+        needed = max(1, -(-start // _CHUNK_BYTES))
+        self.spare += self._chunks[needed:]
+        del self._chunks[needed:]
+        self._chunks[-1][max(0, start - (len(self._chunks) - 1) * _CHUNK_BYTES) :] = 0
 
     def read(self, number: int) -> bytes:
         """Return a page that is to be written, and note its digest."""
@@ -137,6 +148,7 @@ class Shadow:
 
     def __init__(self) -> None:
         self._copies: dict[str, dict[str, _Copy]] = {}
+        self._spare: list[Bytes] = []  # given back a little at a time: a gigabyte at once would take 0.1 s
 
     @property
     def size(self) -> int:
@@ -144,7 +156,10 @@ class Shadow:
         return sum(copy.size for copies in self._copies.values() for copy in copies.values())
 
     def reserve(self, models: Models) -> Iterator[None]:
-        """Take memory for what has grown, a few megabytes at each step."""
+        """Take memory for what has grown, and give back what is spare, a few megabytes at each step."""
+        while self._spare:
+            self._spare.pop()
+            yield
         for model, name, array in _each(models):
             copy = self._copy(model, name)
             while copy.room < array.nbytes:
@@ -171,6 +186,8 @@ class Shadow:
         for model, name, array in _each(models):
             copy = self._copy(model, name)
             changed, cut_off = copy.take(array)
+            self._spare += copy.spare
+            copy.spare.clear()
             before = [
                 *zip(changed.tolist(), copy.generations[changed].tolist(), strict=True),
                 *enumerate(cut_off.tolist(), start=len(copy.generations)),
@@ -184,7 +201,9 @@ class Shadow:
         """Drop the copies of arrays that are gone, and yield their pages."""
         for model, copies in list(self._copies.items()):
             for name in [name for name in copies if name not in models.get(model, ())]:
-                generations = copies.pop(name).generations.tolist()
+                gone = copies.pop(name)
+                self._spare += gone.end()
+                generations = gone.generations.tolist()
                 yield from (Page(model, name, number, of) for number, of in enumerate(generations) if of)
             if not copies:
                 del self._copies[model]
@@ -200,6 +219,8 @@ class Shadow:
 
     def read(self, page: Page) -> bytes:
         """Return what a page that is to be written holds."""
+        if self._spare:
+            self._spare.pop()
         return self._copies[page.model][page.array].read(page.number)
 
     def manifests(self) -> dict[str, Manifest]:

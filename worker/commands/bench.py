@@ -32,6 +32,7 @@ from worker.bench.forests import Terms as ForestTerms
 from worker.bench.forests import bench_forests
 from worker.bench.forests import river as river_forest
 from worker.bench.forms import FORMS, IDS
+from worker.bench.idle import bench_idle
 from worker.bench.labels import bench_labels
 from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
 from worker.bench.moa import SETS as MOA_SETS
@@ -235,6 +236,16 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
         return
     with _cluster(bootstrap) as address:
         _print(lambda progress: bench_state(address, features, examples, progress))
+
+
+@bench.command()
+@click.option(
+    "--keys", type=click.IntRange(10), default=1_000_000, show_default=True, help="Of which a tenth lives."
+)
+@click.option("--ones", type=click.IntRange(1), default=15, show_default=True, help="Features of an example.")
+def idle(keys: int, ones: int) -> None:
+    """Let nine of ten keys expire: memory, pauses and checkpoints, beside a run that only had the living tenth."""
+    _print(lambda progress: bench_idle(keys, ones, progress))
 
 
 @bench.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from worker.models.expiry import Expiry, Part, with_drops
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal
 from worker.models.keys import Keys
+from worker.models.moving import AT_ONCE, LEFT_STATE, MOVED, STATE, Left, MovingPool, give_back, is_sparse
 from worker.models.port import Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
@@ -126,7 +127,7 @@ class PoolModel(ABC, Generic[P, A]):
         self._pool = pool
         self._keys = Keys()
         self._expiry = Expiry(expire.ms) if expire is not None else None
-        self._due = 0  # keys that are due and have not gone yet
+        self._left: Left[Any] | None = None  # while what lives moves to a smaller pool
 
     # --- what kinds fill in
 
@@ -161,17 +162,20 @@ class PoolModel(ABC, Generic[P, A]):
         """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
         numbers = self._keys.numbers(records)
         instance = numbers[events.record]
+        if self._left is not None:
+            self._move(self._left.keys.find({key or b"" for key in records.keys}))
         if self._expiry is None or not len(instance):
             outcome = self._take(records, events, instance)
         else:
             outcome = Outcome(())
             for part in self._expiry.parts(events, instance, records.timestamps):
-                going = self._expiry.plan(part)
+                going = self._with_moved(self._expiry.plan(part))
                 outcome = outcome.then(self._take_part(records, part, going))
                 self._expiry.note(part, going, self._pool.are_alive)
-                numbers, self._due = np.concatenate([numbers, going.key]), going.still
+                numbers = np.concatenate([numbers, going.key])
         # Keys were interned before it was known whether their events would be accepted.
         self._keys.keep(numbers, self._pool.are_alive)
+        self._move_on(len(instance))
         return outcome
 
     def _take_part(self, records: Records, part: Part, going: Going) -> Outcome:
@@ -224,26 +228,117 @@ class PoolModel(ABC, Generic[P, A]):
         self._pool.sweep(feature)
         return outcome
 
+    # --- moving to a smaller pool, see moving.py
+
+    def _move_on(self, events: int) -> None:
+        """Begin to move where that is worth it, or go on with some keys for so many events."""
+        if self._left is not None:
+            self._move(self._left.next(AT_ONCE * events))
+            if not len(self._left.keys):
+                self._end_move()
+        elif not self.due and is_sparse(self._pool, self._keys):
+            self._begin_move()
+
+    def _begin_move(self) -> None:
+        pool: Any = self._pool
+        self._left = Left(pool, self._keys)
+        self._pool, self._keys = pool.emptied(), Keys()
+        if self._expiry is not None:
+            self._expiry.begin_move(pool.alive)
+
+    def _move(self, keys: Int32s) -> Int32s:
+        """Move keys that are left; return their new numbers."""
+        assert self._left is not None
+        pool: Any = self._pool
+        to = self._keys.given(map(self._left.keys.key, keys.tolist()))
+        if len(keys):
+            pool.take(self._left.pool, keys, to)
+            self._left.keys.forget(keys)
+            self._keys.keep(to, pool.are_alive)
+            if self._expiry is not None:
+                self._expiry.move(keys, to)
+        return to
+
+    def _with_moved(self, going: Going) -> Going:
+        """Let those of the keys that go that are left move first."""
+        is_left = going.key < 0
+        if not is_left.any():
+            return going
+        key = going.key.copy()
+        key[is_left] = self._move(~key[is_left])
+        return going._replace(key=key)
+
+    def _end_move(self) -> None:
+        self._left = None
+        if self._expiry is not None:
+            self._expiry.end_move()
+        give_back()
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether some of its keys are still in a pool that is let go."""
+        return self._left is not None
+
+    def settle(self) -> None:
+        """Let all that is left move at once: for those who look at the arrays of a copy."""
+        if self._left is not None:
+            self._move(self._left.next(len(self._left.keys)))
+            self._end_move()
+
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them."""
+        if isinstance(self._pool, MovingPool) and self._pool.can_move:
+            none: Int32s = np.zeros(0, np.int32)
+            self._pool.emptied().take(self._pool, none, none)
+
     # --- state
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
-        return self._keys.arrays() | self._expiring() | self._pool.arrays()
+        own = self._keys.arrays() | self._expiring() | self._pool.arrays()
+        if self._left is None:
+            return own
+        left: dict[str, npt.NDArray[Any]] = self._left.keys.arrays() | self._left.pool.arrays()
+        left[LEFT_STATE] = left.pop(STATE)
+        return left | {MOVED + name: array for name, array in own.items()}
 
     def _expiring(self) -> dict[str, npt.NDArray[Any]]:
         return self._expiry.arrays() if self._expiry is not None else {}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
-        self._keys.restore(arrays)
-        self._pool.restore(arrays)
+        self._left = None
+        own = {name.removeprefix(MOVED): array for name, array in arrays.items() if name.startswith(MOVED)}
+        if own:
+            pool: Any = self._pool
+            self._left = Left(pool.emptied(), Keys())
+            self._left.keys.restore(arrays)
+            self._left.pool.restore({**arrays, STATE: arrays[LEFT_STATE]})
+        self._keys.restore(own or arrays)
+        self._pool.restore(own or arrays)
         if self._expiry is not None:
-            self._expiry.restore(arrays, self._pool.are_alive)
+            reached = self._left.keys.reached if self._left is not None else 0
+            self._expiry.restore(own or arrays, self._are_alive, reached)
+
+    def _are_alive(self, keys: Int32s) -> Bools:
+        """Return which keys are alive; key k of those that are left is ~k."""
+        if self._left is None:
+            return self._pool.are_alive(keys)
+        alive = np.empty(len(keys), np.bool_)
+        for is_left, pool in ((False, self._pool), (True, self._left.pool)):
+            of_pool = (keys < 0) == is_left
+            alive[of_pool] = pool.are_alive(~keys[of_pool] if is_left else keys[of_pool])
+        return alive
+
+    @property
+    def due(self) -> int:
+        """How many keys are due and have not gone yet."""
+        return self._expiry.due if self._expiry is not None else 0
 
     def status(self) -> ModelStatus:
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
-        return ModelStatus(self.name, keys=self._pool.alive, bytes=size, due=self._due)
+        return ModelStatus(self.name, keys=self._pool.alive, bytes=size, due=self.due)
 
     def holdings(self) -> Mapping[bytes, Holdings] | None:
         """Return None: unless a kind says otherwise, it learns for good, or is only near to what is live."""
@@ -251,8 +346,14 @@ class PoolModel(ABC, Generic[P, A]):
 
     def check(self) -> None:
         """Raise AssertionError unless every invariant of the state holds. For tests."""
-        self._pool.check()
-        self._keys.check(self._pool.alive)
+        if self._left is None:
+            self._pool.check()
+            self._keys.check(self._pool.alive)
+        else:
+            pool, left = cast("MovingPool", self._pool), self._left
+            pool.check_beside(left.pool)
+            left.keys.check(left.pool.alive)
+            self._keys.check(self._pool.alive - left.pool.alive)
         if self._expiry is not None:
             self._expiry.check(self._pool.alive)
 

@@ -54,7 +54,6 @@ class Expired(NamedTuple):
     key: Int32s
     stamp: Int64s  # the time of its last event
     due: Int64s  # how many more could have gone there
-    still: int  # how many more are due after the part
 
 
 class Part(NamedTuple):
@@ -87,13 +86,21 @@ class Expiry:
         # Where the queue begins; where the uses begin that were not due yet, those of the last record but one, and
         # those of the last; where it ends. How many keys are due and have not gone, and how many have gone.
         self._counts: Int64s = np.zeros(7, np.int64)
-        self._place: Int64s = np.zeros(0, np.int64)  # by key: where its last use stands, -1: it is not alive
-        self._first: Int64s = np.zeros(0, np.int64)  # by key: its first event in a part, else `_NEVER`
+        # By key: where its last use stands, -1: it is not alive; its first event in a part, else `_NEVER`. At the
+        # end, backwards, stand those that have not moved (moving.py): in the queue key k of these is ~k.
+        self._place: Int64s = np.zeros(0, np.int64)
+        self._first: Int64s = np.zeros(0, np.int64)
+        self._left = 0  # how many of these
 
     @property
     def gone(self) -> int:
         """How many keys have expired so far."""
         return int(self._counts[_GONE])
+
+    @property
+    def due(self) -> int:
+        """How many keys are due and have not gone yet."""
+        return int(self._counts[_WAITING])
 
     # --- a batch
 
@@ -167,7 +174,7 @@ class Expiry:
         counts[_HEAD] = min([*at[~goes][:1].tolist(), end, *([looked] if looked < begin else [])])
         counts[_DUE] = end
         counts[_WAITING] += len(new) - len(order)
-        return Expired(event[order], key[order], stamp[order], left, int(counts[_WAITING]))
+        return Expired(event[order], key[order], stamp[order], left)
 
     def _waiting(self, keys: Int32s, n: int) -> tuple[int, Int64s]:
         """Return places of keys that have been due before: as many as may go at n events, and all of these keys.
@@ -210,9 +217,11 @@ class Expiry:
         self._counts[_TAIL] = stop
 
     def _make_room_for(self, keys: int) -> None:
-        if keys > len(self._place):
-            longer = np.full(max(keys, 2 * len(self._place)), -1, np.int64)
-            longer[: len(self._place)] = self._place
+        before = len(self._place) - self._left
+        if keys > before:
+            longer = np.full(max(keys, 2 * before) + self._left, -1, np.int64)
+            longer[:before] = self._place[:before]
+            longer[len(longer) - self._left :] = self._place[before:]
             self._place, self._first = longer, np.full(len(longer), _NEVER)
 
     def _compact(self, more: int) -> None:
@@ -228,6 +237,30 @@ class Expiry:
         self._counts[_HEAD], self._counts[_TAIL] = 0, len(kept)
         self._place[key[: len(kept)]] = np.arange(len(kept))
 
+    # --- keys that get other numbers
+
+    def begin_move(self, alive: int) -> None:
+        """Set all keys apart, of which so many are alive: each of these shall get another number."""
+        tail = int(self._counts[_TAIL])
+        np.invert(self._key[:tail], out=self._key[:tail])
+        self._left = len(self._place)
+        self._place = self._place[::-1].copy()
+        self._make_room_for(alive)
+
+    def move(self, keys: Int32s, to: Int32s) -> None:
+        """Give keys that were set apart other numbers; their uses stay where they are."""
+        self._make_room_for(int(to.max(initial=-1)) + 1)
+        at = self._place[~keys]
+        self._key[at] = to
+        self._place[to] = at
+        self._place[~keys] = -1
+
+    def end_move(self) -> None:
+        """All keys have their new numbers."""
+        self._compact(0)  # no number from before stays in the queue
+        self._place = self._place[: len(self._place) - self._left].copy()
+        self._first, self._left = np.full(len(self._place), _NEVER), 0
+
     # --- state
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -240,15 +273,21 @@ class Expiry:
             f"{_NAME}.counts": self._counts,
         }
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], are_alive: Callable[[Int32s], Bools]) -> None:
-        """Take over a state that `arrays` returned, which may be among others."""
+    def restore(
+        self, arrays: Mapping[str, npt.NDArray[Any]], are_alive: Callable[[Int32s], Bools], left: int = 0
+    ) -> None:
+        """Take over a state that `arrays` returned, which may be among others.
+
+        Of a state in the middle of a move `left` says how many numbers there were before; `are_alive` is asked
+        about key k of these as ~k.
+        """
         self._clock.last, self._clock.now, self._key, self._stamp, self._counts = (
             arrays[f"{_NAME}.{name}"] for name in ("last", "now", "key", "stamp", "counts")
         )
         tail = int(self._counts[_TAIL])
         queued = self._key[:tail]
-        self._place = np.zeros(0, np.int64)
-        self._make_room_for(int(queued.max(initial=-1)) + 1)
+        self._left, self._place = left, np.full(left, -1)
+        self._make_room_for(max(1, int(queued.max(initial=-1)) + 1))
         self._place[queued] = np.arange(tail)  # of equal ones the last counts
         self._place[queued[~are_alive(queued)]] = -1
 
@@ -271,7 +310,7 @@ class Expiry:
 
 
 _NO_TIMES = np.zeros(0, np.int64)
-_NONE = Expired(_NO_TIMES, np.zeros(0, np.int32), _NO_TIMES, _NO_TIMES, 0)
+_NONE = Expired(_NO_TIMES, np.zeros(0, np.int32), _NO_TIMES, _NO_TIMES)
 
 
 def _going(due: Int64s, used: Int64s, n: int) -> Int64s:

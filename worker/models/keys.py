@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.names import Interner
+from algorithms.core.arrays import Int64s
+from algorithms.core.names import HIGH, Interner
 from algorithms.core.stored import flattened, rebuilt
 from worker.codec.events import Int32s
 from worker.log.port import Records
@@ -30,6 +31,31 @@ class Keys:
         """Return the number of each record's key; no key is the empty one."""
         return np.array(self._interner.intern_all(key or b"" for key in records.keys), np.int32)
 
+    def given(self, keys: Iterable[bytes]) -> Int32s:
+        """Return the numbers of keys; what is new is to be kept or will be given to another."""
+        return np.array(self._interner.intern_all(keys), np.int32)
+
+    def find(self, keys: Iterable[bytes]) -> Int32s:
+        """Return the numbers of those of these keys that have one."""
+        return np.array([number for number in self._interner.find_all(keys) if number is not None], np.int32)
+
+    @property
+    def reached(self) -> int:
+        """How many numbers were ever given out: the arrays of a pool are at least as long."""
+        return int(self._interner.arrays.counts[HIGH])
+
+    def in_use(self, begin: int, limit: int) -> tuple[Int32s, int]:
+        """Return some numbers in use, `begin` the lowest, and where the next begin. O(limit) on the whole way."""
+        found: list[Int64s] = []
+        missing, size = limit, self._interner.arrays.size[: self.reached]
+        while missing > 0 and begin < len(size):
+            part = np.flatnonzero(size[begin : begin + 8 * limit] >= 0)[:missing] + begin
+            is_full = len(part) == missing
+            begin = int(part[-1]) + 1 if is_full else begin + 8 * limit
+            missing -= len(part)
+            found.append(part)
+        return np.concatenate([*found, np.zeros(0, np.int64)]).astype(np.int32), begin
+
     def key(self, number: int) -> bytes:
         """Return the key behind a number in use."""
         return self._interner.name(number)
@@ -42,6 +68,11 @@ class Keys:
         """Keep those whose instance is alive, now that it is known which events were accepted."""
         routed = np.unique(numbers)
         self._interner.keep(routed, are_alive(routed))
+
+    def forget(self, numbers: Int32s) -> None:
+        """Take numbers back."""
+        for number in numbers.tolist():
+            self._interner.forget(number)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays, not copied."""

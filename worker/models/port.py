@@ -95,6 +95,14 @@ class Model(Protocol):
         """Apply the events of a batch of records, strictly in order; a refused one changes nothing."""
         ...
 
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them."""
+        ...
+
+    def settle(self) -> None:
+        """Finish what is done bit by bit beside the events, so that arrays hold what the model is."""
+        ...
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
         ...

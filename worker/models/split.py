@@ -189,10 +189,16 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
 
     def status(self) -> ModelStatus:
         """Return how large the model is."""
-        return super().status()._replace(slots=self._pool.slots, examples=self._pool.live_examples)
+        pools = [self._pool, *([self._left.pool] if self._left is not None else [])]
+        return (
+            super()
+            .status()
+            ._replace(slots=sum(pool.slots for pool in pools), examples=sum(pool.live_examples for pool in pools))
+        )
 
     def holdings(self) -> Mapping[bytes, Holdings]:
         """Return for each key the live examples that are kept, and the counts of labels and of features."""
+        self.settle()
         arrays = self.arrays()
         keys, names, store = keys_of(arrays), names_of(arrays), store_of(arrays)
         counted: slots.Slots = rebuilt(slots.make(1, 1), arrays, "slots")

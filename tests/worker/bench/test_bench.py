@@ -482,3 +482,15 @@ def test_labels_beside_inserts() -> None:
     assert line["pending"] == line["examples"] == 300
     assert {"bytes_each", "predicts_per_second", "labels_per_second", "inserts_per_second"} <= set(line)
     assert line["labels_over_inserts"] > 0
+
+
+def test_bench_idle_says_what_is_left_of_a_state_of_which_most_expires() -> None:
+    """A tenth of the keys is left in both runs, with arrays of the same size; the longest batches are told."""
+    result = _bench("idle", "--keys", "30000", "--ones", "8")
+    assert result.exit_code == 0, result.output
+    lines = _lines(result)
+    assert [line["run"] for line in lines] == ["a tenth lives", "only the tenth"]
+    assert [line["keys"] for line in lines] == [3_000, 3_000]
+    assert lines[1]["times_state_bytes"] <= 1.5
+    assert lines[1]["times_checkpoint_bytes"] <= 1.5
+    assert min(line["longest_expiring_ms"] for line in lines) > 0

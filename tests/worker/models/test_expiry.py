@@ -171,6 +171,9 @@ def test_so_many_go_at_an_event_and_what_is_due_is_told() -> None:
     [(_, outcome)] = processed.outcomes
     assert (outcome.expired, dict(outcome.applied)) == (1, {"insert": 1, "delete": 0, "predict": 0, "drop": 0})
     assert pipeline.models[0].status().due == 18
+    again = one_model(MAJORITY)
+    again.restore(pipeline.arrays())
+    assert again.models[0].status().due == 18, "known before there is a batch"
 
 
 def test_a_key_that_is_due_goes_before_its_own_event() -> None:

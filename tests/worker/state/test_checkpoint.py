@@ -322,3 +322,19 @@ def test_a_shadow_follows_any_history(history: list[list[tuple[int, int]]]) -> N
                     rebuilt[number * PAGE_BYTES : number * PAGE_BYTES + len(data)] = data
             assert bytes(rebuilt) == arrays[entry.name].tobytes()
         assert needed == stored.keys()
+
+
+def test_a_shadow_gives_back_what_an_array_that_became_shorter_had() -> None:
+    """The memory is spare at once, and given back a little at a time: while pages are written, before the next."""
+    shadow = Shadow()
+    large = np.ones(1_000 * PAGE_BYTES, np.uint8)
+    shadow.take({"m": {"a": large, "b": large}}, 1)
+    written, _ = shadow.take({"m": {"a": large[: 2 * PAGE_BYTES]}}, 2)
+    spare = len(shadow._spare)
+    assert spare > 20
+    for page in written:
+        assert shadow.read(page) == bytes([1]) * PAGE_BYTES
+    assert len(shadow._spare) == spare - len(written)
+    for _ in shadow.reserve({"m": {"a": large[: 2 * PAGE_BYTES]}}):
+        pass
+    assert not shadow._spare

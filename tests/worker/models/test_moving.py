@@ -1,0 +1,208 @@
+"""Pools of which most has gone become small again, and nothing that is written tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.support.model_contents import model_contents
+from tests.support.one_model import SOURCE, one_model
+from worker.log.port import OutRecord, Records
+from worker.models import moving
+from worker.models.base import PoolModel
+from worker.models.keys import Keys
+from worker.models.split import SplitModel
+from worker.pipeline import Pipeline
+
+SPLIT: dict[str, Any] = {
+    "kind": "split",
+    "input": "in",
+    "classes": [0, 1],
+    "features": "ids",
+    "emit": {"splits": {"every": 3}},
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "ids": SPLIT,
+    "names": SPLIT | {"features": "names", "on_duplicate": "replace"},
+    "window": SPLIT | {"features": "names", "window": 3},
+    "verified": SPLIT | {"features": "names", "verify_deletes": True, "finder": "baseent"},
+    "expire": SPLIT | {"expire": "10s"},
+    "expire, window": SPLIT | {"expire": "10s", "window": 2, "features": "names"},
+}
+BOUNDS = {"keys": 14, "live_ids": 12}
+
+Event = tuple[bytes, Any, int]  # key, value, timestamp
+
+
+@pytest.fixture(autouse=True)
+def _from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pools of a few keys move, too."""
+    monkeypatch.setattr(moving, "LEAST", 0)
+
+
+def _records(events: Sequence[Event], start: int) -> Records:
+    keys, values, times = zip(*events, strict=True)
+    packed = [None if value is None else msgpack.packb(value) for value in values]
+    offsets = np.arange(start, start + len(events))
+    empty: list[Any] = [()] * len(events)
+    return Records(SOURCE, offsets, np.array(times, np.int64), list(keys), packed, empty, start + len(events))
+
+
+def _run(model: dict[str, Any], events: Sequence[Event], sizes: Sequence[int], *, restart: bool) -> Any:
+    """Return what is written, what the model is in the end, and how often a move was under way."""
+    pipeline, outputs, start, turn, moves = one_model(model, BOUNDS), [], 0, 0, 0
+    while start < len(events):
+        size = sizes[turn % len(sizes)]
+        outputs += pipeline.process(_records(events[start : start + size], start)).outputs
+        moves += _is_moving(pipeline)
+        pipeline.models[0].check()
+        if restart:
+            _restart(pipeline)
+            pipeline.models[0].check()
+        start, turn = start + size, turn + 1
+    return _in_order(outputs), model_contents(pipeline.models[0]), moves
+
+
+def _in_order(outputs: list[OutRecord]) -> list[OutRecord]:
+    return sorted(outputs, key=lambda record: record.topic)
+
+
+def _restart(pipeline: Pipeline) -> None:
+    pipeline.restore(
+        {
+            name: {each: array.copy() for each, array in arrays.items()}
+            for name, arrays in pipeline.arrays().items()
+        }
+    )
+
+
+def _is_moving(pipeline: Pipeline) -> bool:
+    [model] = pipeline.models
+    assert isinstance(model, PoolModel)
+    return model._left is not None
+
+
+@st.composite
+def _streams(draw: st.DrawFn, names: bool) -> list[Event]:
+    """Return rounds in which many keys learn something, and then most of them go, at once or one by one."""
+    now = 1_000_000
+    events: list[Event] = []
+    for _ in range(draw(st.integers(1, 4))):
+        keys = draw(st.lists(st.integers(0, 15), min_size=1, max_size=24))
+        for key in keys:
+            events.append((b"%d" % key, draw(_inserts(names)), now))
+            now += draw(st.sampled_from([1, 500, 4_000]))
+        now += draw(st.sampled_from([0, 0, 30_000]))
+        for key in sorted(set(keys)):
+            kind = draw(st.sampled_from(["drop", "drop", "drop", "stay", "other"]))
+            if kind != "stay":
+                events.append((b"%d" % key, None if kind == "drop" else draw(_others(names)), now))
+                now += 1
+        for _ in range(draw(st.integers(0, 6))):
+            events.append((b"%d" % draw(st.integers(0, 15)), draw(_others(names) | _inserts(names)), now))
+            now += draw(st.sampled_from([1, 4_000]))
+    return events
+
+
+def _x(names: bool) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.integers(0, 6), max_size=4, unique=True).map(
+        lambda x: [f"word {each}" for each in x] if names else x
+    )
+
+
+def _inserts(names: bool) -> st.SearchStrategy[dict[str, Any]]:
+    plain = {"x": _x(names), "y": st.integers(0, 1)}
+    named = st.fixed_dictionaries({**plain, "id": st.integers(0, 5)})
+    return named | st.fixed_dictionaries(plain)
+
+
+def _others(names: bool) -> st.SearchStrategy[dict[str, Any]]:
+    by_id = st.fixed_dictionaries({"op": st.just("delete"), "id": st.integers(0, 5)})
+    by_value = st.fixed_dictionaries({"op": st.just("delete"), "x": _x(names), "y": st.integers(0, 1)})
+    predict = st.fixed_dictionaries({"op": st.just("predict"), "x": _x(names)})
+    return by_id | by_value | predict
+
+
+@pytest.mark.parametrize("told", MODELS)
+@given(st.data())
+@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
+def test_results_are_those_of_a_pool_that_never_moves(told: str, data: st.DataObject) -> None:
+    """Whatever the batches, and with a restore after each: the same bytes, refusals at bounds among them."""
+    model = MODELS[told]
+    events = data.draw(_streams(model["features"] == "names"))
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    restart = data.draw(st.booleans())
+    outputs, contents, _ = _run(model, events, sizes, restart=restart)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving, "LEAST", 1 << 62)
+        expected = _run(model, events, [len(events)], restart=False)
+    assert (outputs, contents, 0) == expected
+
+
+def _most_go(keys: int, left: int) -> list[Event]:
+    inserts = [(b"%d" % key, {"x": [key % 7, 9], "y": key % 2, "id": key}, 1) for key in range(keys)]
+    return [*inserts, *((b"%d" % key, None, 1) for key in range(left, keys))]
+
+
+def test_arrays_are_as_large_as_if_only_the_rest_had_ever_been() -> None:
+    """Of 400 keys ten stay: all arrays become those of ten keys, the old ones go."""
+    model = one_model(SPLIT)
+    events = [*_most_go(400, 10), *[(b"0", {"op": "predict", "x": [1]}, 1)] * 8]
+    for start in range(0, len(events), 5):
+        model.process(_records(events[start : start + 5], start))
+    assert not _is_moving(model)
+    only = one_model(SPLIT)
+    only.process(_records(_most_go(10, 10), 0))
+    assert model.models[0].status().bytes <= 1.5 * only.models[0].status().bytes
+    assert model_contents(model.models[0]) == model_contents(only.models[0])
+
+
+def test_each_event_lets_so_many_keys_move() -> None:
+    """Beside its own key an event moves `AT_ONCE` others; a checkpoint on the way holds both pools."""
+    model = one_model(SPLIT)
+    model.process(_records(_most_go(100, 40), 0))
+    [split] = model.models
+    assert isinstance(split, SplitModel)
+    assert split._left is not None
+    model.process(_records([(b"30", {"op": "predict", "x": [1]}, 1)] * 3, 160))
+    assert len(split._left.keys) == 40 - 1 - 3 * moving.AT_ONCE
+    assert (split.status().keys, split.status().slots, split.status().examples) == (40, 80, 40)
+    assert {name.startswith(moving.MOVED) for name in split.arrays()} == {False, True}
+    _restart(model)
+    model.process(_records([(b"30", {"op": "predict", "x": [1]}, 1)] * 20, 163))
+    assert not _is_moving(model)
+    split.check()
+
+
+def test_an_earlier_version_refuses_a_state_on_the_way() -> None:
+    """What it asks for is not there under its name, so it does not go on with some of the keys."""
+    model = one_model(SPLIT)
+    model.process(_records(_most_go(100, 40), 0))
+    assert "alive" not in model.arrays()["tree"]
+
+
+def test_a_finder_whose_answers_follow_from_its_history_stays() -> None:
+    """What updent would answer after a move is within its bound, but not the same."""
+    model = one_model(SPLIT | {"finder": "updent", "alpha": 0.1})
+    model.process(_records(_most_go(100, 10), 0))
+    assert not _is_moving(model)
+
+
+def test_numbers_in_use_are_told_in_turn() -> None:
+    """They are told so many at a time, from the lowest on, over gaps that are longer than a look."""
+    keys = Keys()
+    numbers = keys.given(b"%d" % key for key in range(200))
+    keys.keep(numbers, lambda each: (each % 50 == 3) | (each > 190))
+    found, at = [], 0
+    while True:
+        part, at = keys.in_use(at, 2)
+        if not len(part):
+            break
+        found.append(part.tolist())
+    assert found == [[3, 53], [103, 153], *([at, at + 1] for at in range(191, 199, 2)), [199]]

@@ -1,0 +1,102 @@
+"""How the pool of a model becomes small again: what lives moves to a new pool, some keys with each event.
+
+Pools give freed rows out again and never become smaller: once nine of ten keys have gone, the arrays are ten times
+what they need to be, and checkpoints with them. To move what is left within its arrays would take a second at once,
+where events take microseconds. So a new pool is made, with room for what is left, and the old one is `Left`:
+
+::
+
+    a batch comes       its keys move first: events meet them in the new pool alone
+    after its events    `AT_ONCE` more keys move for each of them
+    nothing is left     the old pool is let go
+
+Nothing that is written depends on where a key lies, so it does not matter to results when that happens. A
+checkpoint on the way holds both pools.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
+
+from algorithms.core.arrays import Int32s
+from worker.models.keys import Keys
+
+AT_ONCE = 2  # keys that move with an event, beside its own
+LEAST = 1 << 22  # bytes of rows, below which a pool stays as it is
+KEY_BYTES = 256  # of the rows that a key has whatever it learned, about
+
+MOVED = (
+    "moved."  # before the names of what has moved already; the names of the rest stay, so it is not written anew
+)
+# What an earlier version cannot do without has another name there: it refuses such a state and does not lose keys.
+STATE, LEFT_STATE = "alive", "left.alive"
+
+
+@runtime_checkable
+class MovingPool(Protocol):
+    """A pool whose keys can move to another, one by one."""
+
+    can_move: bool
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Bytes of rows that are in use, and of all that ever were, those of keys left out."""
+        ...
+
+    def emptied(self) -> Self:
+        """Return an empty pool with room for what this one holds, which counts that as its own."""
+        ...
+
+    def take(self, other: Self, keys: Int32s, to: Int32s) -> None:
+        """Move keys from the other pool here, where they have other numbers."""
+        ...
+
+    def check_beside(self, other: Self) -> None:
+        """Raise AssertionError unless every invariant holds of two pools between which keys move."""
+        ...
+
+
+P = TypeVar("P")
+
+
+class Left(Generic[P]):
+    """What of a model has not moved yet."""
+
+    def __init__(self, pool: P, keys: Keys) -> None:
+        self.pool = pool
+        self.keys = keys
+        self._next = 0  # below it nothing is left
+
+    def next(self, count: int) -> Int32s:
+        """Return which keys are to move next."""
+        numbers, self._next = self.keys.in_use(self._next, count)
+        return numbers
+
+
+def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool]:
+    """Return whether less than half of the rows that were ever in use still are, in a pool that can move."""
+    if not (isinstance(pool, MovingPool) and pool.can_move):
+        return False
+    held, ever = pool.held
+    ever += KEY_BYTES * keys.reached
+    return ever >= LEAST and 2 * (held + KEY_BYTES * len(keys)) < ever
+
+
+def give_back() -> None:
+    """Return freed memory to the system, where the C library would keep it for the next arrays.
+
+    Of 1.3 GB of which a tenth stayed glibc kept 160 MB.
+    """
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    try:
+        return getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
+    except (OSError, TypeError):
+        return None

@@ -48,6 +48,14 @@ class Ranked(NamedTuple):
     present: tuple[int, int]  # weights of the labels where the feature is present, in units of 2^-20
 
 
+class Sizes(NamedTuple):
+    """How large what is held of a key is, and what was done for it."""
+
+    events: int  # inserts and deletes applied
+    features: int  # that are counted
+    examples: int  # live ones that are kept, to be deleted by their ids or to leave a window
+
+
 class SplitCalls(OneByOne[Decisions, Float64s]):
     """The calls for one event and one key, of a pool and of a pool in shards."""
 
@@ -310,6 +318,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         ones, rows, content, longest = needs.tolist()
         self._make_room(ones, rows, content)
         numbers = self._renumbered(other, keys, ones + content)
+        self._longest_live = max(self._longest_live, longest)
         features = np.empty(longest, np.uint32)
         weight = int(moving.move(other._state, keys, self._state, to, numbers, features))
         self._covered = min(self._covered, self._reach - weight // UNIT)
@@ -412,6 +421,14 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
     def features(self, key: int) -> int:
         """Return how many features a key has seen."""
         return int(self._state.slots.heads[key, FEATURES])
+
+    def sizes(self, key: int = 0) -> Sizes:
+        """Return how large what is held of a key is, and what was done for it."""
+        state = self._state
+        if not 0 <= key < len(state.heads):
+            return Sizes(0, 0, 0)
+        events, examples = state.heads[key, kernel.EVENTS], state.store.heads[key, example_store.LIVES]
+        return Sizes(int(events), self.features(key), int(examples))
 
     # --- state
 

@@ -317,18 +317,7 @@ class PoolModel(ABC, Generic[P, A]):
         self._keys.restore(own or arrays)
         self._pool.restore(own or arrays)
         if self._expiry is not None:
-            reached = self._left.keys.reached if self._left is not None else 0
-            self._expiry.restore(own or arrays, self._are_alive, reached)
-
-    def _are_alive(self, keys: Int32s) -> Bools:
-        """Return which keys are alive; key k of those that are left is ~k."""
-        if self._left is None:
-            return self._pool.are_alive(keys)
-        alive = np.empty(len(keys), np.bool_)
-        for is_left, pool in ((False, self._pool), (True, self._left.pool)):
-            of_pool = (keys < 0) == is_left
-            alive[of_pool] = pool.are_alive(~keys[of_pool] if is_left else keys[of_pool])
-        return alive
+            self._expiry.restore(own or arrays, self._pool.are_alive)
 
     @property
     def due(self) -> int:
@@ -339,6 +328,22 @@ class PoolModel(ABC, Generic[P, A]):
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
         return ModelStatus(self.name, keys=self._pool.alive, bytes=size, due=self.due)
+
+    def keys(self) -> list[bytes]:
+        """Return the keys that it holds something of."""
+        self.settle()
+        numbers, _ = self._keys.in_use(0, max(len(self._keys), 1))
+        return [self._keys.key(number) for number in numbers.tolist()]
+
+    def about(self, key: bytes) -> dict[str, Any]:
+        """Return how large what it holds of such a key is and what it did, as numbers with names."""
+        self.settle()
+        [number] = self._keys.find([key]).tolist()
+        sizes = getattr(self._pool, "sizes", None)
+        told: dict[str, Any] = sizes(number)._asdict() if sizes is not None else {}
+        if self._expiry is not None:
+            told["idle_since"] = self._expiry.since(number)
+        return told
 
     def holdings(self) -> Mapping[bytes, Holdings] | None:
         """Return None: unless a kind says otherwise, it learns for good, or is only near to what is live."""

@@ -102,6 +102,11 @@ class Expiry:
         """How many keys are due and have not gone yet."""
         return int(self._counts[_WAITING])
 
+    def since(self, key: int) -> int:
+        """Return the time of the last use of a key that is alive; 0 where the clock does not tell it yet."""
+        stamp = int(self._stamp[self._place[key]])
+        return stamp if stamp != _NEVER else int(self._clock.now[0])
+
     # --- a batch
 
     def parts(self, events: Events, instance: Int32s, timestamps: Int64s) -> Iterator[Part]:
@@ -265,7 +270,12 @@ class Expiry:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays, not copied."""
-        return {
+        moving = {}
+        if self._left:
+            # A key may get the number of one that was used later and has gone, so places do not follow from these.
+            before = len(self._place) - self._left
+            moving = {f"{_NAME}.place": self._place[:before], f"{_NAME}.left": self._place[before:]}
+        return moving | {
             f"{_NAME}.last": self._clock.last,
             f"{_NAME}.now": self._clock.now,
             f"{_NAME}.key": self._key,
@@ -273,21 +283,21 @@ class Expiry:
             f"{_NAME}.counts": self._counts,
         }
 
-    def restore(
-        self, arrays: Mapping[str, npt.NDArray[Any]], are_alive: Callable[[Int32s], Bools], left: int = 0
-    ) -> None:
-        """Take over a state that `arrays` returned, which may be among others.
-
-        Of a state in the middle of a move `left` says how many numbers there were before; `are_alive` is asked
-        about key k of these as ~k.
-        """
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], are_alive: Callable[[Int32s], Bools]) -> None:
+        """Take over a state that `arrays` returned, which may be among others."""
         self._clock.last, self._clock.now, self._key, self._stamp, self._counts = (
             arrays[f"{_NAME}.{name}"] for name in ("last", "now", "key", "stamp", "counts")
         )
         tail = int(self._counts[_TAIL])
         queued = self._key[:tail]
-        self._left, self._place = left, np.full(left, -1)
-        self._make_room_for(max(1, int(queued.max(initial=-1)) + 1))
+        left = arrays.get(f"{_NAME}.left")
+        if left is not None:
+            self._left, self._place = len(left), np.concatenate([arrays[f"{_NAME}.place"], left])
+            self._first = np.full(len(self._place), _NEVER)
+            return
+        self._left = 0
+        self._place = np.zeros(0, np.int64)
+        self._make_room_for(int(queued.max(initial=-1)) + 1)
         self._place[queued] = np.arange(tail)  # of equal ones the last counts
         self._place[queued[~are_alive(queued)]] = -1
 

@@ -1,8 +1,8 @@
 """How the pool of a model becomes small again: what lives moves to a new pool, some keys with each event.
 
-Pools give freed rows out again and never become smaller: once nine of ten keys have gone, the arrays are ten times
-what they need to be, and checkpoints with them. To move what is left within its arrays would take a second at once,
-where events take microseconds. So a new pool is made, with room for what is left, and the old one is `Left`:
+Pools give freed rows out again and never become smaller: once nine of ten keys have gone, arrays are ten times
+what they need to be, and checkpoints with them. To move what is left within the arrays takes a second, for which
+no event can wait. So a new pool is made, with room for what is left, and the old one is `Left`:
 
 ::
 

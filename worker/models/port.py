@@ -115,6 +115,14 @@ class Model(Protocol):
         """Return how large the model is."""
         ...
 
+    def keys(self) -> list[bytes]:
+        """Return the keys that it holds something of."""
+        ...
+
+    def about(self, key: bytes) -> Mapping[str, Any]:
+        """Return how large what it holds of such a key is and what it did, as numbers with names."""
+        ...
+
     def holdings(self) -> Mapping[bytes, Holdings] | None:
         """Return what it holds of each key, None where that does not follow from the live examples alone."""
         ...

@@ -34,8 +34,9 @@ from worker.models.holdings import Holdings, Id, held_names, holds_digest
 from worker.models.intake import id_digests, id_of
 from worker.models.port import Model
 from worker.pipeline import Pipeline
-from worker.restore import Expected, Start, catch_up, checkpointer_of, follow, restore
-from worker.settings import Settings, fingerprint
+from worker.restore import catch_up, follow
+from worker.settings import Settings
+from worker.state import restored
 
 Named = int | str  # an id as events have it
 PENDING = "pending"  # what a finding calls the examples that wait for their labels, no model's own
@@ -178,7 +179,7 @@ def _of_partition(
     last: _Last,
 ) -> Iterator[Finding]:
     """Look at the models of a partition; note the last event of each id."""
-    pipeline, start = _restored(log, settings, source, schemas)
+    pipeline, start = restored(log, settings, source, schemas)
     if start.change is not None:
         raise LogError(
             f"{source}: expected the settings with which its state was made, got others; audit with those, or "
@@ -251,19 +252,6 @@ def _of_pending(
 def _waiting(store: PendingExamples) -> set[Waiting]:
     """Return what waits; how much has gone of what is due depends on how many events came since."""
     return {each for row, each in store.waiting() if not store.is_due(row)}
-
-
-def _restored(log: Log, settings: Settings, source: TopicPartition, schemas: Schemas) -> tuple[Pipeline, Start]:
-    """Return the models of a group as of its committed offset, which a worker may move meanwhile."""
-    expected = Expected(settings, fingerprint(settings), log.partitions(source.topic) or 0)
-    while True:
-        committed, pipeline = log.committed(source), Pipeline(source, settings, time.monotonic, schemas)
-        checkpoints = checkpointer_of(settings, source, expected.partitions, time.monotonic, time.time)
-        try:
-            return pipeline, returned(restore(log, pipeline, checkpoints, expected, time.monotonic, _SECONDS))
-        except LogError:
-            if log.committed(source) == committed:
-                raise
 
 
 def _compared(

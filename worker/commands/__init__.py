@@ -17,6 +17,7 @@ COMMANDS = {  # what `anabranch --help` says of each, in the order of use
     "topics": "Look at the topics that a worker reads and writes, and create them.",
     "record": "Copy topics of a log into a recording.",
     "replay": "Run models over a recording, and compare the results with others.",
+    "state": "Look at what models hold of a key, and publish what makes them forget it.",
     "audit": "Prove that deleted examples are forgotten.",
     "dev-kafka": "Run real Apache Kafka for this machine alone until Ctrl-C.",
     "compile": "Compile kernels ahead, so that a first worker starts at once.",

@@ -137,15 +137,17 @@ def _replay(
             if restore_every and transactions % restore_every == 0:
                 _save_and_restore(worker)
 
-        by_itself = _by_itself(settings, output)
-        with worker_on(log, by_itself, committed, epochs="all" if follows else "none") as (worker, _):
+        with worker_on(log, by_itself(settings, output), committed, epochs="all" if follows else "none") as (
+            worker,
+            _,
+        ):
             worker.run(stop, until_end=True)
     if stop():
         fail("stopped before the end of the recording; the results are incomplete")
     click.echo(f"{records:,} records in, {outputs:,} results and dead letters out")
 
 
-def _by_itself(settings: Settings, output: Path) -> Settings:
+def by_itself(settings: Settings, output: Path) -> Settings:
     """Return the settings for a run that leaves results and nothing else, wherever the recording came from."""
     return settings.model_copy(
         update={

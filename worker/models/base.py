@@ -163,7 +163,7 @@ class PoolModel(ABC, Generic[P, A]):
         numbers = self._keys.numbers(records)
         instance = numbers[events.record]
         if self._left is not None:
-            self._move(self._left.keys.find({key or b"" for key in records.keys}))
+            self._move(self._left.keys.known({key or b"" for key in records.keys}))
         if self._expiry is None or not len(instance):
             outcome = self._take(records, events, instance)
         else:
@@ -338,7 +338,7 @@ class PoolModel(ABC, Generic[P, A]):
     def about(self, key: bytes) -> dict[str, Any]:
         """Return how large what it holds of such a key is and what it did, as numbers with names."""
         self.settle()
-        [number] = self._keys.find([key]).tolist()
+        [number] = self._keys.known([key]).tolist()
         sizes = getattr(self._pool, "sizes", None)
         told: dict[str, Any] = sizes(number)._asdict() if sizes is not None else {}
         if self._expiry is not None:

@@ -35,7 +35,7 @@ class Keys:
         """Return the numbers of keys; what is new is to be kept or will be given to another."""
         return np.array(self._interner.intern_all(keys), np.int32)
 
-    def find(self, keys: Iterable[bytes]) -> Int32s:
+    def known(self, keys: Iterable[bytes]) -> Int32s:
         """Return the numbers of those of these keys that have one."""
         return np.array([number for number in self._interner.find_all(keys) if number is not None], np.int32)
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-import worker.audit
+import worker.state
 from algorithms.core import example_store, free_list
 from algorithms.splits import slots
 from worker.audit import Audit, audit, digest_of
@@ -128,7 +128,7 @@ def test_what_was_tampered_with_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         _tamper(model, what)
         return start
 
-    monkeypatch.setattr(worker.audit, "restore", restore)
+    monkeypatch.setattr(worker.state, "restore", restore)
     (finding,) = _audited(path, 20).findings
     expected = {
         "count": "keys that hold something else than without them: 1, first b'key 1'",
@@ -217,7 +217,7 @@ def test_a_worker_that_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
             raise fails.pop()
         return (yield from honest_restore(*given))
 
-    monkeypatch.setattr(worker.audit, "restore", restore)
+    monkeypatch.setattr(worker.state, "restore", restore)
     monkeypatch.setattr(
         EmbeddedLog, "committed", lambda log, source: (honest(log, source) or 0) - (moved.pop() if moved else 0)
     )
@@ -325,7 +325,7 @@ def test_a_store_that_forgets_badly_is_found(tmp_path: Path, monkeypatch: pytest
         return start
 
     path = _ran_with_labels(tmp_path, WAITS)
-    monkeypatch.setattr(worker.audit, "restore", spoiled)
+    monkeypatch.setattr(worker.state, "restore", spoiled)
     left = next(finding.left for finding in _audited(path, 101).findings if finding.model == "pending")
     assert (
         left[0]

@@ -32,6 +32,7 @@ from worker.epochs import (
     unpack_epochs,
 )
 from worker.log.port import Log, LogError, Records, TopicPartition, Watermarks
+from worker.models.moving import at_rest
 from worker.pipeline import Pipeline
 from worker.quarantine import failure
 from worker.settings import Settings, fingerprint
@@ -447,6 +448,7 @@ def _fits(saved: Models, pipeline: Pipeline, *, is_whole: bool) -> bool:
     It is the whole state, or there are others in it.
     """
     expected = _layout(pipeline.arrays())
+    saved = {name: at_rest(arrays) for name, arrays in saved.items()}
     if not is_whole:
         saved = {name: arrays for name, arrays in saved.items() if name in expected}
     for model in pipeline.models:

@@ -23,7 +23,7 @@ from worker.models.expiry import Expiry, Part, with_drops
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal
 from worker.models.keys import Keys
-from worker.models.moving import AT_ONCE, LEFT_STATE, MOVED, STATE, Left, MovingPool, give_back, is_sparse
+from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse
 from worker.models.port import Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
@@ -299,7 +299,6 @@ class PoolModel(ABC, Generic[P, A]):
         if self._left is None:
             return own
         left: dict[str, npt.NDArray[Any]] = self._left.keys.arrays() | self._left.pool.arrays()
-        left[LEFT_STATE] = left.pop(STATE)
         return left | {MOVED + name: array for name, array in own.items()}
 
     def _expiring(self) -> dict[str, npt.NDArray[Any]]:
@@ -313,7 +312,7 @@ class PoolModel(ABC, Generic[P, A]):
             pool: Any = self._pool
             self._left = Left(pool.emptied(), Keys())
             self._left.keys.restore(arrays)
-            self._left.pool.restore({**arrays, STATE: arrays[LEFT_STATE]})
+            self._left.pool.restore(arrays)
         self._keys.restore(own or arrays)
         self._pool.restore(own or arrays)
         if self._expiry is not None:

@@ -24,6 +24,7 @@ _LAST = 5  # timestamps that the clock is the median of
 _UNSEEN = -1  # in the place of one that has not come yet
 _NEVER = np.iinfo(np.int64).max  # the stamp of uses whose clock is not known yet
 _NAME = "expiry"  # of the arrays in checkpoints, before their own
+MEANWHILE = (f"{_NAME}.place", f"{_NAME}.left")  # arrays that there are while keys get other numbers
 _HEAD, _DUE, _PREVIOUS, _LATEST, _TAIL, _WAITING, _GONE = range(7)  # of `counts`
 
 
@@ -274,7 +275,7 @@ class Expiry:
         if self._left:
             # A key may get the number of one that was used later and has gone, so places do not follow from these.
             before = len(self._place) - self._left
-            moving = {f"{_NAME}.place": self._place[:before], f"{_NAME}.left": self._place[before:]}
+            moving = dict(zip(MEANWHILE, (self._place[:before], self._place[before:]), strict=True))
         return moving | {
             f"{_NAME}.last": self._clock.last,
             f"{_NAME}.now": self._clock.now,
@@ -290,9 +291,9 @@ class Expiry:
         )
         tail = int(self._counts[_TAIL])
         queued = self._key[:tail]
-        left = arrays.get(f"{_NAME}.left")
-        if left is not None:
-            self._left, self._place = len(left), np.concatenate([arrays[f"{_NAME}.place"], left])
+        if MEANWHILE[0] in arrays:
+            place, left = (arrays[name] for name in MEANWHILE)
+            self._left, self._place = len(left), np.concatenate([place, left])
             self._first = np.full(len(self._place), _NEVER)
             return
         self._left = 0

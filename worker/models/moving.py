@@ -17,21 +17,27 @@ checkpoint on the way holds both pools.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 from algorithms.core.arrays import Int32s
+from worker.models.expiry import MEANWHILE
 from worker.models.keys import Keys
 
 AT_ONCE = 2  # keys that move with an event, beside its own
 LEAST = 1 << 22  # bytes of rows, below which a pool stays as it is
 KEY_BYTES = 256  # of the rows that a key has whatever it learned, about
 
-MOVED = (
-    "moved."  # before the names of what has moved already; the names of the rest stay, so it is not written anew
-)
-# What an earlier version cannot do without has another name there: it refuses such a state and does not lose keys.
-STATE, LEFT_STATE = "alive", "left.alive"
+MOVED = "moved."  # before the names of what has moved; the names of the rest stay, so it is not written anew
+
+T = TypeVar("T")
+
+
+def at_rest(arrays: Mapping[str, T]) -> Mapping[str, T]:
+    """Return what of a state has the names that it has when nothing moves."""
+    moved = {name.removeprefix(MOVED): array for name, array in arrays.items() if name.startswith(MOVED)}
+    return {name: array for name, array in moved.items() if name not in MEANWHILE} if moved else arrays
 
 
 @runtime_checkable

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -13,12 +15,15 @@ from hypothesis import strategies as st
 
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model
-from worker.log.port import OutRecord, Records
+from worker.commands.running import worker_on
+from worker.log.embedded import EmbeddedLog
+from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import moving
 from worker.models.base import PoolModel
 from worker.models.keys import Keys
 from worker.models.split import SplitModel
 from worker.pipeline import Pipeline
+from worker.settings import Settings
 
 SPLIT: dict[str, Any] = {
     "kind": "split",
@@ -180,11 +185,40 @@ def test_each_event_lets_so_many_keys_move() -> None:
     split.check()
 
 
-def test_an_earlier_version_refuses_a_state_on_the_way() -> None:
-    """What it asks for is not there under its name, so it does not go on with some of the keys."""
-    model = one_model(SPLIT)
-    model.process(_records(_most_go(100, 40), 0))
-    assert "alive" not in model.arrays()["tree"]
+@pytest.mark.parametrize("expire", [{}, {"expire": "10s"}], ids=["plain", "expire"])
+def test_a_worker_that_is_started_on_the_way_goes_on(tmp_path: Path, expire: dict[str, str]) -> None:
+    """Its checkpoint holds both pools; it restores them, and results are those of a run without a restart."""
+    told = {
+        "log": {"embedded": str(tmp_path / "log.db")},
+        "metrics": {"port": None},
+        "models": {"split": SPLIT | expire},
+        "checkpoint": {"records": 10},
+    }
+    worker_settings = Settings.model_validate_json(json.dumps(told))
+    with EmbeddedLog(tmp_path / "log.db", group=worker_settings.group) as log:
+        log.create_topic("in", 1)
+        log.append(_published([*_most_go(100, 40), *_uses(5)]))
+        with worker_on(log, worker_settings) as (worker, _):
+            worker.run(lambda: False, until_end=True)
+            assert _is_moving(worker.partitions[SOURCE].pipeline)
+        log.append(_published(_uses(5)))
+        with worker_on(log, worker_settings) as (worker, _):
+            worker.run(lambda: False, until_end=True)
+            pipeline = worker.partitions[SOURCE].pipeline
+            assert _is_moving(pipeline)
+            assert pipeline.models[0].status().keys == 40
+            pipeline.models[0].check()
+        high = log.watermarks(TopicPartition("in.state", 0)).high
+        assert high > 0, "there was a checkpoint"
+
+
+def _uses(count: int) -> list[Event]:
+    return [(b"30", {"op": "predict", "x": [1]}, 1)] * count
+
+
+def _published(events: Sequence[Event]) -> list[OutRecord]:
+    packed = [(key, None if value is None else msgpack.packb(value), at) for key, value, at in events]
+    return [OutRecord("in", 0, key, value, (), at) for key, value, at in packed]
 
 
 def test_a_finder_whose_answers_follow_from_its_history_stays() -> None:

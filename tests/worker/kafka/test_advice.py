@@ -6,20 +6,32 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 from structlog.testing import capture_logs
 
 from tests.support.logs import TIME_LIMIT
 from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, until
 from worker.broker import Cluster
-from worker.log.port import LogError
+from worker.checkpoint.keys import unpack_key
+from worker.log.port import LogError, OutRecord
+from worker.models.split import SplitModel
 from worker.settings import Settings
+from worker.topics import create_topics
 
 _TOOL = re.compile(
     r"kafka-consumer-groups\.sh --group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\w+) --execute"
@@ -68,6 +80,23 @@ def _lose_records(place: Place, below: int) -> None:
     _ask(place, lambda admin: admin.delete_records([At(place.topic, 0, below)]))
 
 
+def _delete(place: Place, topic: str) -> None:
+    """Delete a topic, and wait until it is gone."""
+    _ask(place, lambda admin: admin.delete_topics([topic]))
+    with place.log("creator") as log:
+        until_gone = time.monotonic() + TIME_LIMIT
+        while log.partitions(topic) is not None:
+            assert time.monotonic() < until_gone
+            time.sleep(0.2)
+
+
+def _set_config(place: Place, topic: str, name: str, value: str) -> None:
+    """Do what kafka-configs.sh does with --alter --add-config."""
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    _ask(place, lambda admin: admin.incremental_alter_configs([resource]))
+
+
 def _lose_offsets(place: Place) -> None:
     """Forget the group, as brokers do when it was away for offsets.retention.minutes."""
     _ask(place, lambda admin: admin.delete_consumer_groups([place.settings.group]))
@@ -92,6 +121,18 @@ def _told(place: Place, settings: Settings | None = None) -> str:
 
 def _changed(place: Place, **changes: Any) -> Settings:
     return Settings.model_validate(place.settings.model_dump(exclude_unset=True) | changes)
+
+
+def _anew(place: Place, advice: str, settings: Settings | None = None) -> Settings:
+    """Return settings with another group and the topics that a message names, which are made."""
+    fields = re.search(r"topics: (\{.*\})\)", advice)
+    assert fields is not None, advice
+    for_ = yaml.safe_load(fields[1])[place.topic]
+    with place.log("creator") as log:
+        for name, compacted in zip(for_.values(), (False, False, True), strict=True):
+            log.create_topic(name, 1, compacted=compacted)
+    told = (settings or place.settings).model_dump(exclude_unset=True)
+    return Settings.model_validate(told | {"group": f"{place.settings.group}-2", "topics": {place.topic: for_}})
 
 
 def test_records_that_were_never_read_are_gone(place: Place) -> None:
@@ -172,14 +213,7 @@ def test_all_results_anew(kafka: Cluster) -> None:
     _work(place, 30)
     told = _told(place, _gini(place))
     assert "without checkpoints nothing tells which settings held where" in told
-    fields = re.search(r"topics: (\{.*\})\)", told)
-    assert fields is not None, told
-    for_ = yaml.safe_load(fields[1])[place.topic]
-    anew = _gini(place, group=f"{place.settings.group}-2", topics={place.topic: for_})
-    with place.log("creator") as log:
-        for name, compacted in zip(for_.values(), (False, False, True), strict=True):
-            log.create_topic(name, 1, compacted=compacted)
-    place.settings = anew
+    place.settings = _anew(place, told, _gini(place))
     with place.worker() as worker:
         make_ready(worker)
         (partition,) = worker.partitions.values()
@@ -227,12 +261,8 @@ def test_a_state_topic_that_was_lost(place: Place) -> None:
     place.settings = _gini(place)
     _work(place, 10)
     results = place.results()
-    _ask(place, lambda admin: admin.delete_topics([place.state.topic]))
+    _delete(place, place.state.topic)
     with place.log("creator") as log:
-        until_gone = time.monotonic() + TIME_LIMIT
-        while log.partitions(place.state.topic) is not None:
-            assert time.monotonic() < until_gone
-            time.sleep(0.2)
         log.create_topic(place.state.topic, 1, compacted=True)
     told = _told(place)
     assert "Bring it back, or go on with models of these settings that learn what the input still has" in told
@@ -277,11 +307,103 @@ def test_an_input_that_has_grown(place: Place) -> None:
 
 
 def test_a_topic_that_is_too_small_and_was_never_used(place: Place) -> None:
-    """Where nothing was ever written no keys can have moved: the topic may go."""
+    """Where nothing was ever written no keys can have moved: the topic may go, and is created anew."""
+    place.topic = f"{place.topic}-new"
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": place.topic}
+    place.settings = _changed(place, models={"spam": model})
     with place.log("creator") as log:
-        log.create_topic(f"{place.topic}-new", 2)
-        log.create_topic(f"{place.topic}-new.out", 1)
-    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": f"{place.topic}-new"}
-    assert "to have 2 partitions, as its input does; it has 1; delete it" in _told(
-        place, _changed(place, models={"spam": model})
-    )
+        log.create_topic(place.topic, 2)
+        log.create_topic(f"{place.topic}.out", 1)
+    told = _told(place)
+    assert "to have 2 partitions, as its input does; it has 1; delete it" in told
+    _delete(place, f"{place.topic}.out")
+    with place.log("creator") as log:
+        create_topics(log, place.settings)
+    place.sent = 0
+    place.send(10, 1)
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 10)
+
+
+@pytest.mark.parametrize("damage", ["a page is gone", "arrays of another version"])
+def test_a_checkpoint_that_cannot_be_read(place: Place, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both messages say the same: with the state topic anew the models are rebuilt from the input."""
+    _work(place, 30)
+    results = place.results()
+    if damage == "a page is gone":
+        with place.log("vandal") as log, closing(log.reader()) as reader:
+            bounds = log.watermarks(place.state)
+            reader.assign({place.state: bounds.low})
+            pages = []
+            position = bounds.low
+            while position < bounds.high:
+                for records in reader.poll(100, 1.0):
+                    position = records.next_offset
+                    pages += [key for key in records.keys if key and unpack_key(key).kind == "page"]
+            log.commit([OutRecord(*place.state, page, None, (), 1_000) for page in pages], {})
+        told = _told(place)
+        assert "is missing or not what was written" in told
+    else:
+        with monkeypatch.context() as patch:
+            patch.setattr(SplitModel, "LATER", frozenset())
+            honest = SplitModel.arrays
+            patch.setattr(SplitModel, "arrays", lambda self: honest(self) | {"another": np.zeros(1)})
+            told = _told(place)
+        assert "expected a checkpoint with the arrays of this version, found others" in told
+    assert re.search(r"delete (it|the state topic) and create it anew \(anabranch topics create\)", told)
+    _delete(place, place.state.topic)
+    with place.log("creator") as log:
+        create_topics(log, place.settings)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+    assert place.results() == results
+    _work(place, 10)
+
+
+def test_another_topic_of_the_same_name(place: Place) -> None:
+    """Brokers forget offsets with a topic: the checkpoint tells that it was another, and all begins anew."""
+    _work(place, 30)
+    _delete(place, place.topic)
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 1)
+    place.sent = 0
+    place.send(10)
+    told = _told(place)
+    assert "where the last checkpoint is, got none" in told
+    assert "or start anew: another group in the settings" in told
+    place.settings = _anew(place, told)
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 10)
+
+
+def test_an_input_that_is_compacted(place: Place) -> None:
+    """Once its policy is delete, as the message says, the worker starts."""
+    _set_config(place, place.topic, "cleanup.policy", "compact")
+    told = _told(place)
+    found = re.search(r"set its (cleanup\.policy) to (delete)", told)
+    assert found is not None, told
+    _set_config(place, place.topic, found[1], found[2])
+    _work(place, 10)
+
+
+def test_a_state_topic_that_expires(place: Place) -> None:
+    """The command of the message makes it one that keeps checkpoints."""
+    _set_config(place, place.state.topic, "cleanup.policy", "compact,delete")
+    _set_config(place, place.state.topic, "retention.ms", "86400000")
+    told = _told(place)
+    found = re.search(r"--entity-type topics --entity-name (\S+) --add-config (\S+)=(\S+)", told)
+    assert found is not None, told
+    _set_config(place, *found.groups())
+    _work(place, 10)
+
+
+def test_a_format_that_changes(place: Place) -> None:
+    """Go back to the format that was, or make all results anew, as with other settings without checkpoints."""
+    _work(place, 30)
+    told = _told(place, _changed(place, topics={place.topic: {"results": "json"}}))
+    assert "format, columns, reader_schema and results of a topic cannot change. Go back to those" in told
+    _work(place, 10)
+    assert "make all results anew with these" in told

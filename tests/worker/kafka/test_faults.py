@@ -18,6 +18,7 @@ from worker.broker import Cluster, Installation
         ("exactly_once", ("kill", "zombie", "add", "terminate"), 1),
         ("at_least_once", ("kill", "remove"), 2),
         ("exactly_once", ("settings", "zombie"), 3),
+        ("at_least_once", ("settings", "kill", "settings"), 4),
     ],
 )
 def test_faults_change_no_byte(

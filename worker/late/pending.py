@@ -445,12 +445,6 @@ class PendingExamples:
             return NONE
         return int(example_store.lookup(self._pending.examples, number * 2 + 1, *digest))
 
-    def names(self) -> frozenset[bytes]:
-        """Return the names of features that are in use."""
-        return frozenset(
-            feature for _, each in self.waiting() for feature, _ in each.features if isinstance(feature, bytes)
-        )
-
     def _forget(self, row: int) -> None:
         """Forget an example, when no event says so."""
         pending, of_row = self._pending, self._pending.examples.rows[row].tolist()

@@ -3,19 +3,24 @@
 ::
 
     lay out columns -> next node -> leaf, or best split and partition -> its children are next nodes
+
+Where a policy keeps floors (slack.py) each node is left with its own, from the scan that chose its split.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 from algorithms.core.arrays import int64
 from algorithms.core.fixed_point import PER_UNIT
+from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.dynamic import nodes, vocabulary
-from algorithms.dynamic.examples import Examples, link
+from algorithms.dynamic import nodes, slack, vocabulary
+from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
     BUILT_WEIGHT,
@@ -30,7 +35,10 @@ from algorithms.dynamic.nodes import (
     Nodes,
 )
 from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
+    NO_SPLIT,
+    Choice,
     Way,
     best_split,
     forget,
@@ -40,17 +48,11 @@ from algorithms.dynamic.splitter import (
     take_out,
     tally,
 )
+from algorithms.dynamic.terms import EPSILON, EXACT, Terms
+from algorithms.trees.gain import noise
 
 _ORDERED = int(Way.ORDERED)
-
-
-class Terms(NamedTuple):
-    """What a tree is built by."""
-
-    alpha: float  # a node whose impurity is at most half of it is a leaf
-    min_examples: int  # k: so is one of no more examples
-    max_depth: int  # h: so is one this deep
-    way: int  # a `Way`
+_PLACES = 50  # levels whose nodes are numbered by their places; deeper ones, by a hash of theirs
 
 
 @inlined
@@ -78,14 +80,69 @@ def _describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) 
 
 
 @jit
-def _is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: int, depth: int) -> bool:
-    """Return whether a node stays a leaf whatever its features are: algorithm 2, line 3."""
+def is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: int, depth: int) -> bool:
+    """Return whether a node is a leaf whatever its features are: algorithm 2, line 3.
+
+    Where it is not, its class weights are in `totals`.
+    """
     if state.links[node, EXAMPLES] <= terms.min_examples or depth >= terms.max_depth:
         return True
+    weight = int64(0)
     for k in range(segment.totals.size):
         segment.totals[k] = state.weights[node, k]
+        weight += segment.totals[k]
     whole = impurity(criterion, segment.totals)
-    return whole <= 0.5 * terms.alpha * (state.links[node, BUILT_WEIGHT] * PER_UNIT)
+    return whole <= 0.5 * terms.alpha * (weight * PER_UNIT)
+
+
+@inlined
+def _place(number: int, side: int, depth: int) -> int:
+    """Return the number of a child by its place: the root 0, then 1 and 2, then 3 to 6.
+
+    Below `_PLACES` levels it is a hash of 60 bits, above all places, as places would be too many.
+    """
+    if depth <= _PLACES:
+        return 2 * number + 1 + side - LOW
+    high, low = mix(number >> 32, side), mix(number & 0xFFFFFFFF, side)
+    return int64(1) << 60 | (int64(mix(high, low)) << 28) ^ mix(low, high)
+
+
+@jit
+def settle(
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    examples: Examples,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+) -> None:
+    """Write the floor of a node that was scanned, has this split or none, and owns start to stop of `order`.
+
+    Its class weights are in `totals`. For EXACT O(examples log features), to count those beside a threshold.
+    """
+    slack.clear(known, node)
+    known.counts[node, IS_KNOWN] = 1
+    if choice.column == NONE and terms.policy == EXACT:
+        known.floor[node] = math.inf
+        return
+    weight = int64(0)
+    for k in range(segment.totals.size):
+        weight += segment.totals[k]
+    whole = impurity(criterion, segment.totals)
+    known.floor[node] = min(choice.floor, whole) - noise(weight, segment.totals.size)
+    if terms.policy != EXACT or state.links[node, KIND] == BINARY:
+        return
+    known.beside[node, BELOW] = choice.below
+    known.beside[node, ABOVE] = choice.above
+    for position in range(start, stop):
+        value = value_of(examples, segment.rows[segment.order[position]], state.links[node, FEATURE])
+        for side in (BELOW, ABOVE):
+            if value == known.beside[node, side]:
+                known.counts[node, AT_BELOW + side] += 1
 
 
 @jit
@@ -109,6 +166,7 @@ def _number(state: Nodes, segment: Segment, top: int, number: int) -> int:
 def build(
     criterion: Any,
     state: Nodes,
+    known: Slack,
     segment: Segment,
     examples: Examples,
     words: Rows,
@@ -121,12 +179,49 @@ def build(
 ) -> tuple[int, int]:
     """Build the tree of the examples in `segment.rows` below a parent; there must be room.
 
-    Nodes are numbered from `number` in preorder, low sides first. Returns the top and the next number.
-    O(entries) a level where features are numeric, and a sort of each column; see `Way` for others. Features that
-    are binary are counted anew in the smaller of two children alone: what was counted of their parent, less
-    that, is of the larger, which comes next. So an entry is counted O(log examples) times.
+    Nodes are numbered from `number` in preorder, low sides first, where the policy is EPSILON; else by their
+    places. Returns the top and the next number. O(entries) a level where features are numeric, and a sort of each
+    column; see `Way` for others. Features that are binary are counted anew in the smaller of two children alone:
+    what was counted of their parent, less that, is of the larger, which comes next. So an entry is counted
+    O(log examples) times.
     """
     lay_out(segment, examples, words)
+    return grow(
+        criterion,
+        state,
+        known,
+        segment,
+        examples,
+        words,
+        names,
+        terms,
+        parent,
+        side,
+        depth,
+        number,
+        NO_SPLIT,
+        False,
+    )
+
+
+@jit
+def grow(
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    names: Names,
+    terms: Terms,
+    parent: int,
+    side: int,
+    depth: int,
+    number: int,
+    choice: Choice,
+    is_chosen: bool,
+) -> tuple[int, int]:
+    """Do as `build` with examples that are laid out, the split of the top chosen or not."""
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
     top = int64(NONE)
@@ -138,32 +233,44 @@ def build(
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
         start, stop = segment.pending[at, 3], segment.pending[at, 4]
-        node = nodes.create(state, parent, side, depth, int64(0))
+        place = int64(0)
+        if terms.policy != EPSILON and parent != NONE:
+            place = _place(state.links[parent, NUMBER], side, depth)
+        node = nodes.create(state, parent, side, depth, place)
         if top == NONE:
             top = node
         _describe(state, segment, node, start, stop)
-        column = int64(NONE)
-        threshold = 0.0
-        if not _is_done(criterion, state, segment, terms, node, depth):
+        done = is_done(criterion, state, segment, terms, node, depth)
+        if done or not (is_chosen and node == top):
+            choice = NO_SPLIT
+        if not done and not (is_chosen and node == top):
             if is_heir:
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
-            choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir)
-            column, threshold = choice.column, choice.threshold
+            choice = best_split(
+                criterion, segment, words, names, start, stop, terms.way, is_heir, terms.policy == EXACT
+            )
+        column = choice.column
         is_heir = column != NONE
         if column == NONE:
             for position in range(start, stop):
                 row = segment.rows[segment.order[position]]
                 state.links[node, FIRST] = link(examples, state.links[node, FIRST], row)
+            if terms.policy != EPSILON and done:
+                slack.clear(known, node)
+            elif terms.policy != EPSILON:
+                settle(criterion, state, known, segment, examples, terms, node, start, stop, choice)
             continue
         feature = vocabulary.feature_of(words, column)
         kind = words.cells[column, vocabulary.KIND]
         state.links[node, FEATURE] = feature
         state.links[node, KIND] = kind
-        state.threshold[node] = threshold
+        state.threshold[node] = choice.threshold
         refer(names, feature)
-        middle = partition(segment, examples, start, stop, feature, kind, threshold)
+        if terms.policy != EPSILON:
+            settle(criterion, state, known, segment, examples, terms, node, start, stop, choice)
+        middle = partition(segment, examples, start, stop, feature, kind, choice.threshold)
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
             part_columns(segment, middle, takes_high)
@@ -177,4 +284,6 @@ def build(
             _push(segment, node, LOW, depth + 1, start, middle)
     forget(segment)
     clear(segment)
+    if terms.policy != EPSILON:
+        return top, number
     return top, _number(state, segment, top, number)

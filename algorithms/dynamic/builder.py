@@ -19,12 +19,12 @@ from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
 from algorithms.core.schema import Kinds, Schema, kind_of
-from algorithms.dynamic import build, nodes, segment, vocabulary
-from algorithms.dynamic.build import Terms
+from algorithms.dynamic import build, nodes, segment, slack, vocabulary
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
 from algorithms.dynamic.splitter import Way
+from algorithms.dynamic.terms import Terms
 from algorithms.trees.snapshot import Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
@@ -126,7 +126,7 @@ def build_tree(
     )
     terms = Terms(alpha, min_examples, max_depth, int(way))
     made = CRITERIA[criterion][2](total // UNIT)
-    root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
+    root, _ = build.build(made, state, slack.make(0), scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
 
 

@@ -46,13 +46,21 @@ class Choice(NamedTuple):
 
     column: int
     threshold: float  # of a numeric feature, else 0
+    below: float  # the value of a numeric feature next to the threshold on its low side
+    above: float  # and on its high side
+    floor: float  # no split scores less; where seconds are wanted, none but this
+
+
+NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, math.inf)
 
 
 class _Best(NamedTuple):
     """The best threshold of a numeric column."""
 
     score: float  # inf where no score can be as low as that of another column
-    threshold: float
+    below: float  # the values that it lies between
+    above: float
+    second: float  # no other threshold of the column scores less; inf where none can be as low as the limit
 
 
 class _Node(NamedTuple):
@@ -316,16 +324,18 @@ def _sweep(
     owners: Int32s,
     begin: int,
     limit: float,
+    has_second: bool,
 ) -> _Best:
     """Score all thresholds between neighbours of a column, zeros among them; its entries are sorted from `begin`.
 
     Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros), and O(classes) for each
-    threshold that is scored in full.
+    threshold that is scored in full: what scores more than `limit`, or than the best of the column so far, where
+    `has_second` than the second best, is not.
     """
     stop = begin + segment.present[column]
     zeros = segment.present[column] < node.examples
     part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
-    best = _Best(math.inf, 0.0)
+    best = _Best(math.inf, 0.0, 0.0, math.inf)
     at = begin
     weight = int64(0)
     part_sum = 0.0
@@ -343,7 +353,8 @@ def _sweep(
         after = 0.0 if zeros else math.inf
         if at < stop and values[at] < 0.0:
             after = values[at]
-        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+        bar = min(limit, best.second if has_second else best.score)
+        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
             for k in range(part.size):
                 segment.below[k] = part[k]
             best = _less(criterion, segment, best, here, after)
@@ -369,7 +380,8 @@ def _sweep(
         last = values[middle - 1]
     while at < stop:
         here = values[at]
-        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+        bar = min(limit, best.second if has_second else best.score)
+        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
             for k in range(part.size):
                 segment.below[k] = segment.totals[k] - part[k]
             best = _less(criterion, segment, best, last, here)
@@ -402,23 +414,27 @@ def _may_win(criterion: Any, node: _Node, weight: int, part_sum: float, rest_sum
 def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: float) -> _Best:
     """Return the better of the best so far and the threshold between two neighbours; `below` is its low side."""
     now = score(criterion, segment.below, segment.totals)
-    return _Best(now, between(last, here)) if now < best.score else best
+    if now < best.score:
+        return _Best(now, last, here, best.score)
+    return _Best(best.score, best.below, best.above, min(best.second, now))
 
 
 @jit
-def _lowest_threshold(segment: Segment, node: _Node, column: int, values: Float64s, begin: int) -> float:
-    """Return the lowest threshold of a column that has one."""
+def _lowest_neighbours(
+    segment: Segment, node: _Node, column: int, values: Float64s, begin: int
+) -> tuple[float, float]:
+    """Return the values on both sides of the lowest threshold of a column that has one."""
     stop = begin + segment.present[column]
     lowest = values[begin]
     zeros = segment.present[column] < node.examples
     if zeros and lowest > 0.0:
-        return between(0.0, lowest)
+        return 0.0, lowest
     at = begin
     while at < stop and values[at] == lowest:
         at += 1
     if zeros and (at == stop or values[at] > 0.0):
-        return between(lowest, 0.0)
-    return between(lowest, values[at])
+        return lowest, 0.0
+    return lowest, values[at]
 
 
 # --- the best of all columns
@@ -476,19 +492,23 @@ def best_split(
     stop: int,
     way: int,
     are_grouped: bool,
+    has_second: bool,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
     no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
+    `has_second`: the floor is to be that of all other splits, so what may be second best is scored as well.
     """
     node = _common(criterion, segment, stop - start)
     reach = _reach(criterion, node, segment.sizes[LIGHTEST])
     rare = int64(0)
     best = int64(NONE)
     best_score = math.inf
-    threshold = 0.0
+    second = math.inf
+    below = 0.0
+    above = 0.0
     kept = int64(0)
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
@@ -500,11 +520,11 @@ def best_split(
             segment.group[column] = _group(segment, column, start)
         if segment.present[column] <= rare:
             continue
-        now = math.inf
-        here = 0.0
+        found = _Best(math.inf, 0.0, 0.0, math.inf)
+        bar = second if has_second else best_score
         if segment.numeric[column] == 0:
             if segment.present[column] < node.examples:
-                now = _binary_score(criterion, segment, column)
+                found = _Best(_binary_score(criterion, segment, column), 0.0, 0.0, math.inf)
         else:
             if way == _ORDERED:
                 values, owners, begin = segment.value, segment.owner, segment.group[column]
@@ -512,15 +532,20 @@ def best_split(
             else:
                 look_up(segment, column, start, stop, way)
                 values, owners, begin = segment.found_value, segment.found_owner, int64(0)
-            found = _sweep(criterion, segment, node, column, values, owners, begin, best_score)
-            now, here = found.score, found.threshold
+            found = _sweep(criterion, segment, node, column, values, owners, begin, bar, has_second)
+        now = found.score
         if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
-            best, best_score, threshold = column, now, here
-            rare = _rare(segment, node, reach, best_score)
+            second = min(best_score, found.second)
+            best, best_score, below, above = column, now, found.below, found.above
+            rare = _rare(segment, node, reach, second if has_second else best_score)
+        elif has_second and now < second:
+            second = now
+            rare = _rare(segment, node, reach, second)
     segment.sizes[TOUCHED] = kept
     if best_score >= node.impurity - node.noise:
-        return _lowest(segment, words, names, node, start, stop, way)
-    return Choice(best, threshold)
+        return _lowest(segment, words, names, node, start, stop, way, best_score)
+    floor = second if has_second else best_score
+    return Choice(best, between(below, above), below, above, floor)
 
 
 @inlined
@@ -529,18 +554,19 @@ def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
 
 
 @jit
-def _lowest(segment: Segment, words: Rows, names: Names, node: _Node, start: int, stop: int, way: int) -> Choice:
+def _lowest(
+    segment: Segment, words: Rows, names: Names, node: _Node, start: int, stop: int, way: int, floor: float
+) -> Choice:
     """Return the lowest split of the lowest feature that has a split."""
-    first = int64(NONE)
-    threshold = 0.0
+    first = NO_SPLIT
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if first != NONE and not _precedes(words, names, column, first):
+        if first.column != NONE and not _precedes(words, names, column, first.column):
             continue
         everywhere = segment.present[column] == node.examples
         if segment.numeric[column] == 0:
             if not everywhere:
-                first, threshold = column, 0.0
+                first = Choice(column, 0.0, 0.0, 0.0, floor)
             continue
         if way == _ORDERED:  # it has been scored, so that it is in order: no feature is rare where nothing gains
             values, begin = segment.value, segment.group[column]
@@ -548,8 +574,9 @@ def _lowest(segment: Segment, words: Rows, names: Names, node: _Node, start: int
             look_up(segment, column, start, stop, way)
             values, begin = segment.found_value, int64(0)
         if not everywhere or values[begin] < values[begin + node.examples - 1]:
-            first, threshold = column, _lowest_threshold(segment, node, column, values, begin)
-    return Choice(first, threshold)
+            below, above = _lowest_neighbours(segment, node, column, values, begin)
+            first = Choice(column, between(below, above), below, above, floor)
+    return first
 
 
 @jit

@@ -19,7 +19,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.dynamic import nodes, slack, vocabulary
+from algorithms.dynamic import nodes, rivals, slack, vocabulary
 from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
@@ -34,8 +34,9 @@ from algorithms.dynamic.nodes import (
     NUMBER,
     Nodes,
 )
-from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
-from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, IS_KNOWN, Slack
+from algorithms.dynamic.rivals import WORTHWHILE
+from algorithms.dynamic.segment import HELD, KEPT, MOST_KEPT, PENDING, Segment, clear, lay_out
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
     Choice,
@@ -107,6 +108,14 @@ def _place(number: int, side: int, depth: int) -> int:
     return int64(1) << 60 | (int64(mix(high, low)) << 28) ^ mix(low, high)
 
 
+@inlined
+def wanted(terms: Terms, examples: int) -> int:
+    """Return how many splits a scan of a node is to keep."""
+    if terms.policy == EPSILON:
+        return 0
+    return min(MOST_KEPT, examples >> 1) if examples > WORTHWHILE else 2
+
+
 @jit
 def settle(
     criterion: Any,
@@ -114,15 +123,19 @@ def settle(
     known: Slack,
     segment: Segment,
     examples: Examples,
+    words: Rows,
     terms: Terms,
     node: int,
     start: int,
     stop: int,
     choice: Choice,
+    own: float,
 ) -> None:
-    """Write the floor of a node that was scanned, has this split or none, and owns start to stop of `order`.
+    """Write what is known of a node after a scan chose a split: its floor, what is beside its threshold, rivals.
 
-    Its class weights are in `totals`. For EXACT O(examples log features), to count those beside a threshold.
+    The node owns start to stop of `order`, its class weights are in `totals`, and its own split, which need not be
+    the one that was chosen, scores `own`. O(kept + classes), and for EXACT O(examples log features) where it is
+    numeric.
     """
     slack.clear(known, node)
     known.counts[node, IS_KNOWN] = 1
@@ -132,9 +145,17 @@ def settle(
     weight = int64(0)
     for k in range(segment.totals.size):
         weight += segment.totals[k]
-    whole = impurity(criterion, segment.totals)
-    known.floor[node] = min(choice.floor, whole) - noise(weight, segment.totals.size)
-    if terms.policy != EXACT or state.links[node, KIND] == BINARY:
+    floor = choice.floor
+    is_binary = state.links[node, FEATURE] != NONE and state.links[node, KIND] == BINARY
+    if choice.column != NONE and segment.numeric[choice.column] == 1 and (is_binary or terms.policy != EXACT):
+        floor = min(floor, choice.score)
+    if not is_binary and terms.policy != EXACT:
+        floor = min(floor, own)  # of other thresholds between the values beside its own one
+    floor = min(floor, _take_rivals(criterion, state, known, segment, words, node, stop - start))
+    if not is_binary or floor < math.inf:  # else all features of its examples are its rivals
+        floor = min(floor, impurity(criterion, segment.totals)) - noise(weight, segment.totals.size)
+    known.floor[node] = floor
+    if terms.policy != EXACT or is_binary:
         return
     known.beside[node, BELOW] = choice.below
     known.beside[node, ABOVE] = choice.above
@@ -143,6 +164,31 @@ def settle(
         for side in (BELOW, ABOVE):
             if value == known.beside[node, side]:
                 known.counts[node, AT_BELOW + side] += 1
+
+
+@jit
+def _take_rivals(
+    criterion: Any, state: Nodes, known: Slack, segment: Segment, words: Rows, node: int, examples: int
+) -> float:
+    """Make rivals of what a scan has kept but the node's own split; return a floor under what is no rival."""
+    block = int64(NONE)
+    if examples > WORTHWHILE:
+        block = rivals.take(known.rivals)
+        known.counts[node, BLOCK] = block + 1
+    floor = impurity(criterion, segment.totals) if block == NONE else math.inf
+    for at in range(segment.sizes[KEPT]):
+        feature = vocabulary.feature_of(words, segment.kept_column[at])
+        if feature == state.links[node, FEATURE]:
+            continue
+        if block == NONE or known.rivals.heads[block, rivals.SIZE] == rivals.WIDTH:
+            floor = min(floor, segment.kept_score[at])
+            continue
+        cell = block * rivals.WIDTH + known.rivals.heads[block, rivals.SIZE]
+        known.rivals.heads[block, rivals.SIZE] += 1
+        known.rivals.cells[cell, rivals.FEATURE] = feature
+        for k in range(segment.totals.size):
+            known.rivals.cells[cell, rivals.WEIGHTS + k] = segment.kept_below[at, k]
+    return floor
 
 
 @jit
@@ -248,9 +294,8 @@ def grow(
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
-            choice = best_split(
-                criterion, segment, words, names, start, stop, terms.way, is_heir, terms.policy == EXACT
-            )
+            kept = wanted(terms, stop - start)
+            choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir, kept)
         column = choice.column
         is_heir = column != NONE
         if column == NONE:
@@ -260,7 +305,9 @@ def grow(
             if terms.policy != EPSILON and done:
                 slack.clear(known, node)
             elif terms.policy != EPSILON:
-                settle(criterion, state, known, segment, examples, terms, node, start, stop, choice)
+                settle(
+                    criterion, state, known, segment, examples, words, terms, node, start, stop, choice, math.inf
+                )
             continue
         feature = vocabulary.feature_of(words, column)
         kind = words.cells[column, vocabulary.KIND]
@@ -269,7 +316,9 @@ def grow(
         state.threshold[node] = choice.threshold
         refer(names, feature)
         if terms.policy != EPSILON:
-            settle(criterion, state, known, segment, examples, terms, node, start, stop, choice)
+            settle(
+                criterion, state, known, segment, examples, words, terms, node, start, stop, choice, choice.score
+            )
         middle = partition(segment, examples, start, stop, feature, kind, choice.threshold)
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:

@@ -126,7 +126,9 @@ def build_tree(
     )
     terms = Terms(alpha, min_examples, max_depth, int(way))
     made = CRITERIA[criterion][2](total // UNIT)
-    root, _ = build.build(made, state, slack.make(0), scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
+    root, _ = build.build(
+        made, state, slack.make(0, classes), scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0
+    )
     return nodes.snapshot(state, int(root))
 
 

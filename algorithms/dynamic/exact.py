@@ -24,6 +24,7 @@ import math
 from algorithms.core.example_store import LENGTH, START
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
+from algorithms.core.names import Names, precedes
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear
 
@@ -34,6 +35,12 @@ _UNKNOWN = -math.inf  # a floor below which all may be: the node is scanned at t
 def stands(slack: Slack, node: int, own: float, whole: float, noise: float) -> bool:
     """Return whether a node surely has the split that the builder would choose, by its score and impurity."""
     return own < slack.floor[node] - noise and own < whole - noise
+
+
+@inlined
+def is_ahead(names: Names, own: float, feature: int, score: float, rival: int) -> bool:
+    """Return whether the builder would take a split rather than its best rival, one of another feature."""
+    return own < score or (own == score and precedes(names, feature, rival))
 
 
 @inlined

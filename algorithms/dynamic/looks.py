@@ -10,15 +10,18 @@ node is judged when it is looked at, and not before: what closes and opens again
 
 from __future__ import annotations
 
+import math
+
 from algorithms.core.arrays import Float64s, UInt32s, int64
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import beta, exact, vocabulary
-from algorithms.dynamic.build import is_done, settle
+from algorithms.core.names import precedes
+from algorithms.dynamic import beta, exact, rivals, vocabulary
+from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
-from algorithms.dynamic.slack import IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
 from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget, impurity, score
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
@@ -91,9 +94,30 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int) -> bool:
         return exact.leaf_stands(known, node)
     own, whole, weight = _scores(forest, segment, node)
     error = noise(weight, segment.totals.size)
+    rival, score_of_it = _best_rival(forest, segment, node)
     if rules.terms.policy == EXACT:
-        return exact.stands(known, node, own, whole, error)
-    return beta.stands(known.floor[node], own, rules.terms.beta * (weight * PER_UNIT), error)
+        is_ahead = rival == NONE or exact.is_ahead(forest.names, own, links[node, FEATURE], score_of_it, rival)
+        return is_ahead and exact.stands(known, node, own, whole, error)
+    floor = min(known.floor[node], score_of_it - error)
+    return beta.stands(floor, own, rules.terms.beta * (weight * PER_UNIT), error)
+
+
+@jit
+def _best_rival(forest: Forest, segment: Segment, node: int) -> tuple[int, float]:
+    """Return the feature of the rival that scores least, the lowest of equal ones, and its score; NONE and inf."""
+    held = forest.slack.rivals
+    block = forest.slack.counts[node, BLOCK] - 1
+    best, least = int64(NONE), math.inf
+    if block < 0:
+        return best, least
+    for at in range(block * rivals.WIDTH, block * rivals.WIDTH + held.heads[block, rivals.SIZE]):
+        feature = held.cells[at, rivals.FEATURE]
+        for k in range(segment.totals.size):
+            segment.below[k] = held.cells[at, rivals.WEIGHTS + k]
+        now = score(forest.criterion, segment.below, segment.totals)
+        if now < least or (now == least and precedes(forest.names, feature, best)):
+            best, least = feature, now
+    return best, least
 
 
 @inlined
@@ -124,6 +148,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]
         out.scanned[event] += held
+        kept = wanted(rules.terms, held)
         choice = best_split(
             forest.criterion,
             segment,
@@ -133,7 +158,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
             held,
             rules.terms.way,
             False,
-            rules.terms.policy == EXACT,
+            kept,
         )
         if _keeps(forest, rules, segment, node, choice):
             _keep(forest, rules, segment, node, choice, out)
@@ -154,23 +179,26 @@ def _keeps(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Ch
         )
     own, _, weight = _scores(forest, segment, node)
     most = rules.terms.beta * (weight * PER_UNIT)
-    return beta.stands(choice.floor, own, most, 2.0 * noise(weight, segment.totals.size))
+    return beta.stands(choice.score, own, most, 2.0 * noise(weight, segment.totals.size))
 
 
 @jit
 def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice, out: Out) -> None:
     """Note what the scan of a node has told that keeps its split."""
+    own, _, _ = _scores(forest, segment, node)
     settle(
         forest.criterion,
         forest.nodes,
         forest.slack,
         segment,
         examples_of(forest),
+        forest.words,
         rules.terms,
         node,
         int64(0),
         segment.sizes[HELD],
         choice,
+        own,
     )
     if rules.terms.policy == EXACT and forest.nodes.threshold[node] != choice.threshold:
         forest.nodes.threshold[node] = choice.threshold

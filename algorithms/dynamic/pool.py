@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from algorithms.core.pool import MEMO, Pool
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic import events as kernel
-from algorithms.dynamic import examples, nodes, segment, slack, vocabulary
+from algorithms.dynamic import examples, nodes, rivals, segment, slack, vocabulary
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.feasibility import policy_of
@@ -43,8 +43,6 @@ from algorithms.dynamic.state import (
 )
 from algorithms.dynamic.terms import EPSILON, EXACT, Terms
 from algorithms.trees.snapshot import Tree
-
-_Part = TypeVar("_Part", bound=tuple[npt.NDArray[Any], ...])
 
 
 class Answers(NamedTuple):
@@ -167,7 +165,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
-            slack=slack.make(8 if policy != EPSILON else 0),
+            slack=slack.make(8 if policy != EPSILON else 0, classes),
             names=NO_NAMES,
             criterion=make_criterion(MEMO),
         )
@@ -384,6 +382,9 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
                     assert len(own) == 1 or links[node, EXAMPLES] > 0, "a side is empty"
                     self._check_beside(node)
         nodes.check(forest.nodes, reached)
+        if self.rules.terms.policy != EPSILON:
+            blocks = forest.slack.counts[reached, slack.BLOCK]
+            rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
 
@@ -392,7 +393,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         forest, links, known = self._state, self._state.nodes.links, self._state.slack
         is_kept = np.isfinite(known.floor[node]) and links[node, nodes.KIND] != Kind.BINARY
         if self.rules.terms.policy != EXACT or links[node, FEATURE] == NONE or not is_kept:
-            assert not known.counts[node, slack.AT_BELOW :].any()
+            assert not known.counts[node, [slack.AT_BELOW, slack.AT_ABOVE]].any()
             assert not known.beside[node].any()
             return
         values = sorted(
@@ -401,10 +402,11 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             for row in self._check_leaf(leaf)
         )
         below, above = known.beside[node].tolist()
+        sides = [slack.AT_BELOW, slack.AT_ABOVE]
         assert below <= forest.nodes.threshold[node] < above
         assert not any(below < value < above for value in values)
-        assert [values.count(below), values.count(above)] == known.counts[node, slack.AT_BELOW :].tolist()
-        assert 0 < min(known.counts[node, slack.AT_BELOW :])
+        assert [values.count(below), values.count(above)] == known.counts[node, sides].tolist()
+        assert 0 < min(known.counts[node, sides])
 
     def _live_rows(self, key: int) -> list[int]:
         found, row = [], int(self._state.store.heads[key, example_store.OLDEST])
@@ -471,6 +473,8 @@ def _with_nodes(forest: Forest, capacity: int) -> Forest:
     return larger._replace(slack=slack.grown(forest.slack, capacity)) if forest.slack.floor.size else larger
 
 
-def _copied(part: _Part) -> _Part:
-    """Return a NamedTuple of copies of the arrays of one."""
-    return type(part)(*(array.copy() for array in part))
+def _copied(part: Any) -> Any:
+    """Return copies of the arrays of a NamedTuple, and of those in it."""
+    if isinstance(part, np.ndarray):
+        return part.copy()
+    return type(part)(*map(_copied, part))

@@ -25,8 +25,10 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.criteria import coarse_rounding, impurity
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import jit
 from algorithms.core.stored import stored
+from algorithms.dynamic import rivals
+from algorithms.dynamic.rivals import Rivals
 
 # Columns of `Slack.beside`: the values on both sides of a numeric threshold.
 BELOW, ABOVE = 0, 1
@@ -34,36 +36,44 @@ BELOW, ABOVE = 0, 1
 # Columns of `Slack.counts`.
 IS_KNOWN = 0  # 1 until the next edit: the node's choice stands, whatever the floor is
 AT_BELOW, AT_ABOVE = 1, 2  # how many examples of the node have these values
-_COUNTS = 3
+BLOCK = 3  # of its rivals, plus 1; 0: it has none
+_COUNTS = 4
 
 
-@stored("floor", "beside", "counts")
+@stored("floor", "beside", "counts", "rivals")
 class Slack(NamedTuple):
     """Of each node; of no size where trees are rebuilt by the clock."""
 
     floor: Float64s  # float64[capacity]
     beside: Float64s  # float64[capacity, 2]
-    counts: Int64s  # int64[capacity, 3]
+    counts: Int64s  # int64[capacity, 4]
+    rivals: Rivals
 
 
-def make(capacity: int) -> Slack:
+def make(capacity: int, classes: int) -> Slack:
     """Return storage for so many nodes."""
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), np.zeros((capacity, _COUNTS), np.int64))
+    counts = np.zeros((capacity, _COUNTS), np.int64)
+    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, rivals.make(capacity, classes))
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
     """Return the same storage with room for more nodes."""
     return Slack(
-        extended(slack.floor, capacity), extended(slack.beside, capacity), extended(slack.counts, capacity)
+        extended(slack.floor, capacity),
+        extended(slack.beside, capacity),
+        extended(slack.counts, capacity),
+        rivals.grown(slack.rivals, capacity),
     )
 
 
-@inlined
+@jit
 def clear(slack: Slack, node: int) -> None:
     """Forget what was known of a node."""
     slack.floor[node] = 0.0
     for side in (BELOW, ABOVE):
         slack.beside[node, side] = 0.0
+    if slack.counts[node, BLOCK] > 0:
+        rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
     for column in range(_COUNTS):
         slack.counts[node, column] = 0
 

@@ -18,7 +18,7 @@ from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, LIGHTEST, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, KEPT, LIGHTEST, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
@@ -48,10 +48,11 @@ class Choice(NamedTuple):
     threshold: float  # of a numeric feature, else 0
     below: float  # the value of a numeric feature next to the threshold on its low side
     above: float  # and on its high side
-    floor: float  # no split scores less; where seconds are wanted, none but this
+    score: float
+    floor: float  # where splits are kept, no other but these scores less
 
 
-NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, math.inf)
+NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, math.inf, math.inf)
 
 
 class _Best(NamedTuple):
@@ -492,23 +493,28 @@ def best_split(
     stop: int,
     way: int,
     are_grouped: bool,
-    has_second: bool,
+    wanted: int,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
     no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
-    `has_second`: the floor is to be that of all other splits, so what may be second best is scored as well.
+
+    The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
+    all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
+    wanted where the best alone counts.
     """
     node = _common(criterion, segment, stop - start)
     reach = _reach(criterion, node, segment.sizes[LIGHTEST])
     rare = int64(0)
     best = int64(NONE)
     best_score = math.inf
-    second = math.inf
     below = 0.0
     above = 0.0
+    others = math.inf  # a floor under what was scored and is not kept
+    bar = math.inf  # what scores more does not matter
+    segment.sizes[KEPT] = 0
     kept = int64(0)
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
@@ -521,10 +527,12 @@ def best_split(
         if segment.present[column] <= rare:
             continue
         found = _Best(math.inf, 0.0, 0.0, math.inf)
-        bar = second if has_second else best_score
         if segment.numeric[column] == 0:
             if segment.present[column] < node.examples:
                 found = _Best(_binary_score(criterion, segment, column), 0.0, 0.0, math.inf)
+            score_of_it = min(found.score, node.impurity)  # what all have parts nothing yet
+            if wanted > 0 and score_of_it < bar:
+                others = min(others, _keep(segment, column, score_of_it, wanted))
         else:
             if way == _ORDERED:
                 values, owners, begin = segment.value, segment.owner, segment.group[column]
@@ -532,20 +540,66 @@ def best_split(
             else:
                 look_up(segment, column, start, stop, way)
                 values, owners, begin = segment.found_value, segment.found_owner, int64(0)
-            found = _sweep(criterion, segment, node, column, values, owners, begin, bar, has_second)
+            found = _sweep(criterion, segment, node, column, values, owners, begin, bar, wanted > 0)
         now = found.score
+        before = bar
         if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
-            second = min(best_score, found.second)
+            if best != NONE and segment.numeric[best] == 1:
+                others = min(others, best_score)
+            others = min(others, found.second)
             best, best_score, below, above = column, now, found.below, found.above
-            rare = _rare(segment, node, reach, second if has_second else best_score)
-        elif has_second and now < second:
-            second = now
-            rare = _rare(segment, node, reach, second)
+            bar = best_score
+        elif segment.numeric[column] == 1:
+            others = min(others, now)
+        if wanted > 0:
+            bar = others
+            if segment.sizes[KEPT] == wanted:
+                bar = min(bar, segment.kept_score[0])
+        if bar < before:
+            rare = _rare(segment, node, reach, bar)
     segment.sizes[TOUCHED] = kept
     if best_score >= node.impurity - node.noise:
-        return _lowest(segment, words, names, node, start, stop, way, best_score)
-    floor = second if has_second else best_score
-    return Choice(best, between(below, above), below, above, floor)
+        return _lowest(segment, words, names, node, start, stop, way, min(bar, best_score))
+    return Choice(best, between(below, above), below, above, best_score, bar)
+
+
+@jit
+def _keep(segment: Segment, column: int, score: float, wanted: int) -> float:
+    """Keep the split of a binary feature; return the score of what is not kept then, or inf. O(log wanted)."""
+    kept = segment.kept_score
+    left_out = math.inf
+    if segment.sizes[KEPT] == wanted:
+        left_out = kept[0]
+        if score >= left_out:
+            return score
+        at = int64(0)  # the worst goes, the worse child moves up
+        while 2 * at + 1 < wanted:
+            child = 2 * at + 1
+            if child + 1 < wanted and kept[child + 1] > kept[child]:
+                child += 1
+            if kept[child] <= score:
+                break
+            _move_kept(segment, child, at)
+            at = child
+    else:
+        at = segment.sizes[KEPT]
+        segment.sizes[KEPT] += 1
+        while at > 0 and kept[(at - 1) >> 1] < score:
+            _move_kept(segment, (at - 1) >> 1, at)
+            at = (at - 1) >> 1
+    kept[at] = score
+    segment.kept_column[at] = column
+    for k in range(segment.below.size):
+        segment.kept_below[at, k] = segment.totals[k] - segment.counts[column, k]
+    return left_out
+
+
+@inlined
+def _move_kept(segment: Segment, source: int, to: int) -> None:
+    segment.kept_score[to] = segment.kept_score[source]
+    segment.kept_column[to] = segment.kept_column[source]
+    for k in range(segment.below.size):
+        segment.kept_below[to, k] = segment.kept_below[source, k]
 
 
 @inlined
@@ -566,7 +620,7 @@ def _lowest(
         everywhere = segment.present[column] == node.examples
         if segment.numeric[column] == 0:
             if not everywhere:
-                first = Choice(column, 0.0, 0.0, 0.0, floor)
+                first = Choice(column, 0.0, 0.0, 0.0, node.impurity, floor)
             continue
         if way == _ORDERED:  # it has been scored, so that it is in order: no feature is rare where nothing gains
             values, begin = segment.value, segment.group[column]
@@ -575,7 +629,7 @@ def _lowest(
             values, begin = segment.found_value, int64(0)
         if not everywhere or values[begin] < values[begin + node.examples - 1]:
             below, above = _lowest_neighbours(segment, node, column, values, begin)
-            first = Choice(column, between(below, above), below, above, floor)
+            first = Choice(column, between(below, above), below, above, node.impurity, floor)
     return first
 
 

@@ -8,20 +8,23 @@
 
 from __future__ import annotations
 
+import math
+
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import release
-from algorithms.dynamic import epsilon, exact, nodes, slack
+from algorithms.dynamic import epsilon, exact, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.build import build, grow
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, Segment
-from algorithms.dynamic.slack import IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EPSILON, EXACT
+from algorithms.trees.gain import added, closed, noise
 
 
 @inlined
@@ -49,9 +52,9 @@ def update(
     node = forest.trees[tree, ROOT]
     while True:
         links[node, EXAMPLES] += sign
-        forest.nodes.weights[node, label] += sign * weight
         if keeps_floors:
-            _note(forest, node, label, weight, sign)
+            _note(forest, node, row, label, weight, sign)
+        forest.nodes.weights[node, label] += sign * weight
         if links[node, FEATURE] == NONE:
             break
         value = _value_at(forest, row, node)
@@ -71,9 +74,11 @@ def update(
 
 
 @jit
-def _note(forest: Forest, node: int, label: int, weight: int, sign: int) -> None:
-    """Keep the floor of a node true, whose class weights have changed already."""
+def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
+    """Keep the floor of a node and its rivals true, before its own class weights change."""
     forest.slack.counts[node, IS_KNOWN] = 0
+    if forest.slack.counts[node, BLOCK] > 0:
+        _note_rivals(forest, node, row, label, sign * weight)
     if sign > 0:
         return
     others = int64(0)
@@ -81,6 +86,82 @@ def _note(forest: Forest, node: int, label: int, weight: int, sign: int) -> None
         if k != label:
             others += forest.nodes.weights[node, k]
     slack.lower(forest.criterion, forest.slack, node, weight, others)
+
+
+@jit
+def _note_rivals(forest: Forest, node: int, row: int, label: int, change: int) -> None:
+    """Keep the class weights of rivals true. One that no example has any more is dropped, a new feature is one."""
+    held, links = forest.slack.rivals, forest.nodes.links
+    block = forest.slack.counts[node, BLOCK] - 1
+    known = int64(0)
+    if links[node, FEATURE] != NONE and _value_at(forest, row, node) != 0.0:
+        known = int64(1)
+    at = block * rivals.WIDTH
+    while at < block * rivals.WIDTH + held.heads[block, rivals.SIZE]:
+        if value_of(examples_of(forest), row, held.cells[at, rivals.FEATURE]) == 0.0:
+            held.cells[at, rivals.WEIGHTS + label] += change
+        else:
+            known += 1
+            if change < 0 and _is_last(forest, node, at, label, change):
+                rivals.drop(held, block, at)
+                if forest.slack.floor[node] < math.inf:
+                    forest.slack.floor[node] = min(
+                        forest.slack.floor[node], _impurity(forest, node, label, change)
+                    )
+                continue
+        at += 1
+    if (
+        change > 0
+        and forest.slack.floor[node] == math.inf
+        and known < forest.store.rows[row, example_store.LENGTH]
+    ):
+        _note_new(forest, node, row)
+
+
+@inlined
+def _is_last(forest: Forest, node: int, at: int, label: int, change: int) -> bool:
+    """Return whether no other example of a node has the feature of a rival than one that goes."""
+    for k in range(forest.nodes.weights.shape[1]):
+        here = forest.nodes.weights[node, k] + (change if k == label else 0)
+        if forest.slack.rivals.cells[at, rivals.WEIGHTS + k] != here:
+            return False
+    return True
+
+
+@jit
+def _note_new(forest: Forest, node: int, row: int) -> None:
+    """Make rivals of the features of an example that are none; where one cannot be, the node gets a floor."""
+    held = forest.slack.rivals
+    block = forest.slack.counts[node, BLOCK] - 1
+    start = forest.store.rows[row, example_store.START]
+    for entry in range(start, start + forest.store.rows[row, example_store.LENGTH]):
+        feature = int64(forest.store.features[entry])
+        is_known = feature == forest.nodes.links[node, FEATURE]
+        for at in range(block * rivals.WIDTH, block * rivals.WIDTH + held.heads[block, rivals.SIZE]):
+            is_known = is_known or held.cells[at, rivals.FEATURE] == feature
+        if is_known:
+            continue
+        kind = forest.words.cells[vocabulary.find(forest.words, feature), vocabulary.KIND]
+        if kind != BINARY or held.heads[block, rivals.SIZE] == rivals.WIDTH:
+            forest.slack.floor[node] = _impurity(forest, node, int64(0), int64(0))
+            return
+        at = block * rivals.WIDTH + held.heads[block, rivals.SIZE]
+        held.heads[block, rivals.SIZE] += 1
+        held.cells[at, rivals.FEATURE] = feature
+        for k in range(forest.nodes.weights.shape[1]):
+            held.cells[at, rivals.WEIGHTS + k] = forest.nodes.weights[node, k]
+
+
+@jit
+def _impurity(forest: Forest, node: int, label: int, change: int) -> float:
+    """Return weight times impurity of a node one of whose classes changes, less what rounding may have added."""
+    total = forest.nodes.weights[node, 0] * 0
+    so_far = 0.0
+    for k in range(forest.nodes.weights.shape[1]):
+        here = forest.nodes.weights[node, k] + (change if k == label else 0)
+        so_far = added(forest.criterion, so_far, total, here)
+        total += here
+    return closed(forest.criterion, so_far, total) - noise(total, forest.nodes.weights.shape[1])
 
 
 @jit

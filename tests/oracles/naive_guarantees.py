@@ -11,11 +11,12 @@ from algorithms.core.cadence import When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
-from algorithms.dynamic import nodes
+from algorithms.core.kinds import Kind
+from algorithms.dynamic import nodes, rivals
 from algorithms.dynamic.examples import value_of
 from algorithms.dynamic.nodes import FEATURE, NONE
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.dynamic.slack import IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
 from algorithms.dynamic.state import examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -187,8 +188,9 @@ def _score(terms: Terms, examples: Sequence[Example], feature: Any, threshold: f
 def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
     """Raise AssertionError where a split scores less than the floor of a node, as the tree is, looked at or not.
 
-    For EXACT all splits count but those of the node's feature that part its examples as it does: if such a one is
-    another threshold, the floor must say that nothing is known.
+    Rivals do not count, whose class weights must be right, nor does a node's own binary split. Nor do, for EXACT,
+    splits of its feature that part its examples as it does: if such a one is another threshold, the floor must say
+    that nothing is known.
     """
     forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
     live = examples_of(forest)
@@ -201,6 +203,8 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
         floor = float(known.floor[node])
         found = splits(terms, examples)
         is_exact = pool.rules.terms.policy == EXACT
+        others = check_rivals(pool, terms, node, examples)
+        found = [each for each in found if each[1] not in others]
         if links[node, FEATURE] == NONE:
             if is_exact and floor == math.inf:
                 assert not found, "a leaf that a split parts"
@@ -212,17 +216,37 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
         own = float(forest.nodes.threshold[node])
         parts = _parts(terms, examples, feature, own)
         for score, other, threshold in found:
-            alike = is_exact and other == feature and _parts(terms, examples, other, threshold) == parts
+            alike = other == feature and _parts(terms, examples, other, threshold) == parts
+            alike = alike and (is_exact or terms.kind(other) == Kind.BINARY)
             if not alike:
                 assert score >= floor, (node, other, threshold)
             elif math.isfinite(floor):
                 assert threshold == own, "the threshold has moved and nothing says so"
         if known.counts[node, IS_KNOWN] and is_exact:
             counts = terms.counts(examples)
+            found = splits(terms, examples)
             best = min(found)
             if best[0] >= terms.impurity(counts) - noise(terms, counts):
                 best = min(found, key=lambda each: each[1:])
             assert best[1:] == (feature, own), "what is known is not so"
+
+
+def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
+    """Return the features of a node's rivals, each a binary one that is not its own; check their class weights."""
+    known = pool._state.slack
+    block = int(known.counts[node, BLOCK]) - 1
+    if block < 0:
+        return set()
+    begin = block * rivals.WIDTH
+    cells = known.rivals.cells[begin : begin + known.rivals.heads[block, rivals.SIZE]].tolist()
+    features = [pool._features([cell[rivals.FEATURE]])[0] for cell in cells]
+    assert len(set(features)) == len(features)
+    for feature, cell in zip(features, cells, strict=True):
+        assert feature is not None
+        assert terms.kind(feature) == Kind.BINARY
+        assert cell[rivals.FEATURE] != pool._state.nodes.links[node, FEATURE]
+        assert cell[rivals.WEIGHTS :] == terms.counts([each for each in examples if not each.x.get(feature, 0.0)])
+    return set(features)
 
 
 def noise(terms: Terms, counts: Sequence[int]) -> float:

@@ -15,8 +15,9 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
+from algorithms.dynamic import build, rivals
 from algorithms.dynamic.pool import DynamicPool
-from tests.algorithms.dynamic.test_dynamic import MIXES, Mix, Stream, deleted, insert, of, steps
+from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_dynamic import Event, Example, Settings, Terms, events_of, outcomes, rows_of
 from tests.oracles.naive_guarantees import GreedyPair, NearPair, lacks
@@ -221,6 +222,29 @@ def test_a_threshold_has_a_number_between_or_none() -> None:
 
 
 # --- floors
+
+
+@pytest.mark.skipif(not OFF, reason="compiled kernels do not see another width")
+@pytest.mark.parametrize("guarantee", [{"guarantee": "exact"}, {"beta": 0.01}])
+@pytest.mark.parametrize("width", [1, 3, 6])
+@pytest.mark.parametrize("name", ["binary", "mixed", "keys"])
+def test_rivals_of_small_nodes(
+    name: str, width: int, guarantee: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few rivals a block has, and however small the nodes that have one, trees are the same."""
+    monkeypatch.setattr(build, "WORTHWHILE", 2)
+    monkeypatch.setattr(build, "MOST_KEPT", width + 1)
+    monkeypatch.setattr(rivals, "WIDTH", width)
+    monkeypatch.setattr(rivals, "_NODES", 2)
+    mix = MIXES[name]
+    pair = (GreedyPair if "guarantee" in guarantee else NearPair)(of(mix, epsilon=None, window=30, **guarantee))
+    stream = Stream(11, mix)
+    held = 0
+    for _ in range(4):
+        pair.feed(stream.take(50))
+        pair.check()
+        held += int(pair.pool._state.slack.rivals.used[0])
+    assert held > 3
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])

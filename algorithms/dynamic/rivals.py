@@ -12,7 +12,7 @@ Where all features of a node's examples are binary, and few enough, all of them 
 example has. Then the floor is infinity: there is nothing else, and a new feature becomes a rival when it comes.
 
 Rivals are features that some example of the node has. One that none has any more is dropped, since it parts
-nothing; so no rival keeps a feature that is forgotten. A block of them lives as long as its node, and where no block
+nothing; so no rival keeps a feature that is forgotten. A block lives as long as its node, and where no block
 is free a node goes without: the trees are the same.
 """
 

@@ -151,7 +151,7 @@ def settle(
         floor = min(floor, choice.score)
     if not is_binary and terms.policy != EXACT:
         floor = min(floor, own)  # of other thresholds between the values beside its own one
-    floor = min(floor, _take_rivals(criterion, state, known, segment, words, node, stop - start))
+    floor = _take_rivals(criterion, state, known, segment, words, node, stop - start, floor)
     if not is_binary or floor < math.inf:  # else all features of its examples are its rivals
         floor = min(floor, impurity(criterion, segment.totals)) - noise(weight, segment.totals.size)
     known.floor[node] = floor
@@ -168,26 +168,38 @@ def settle(
 
 @jit
 def _take_rivals(
-    criterion: Any, state: Nodes, known: Slack, segment: Segment, words: Rows, node: int, examples: int
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    words: Rows,
+    node: int,
+    examples: int,
+    floor: float,
 ) -> float:
-    """Make rivals of what a scan has kept but the node's own split; return a floor under what is no rival."""
+    """Make rivals of what a scan has kept below its floor; return the floor under what is no rival.
+
+    What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
+    """
     block = int64(NONE)
     if examples > WORTHWHILE:
         block = rivals.take(known.rivals)
         known.counts[node, BLOCK] = block + 1
-    floor = impurity(criterion, segment.totals) if block == NONE else math.inf
+    most = floor
+    if block == NONE:
+        floor = min(floor, impurity(criterion, segment.totals))
     for at in range(segment.sizes[KEPT]):
         feature = vocabulary.feature_of(words, segment.kept_column[at])
         if feature == state.links[node, FEATURE]:
             continue
-        if block == NONE or known.rivals.heads[block, rivals.SIZE] == rivals.WIDTH:
+        if block == NONE:
             floor = min(floor, segment.kept_score[at])
-            continue
-        cell = block * rivals.WIDTH + known.rivals.heads[block, rivals.SIZE]
-        known.rivals.heads[block, rivals.SIZE] += 1
-        known.rivals.cells[cell, rivals.FEATURE] = feature
-        for k in range(segment.totals.size):
-            known.rivals.cells[cell, rivals.WEIGHTS + k] = segment.kept_below[at, k]
+        elif segment.kept_score[at] < most:
+            cell = block * rivals.WIDTH + known.rivals.heads[block, rivals.SIZE]
+            known.rivals.heads[block, rivals.SIZE] += 1
+            known.rivals.cells[cell, rivals.FEATURE] = feature
+            for k in range(segment.totals.size):
+                known.rivals.cells[cell, rivals.WEIGHTS + k] = segment.kept_below[at, k]
     return floor
 
 

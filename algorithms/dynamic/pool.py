@@ -294,6 +294,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
 
     def _seen(self, key: int) -> tuple[nodes.Nodes, int]:
         """Return nodes, and the root of a tree that no node of which waits for a look."""
+        self._show_names()  # which a state that was just restored does not have yet
         forest, root = self._state, self._root(key)
         if root == NONE or self.rules.terms.policy == EPSILON:
             return forest.nodes, root

@@ -130,26 +130,32 @@ def _is_last(forest: Forest, node: int, at: int, label: int, change: int) -> boo
 
 @jit
 def _note_new(forest: Forest, node: int, row: int) -> None:
-    """Make rivals of the features of an example that are none; where one cannot be, the node gets a floor."""
+    """Make rivals of the features of an example that are none; where not all can be, the node gets a floor."""
     held = forest.slack.rivals
     block = forest.slack.counts[node, BLOCK] - 1
+    before = held.heads[block, rivals.SIZE]
     start = forest.store.rows[row, example_store.START]
+    fits = True
     for entry in range(start, start + forest.store.rows[row, example_store.LENGTH]):
         feature = int64(forest.store.features[entry])
         is_known = feature == forest.nodes.links[node, FEATURE]
-        for at in range(block * rivals.WIDTH, block * rivals.WIDTH + held.heads[block, rivals.SIZE]):
+        for at in range(block * rivals.WIDTH, block * rivals.WIDTH + before):
             is_known = is_known or held.cells[at, rivals.FEATURE] == feature
-        if is_known:
+        if is_known or not fits:
             continue
         kind = forest.words.cells[vocabulary.find(forest.words, feature), vocabulary.KIND]
         if kind != BINARY or held.heads[block, rivals.SIZE] == rivals.WIDTH:
-            forest.slack.floor[node] = _impurity(forest, node, int64(0), int64(0))
-            return
+            fits = False
+            continue
         at = block * rivals.WIDTH + held.heads[block, rivals.SIZE]
         held.heads[block, rivals.SIZE] += 1
         held.cells[at, rivals.FEATURE] = feature
         for k in range(forest.nodes.weights.shape[1]):
             held.cells[at, rivals.WEIGHTS + k] = forest.nodes.weights[node, k]
+    if not fits:
+        while held.heads[block, rivals.SIZE] > before:  # in which order features come must not count
+            rivals.drop(held, block, block * rivals.WIDTH + held.heads[block, rivals.SIZE] - 1)
+        forest.slack.floor[node] = _impurity(forest, node, int64(0), int64(0))
 
 
 @jit

@@ -73,6 +73,8 @@ def test_exact_trees_of_names() -> None:
         pair.feed(stream.take(steps(60)))
         pair.check()
         pair.restored()
+        for key in range(2):
+            pair.compare(key)
     assert pair.pool.names is not None
     for key in range(2):
         pair.feed([Event(Op.DROP, key=key)])

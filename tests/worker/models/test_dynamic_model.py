@@ -144,7 +144,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "replacing": {"on_duplicate": "replace", "evaluate": {"window": 9, "emit": {"every": 20}}},
     "bits": {"criterion": "entropy", "min_examples": 4, "emit": {"snapshots": {"every_ms": 30_000}}},
     "numbers": {"attributes": {"numeric": ["word 0", "word 3"]}, "evaluate": {}},
-    "exact": {"guarantee": "exact", "window": 40, "evaluate": {}, "attributes": {"numeric": ["word 0"]}},
+    "exact": {
+        "guarantee": "exact",
+        "window": 40,
+        "attributes": {"numeric": ["word 0"]},
+        "evaluate": {"window": 9, "emit": {"every": 20}},
+    },
     "exact at a look": {"guarantee": "exact", "criterion": "entropy", "emit": {"snapshots": "change"}},
     "within beta": {"beta": 0.02, "on_duplicate": "replace", "emit": {"snapshots": {"every": 10}}},
     "promised": {"alpha": 0.9, "beta": 0.9, "epsilon": 0.05, "emit": {"snapshots": "change"}},

@@ -54,7 +54,7 @@ def look(
 @jit
 def look_at_all(forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out) -> None:
     """Look through all nodes of a tree. O(nodes), and what is scanned and rebuilt."""
-    node = forest.trees[tree, ROOT]
+    node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
         node = _next(forest, _renewed(forest, rules, segment, tree, node, event, out))
 
@@ -62,7 +62,7 @@ def look_at_all(forest: Forest, rules: Rules, segment: Segment, tree: int, event
 @jit
 def is_current(forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
     """Return whether `look_at_all` would leave a tree as it is. O(nodes)."""
-    node = forest.trees[tree, ROOT]
+    node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
         if not _stands(forest, rules, segment, node):
             return False

@@ -200,6 +200,9 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         )
         n, asked = len(made.op), made.asked
         out = self._out(n, len(asked))
+        if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`
+            is_current(self._state, self.rules, self._scratch, NONE)
+            look_at_all(self._state, self.rules, self._scratch, NONE, 0, out)
         snapshots: list[tuple[int, int, Tree]] = []
         for event in self._run(batch, out):
             key = int(batch.key[event])

@@ -145,7 +145,10 @@ def use(kernel: str) -> None:
         from algorithms.dynamic.pool import DynamicPool
 
         _evaluate()
-        DynamicPool(criterion=kernel.removeprefix(_DYNAMIC)).insert([1], 0)
+        grown = DynamicPool(guarantee="exact", criterion=kernel.removeprefix(_DYNAMIC))
+        for label in (0, 1):
+            grown.insert([label], label)
+        grown.tree()  # which waits for a look
         return
     if kernel == _FOREST:
         from algorithms.forests.pool import ForestPool

@@ -34,8 +34,8 @@ from algorithms.dynamic.nodes import (
     NUMBER,
     Nodes,
 )
-from algorithms.dynamic.rivals import WORTHWHILE
-from algorithms.dynamic.segment import HELD, KEPT, MOST_KEPT, PENDING, Segment, clear, lay_out
+from algorithms.dynamic.rivals import FEW, WORTHWHILE
+from algorithms.dynamic.segment import HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
@@ -109,10 +109,18 @@ def _place(number: int, side: int, depth: int) -> int:
 
 
 @inlined
-def wanted(terms: Terms, examples: int) -> int:
-    """Return how many splits a scan of a node is to keep."""
+def _has_rivals(segment: Segment, examples: int) -> bool:
+    """Return whether a node is worth a block of rivals: a large one, or one whose features may all be in it."""
+    return examples > WORTHWHILE or (examples > FEW and segment.sizes[TOUCHED] <= rivals.WIDTH)
+
+
+@inlined
+def wanted(terms: Terms, segment: Segment, examples: int) -> int:
+    """Return how many splits a scan of a node is to keep, whose features are counted."""
     if terms.policy == EPSILON:
         return 0
+    if segment.sizes[TOUCHED] <= rivals.WIDTH:
+        return MOST_KEPT if examples > FEW else 2
     return min(MOST_KEPT, examples >> 1) if examples > WORTHWHILE else 2
 
 
@@ -182,7 +190,7 @@ def _take_rivals(
     What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
     """
     block = int64(NONE)
-    if examples > WORTHWHILE:
+    if _has_rivals(segment, examples):
         block = rivals.take(known.rivals)
         known.counts[node, BLOCK] = block + 1
     most = floor
@@ -306,7 +314,7 @@ def grow(
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
-            kept = wanted(terms, stop - start)
+            kept = wanted(terms, segment, stop - start)
             choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir, kept)
         column = choice.column
         is_heir = column != NONE

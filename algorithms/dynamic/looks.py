@@ -148,7 +148,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]
         out.scanned[event] += held
-        kept = wanted(rules.terms, held)
+        kept = wanted(rules.terms, segment, held)
         choice = best_split(
             forest.criterion,
             segment,

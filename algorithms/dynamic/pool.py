@@ -165,7 +165,11 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
-            slack=slack.make(8 if policy != EPSILON else 0, classes),
+            slack=slack.make(
+                8 if policy != EPSILON else 0,
+                classes,
+                has_rivals=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
+            ),
             names=NO_NAMES,
             criterion=make_criterion(MEMO),
         )

@@ -31,7 +31,8 @@ from algorithms.dynamic.segment import MOST_KEPT
 
 WIDTH = MOST_KEPT - 1  # rivals in a block
 WORTHWHILE = 32  # examples; a smaller node is scanned in less time than rivals take
-_NODES = 32  # for so many nodes there is a block
+FEW = 4  # examples; so is one of so few that has few features
+_NODES = 8  # for so many nodes there is a block
 
 # Columns of `Rivals.cells`.
 FEATURE = 0
@@ -51,7 +52,7 @@ class Rivals(NamedTuple):
 
 
 def make(nodes: int, classes: int) -> Rivals:
-    """Return storage beside so many nodes."""
+    """Return storage beside so many nodes; of no nodes: none, and it never grows."""
     blocks = _blocks(nodes)
     return Rivals(
         np.zeros((blocks, 2), np.int64),
@@ -62,7 +63,7 @@ def make(nodes: int, classes: int) -> Rivals:
 
 def grown(rivals: Rivals, nodes: int) -> Rivals:
     """Return the same storage beside more nodes."""
-    blocks = _blocks(nodes)
+    blocks = _blocks(nodes) if rivals.heads.size else 0
     return Rivals(extended(rivals.heads, blocks), extended(rivals.cells, blocks * WIDTH), rivals.used)
 
 
@@ -109,6 +110,6 @@ def check(rivals: Rivals, blocks: list[int]) -> None:
     is_used = np.zeros(len(rivals.heads), np.bool_)
     is_used[blocks] = True
     assert not rivals.heads[~is_used, SIZE].any()
-    cells = rivals.cells.reshape(len(rivals.heads), WIDTH, -1)
+    cells = rivals.cells.reshape(len(rivals.heads), WIDTH, rivals.cells.shape[1])
     for block in range(len(rivals.heads)):
         assert not cells[block, rivals.heads[block, SIZE] :].any(), "a rival that is gone"

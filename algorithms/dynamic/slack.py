@@ -50,10 +50,11 @@ class Slack(NamedTuple):
     rivals: Rivals
 
 
-def make(capacity: int, classes: int) -> Slack:
-    """Return storage for so many nodes."""
+def make(capacity: int, classes: int, *, has_rivals: bool = False) -> Slack:
+    """Return storage for so many nodes; without binary features there are no rivals."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, rivals.make(capacity, classes))
+    held = rivals.make(capacity if has_rivals else 0, classes)
+    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:

@@ -53,11 +53,16 @@ def placed(root: Node) -> Node:
 class NaiveGreedy(NaiveForgetful):
     """The tree of the live examples, built anew at every insert and delete."""
 
+    def apply(self, event: Event) -> Outcome:
+        """Apply one event; a tree has changed where it is another after all of it."""
+        tree = self.trees.get(event.key)
+        self._before = self._shape(tree.root if tree is not None else build(self.terms, [], 0, count()))
+        return super().apply(event)
+
     def update(self, tree: Tree, example: Live, sign: int) -> None:  # noqa: ARG002
         """Build the tree."""
-        before = self._shape(tree.root)
         tree.root = placed(build(self.terms, tree.live, 0, count()))
-        tree.changed |= self._shape(tree.root) != before
+        tree.changed = self._shape(tree.root) != self._before
 
     def _shape(self, root: Node) -> list[Any]:
         return [row[:-1] for row in columns(self.terms, root)]

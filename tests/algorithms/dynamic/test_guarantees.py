@@ -235,6 +235,7 @@ def test_rivals_of_small_nodes(
 ) -> None:
     """However few rivals a block has, and however small the nodes that have one, trees are the same."""
     monkeypatch.setattr(build, "WORTHWHILE", 2)
+    monkeypatch.setattr(build, "FEW", 2)
     monkeypatch.setattr(build, "MOST_KEPT", width + 1)
     monkeypatch.setattr(rivals, "WIDTH", width)
     monkeypatch.setattr(rivals, "_NODES", 2)

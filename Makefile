@@ -16,20 +16,15 @@ $(VENV)/ready: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# What the tests use. A combination that is not among them is compiled when it is first used.
-KERNELS := codec exact-entropy exact-gini exact-sqrt updent-entropy updgini-gini baseent-entropy basegini-gini \
-	tree-periodic-entropy tree-periodic-gini tree-osm-gini tree-imac-gini tree-efdt-entropy tree-hat-entropy \
-	tree-exact-entropy dynamic-entropy dynamic-gini forest regression-ebst regression-qo
-
 .PHONY: kernels
 kernels: $(VENV)/ready
 	@echo "compiling kernels (some minutes, once for a version of the sources)"
-	@$(BIN)/anabranch compile $(KERNELS)
+	@$(BIN)/anabranch compile
 
 .PHONY: demo
 demo: $(VENV)/ready  ## Run the main job on real input
 	@echo "compiling three kernels (half a minute, once for a version of the sources)"
-	@$(BIN)/anabranch compile codec exact-entropy tree-exact-entropy
+	@$(BIN)/anabranch compile codec exact tree-exact
 	@$(BIN)/anabranch demo
 
 .PHONY: check
@@ -44,8 +39,8 @@ test: $(VENV)/ready  ## Check and run all tests
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not processors' --durations 10
 
 .PHONY: fast
-fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples
-	TESTS=few $(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10
+fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples, three variants of a test
+	TESTS=few VARIANTS=3 $(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10
 
 .PHONY: processors
 processors: $(VENV)/ready  ## Golden recordings with kernels for other processors (some minutes)

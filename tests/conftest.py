@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -37,12 +38,31 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + brokers
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start brokers; with `--dist loadgroup` one process has them all."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that start brokers; with `--dist loadgroup` one process has them all.
+
+    VARIANTS=3 leaves three variants of each test, always the same ones and others in each test, so that all tests
+    together still come by each kind, policy and criterion.
+    """
+    most = int(os.environ.get("VARIANTS", "0"))
+    if most:
+        left_out = _all_but(items, most)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if _BROKERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("broker")
             item.add_marker(pytest.mark.xdist_group("brokers"))
+
+
+def _all_but(items: list[pytest.Item], most: int) -> list[pytest.Item]:
+    """Return the items beyond so many variants of a test, in an order that differs from test to test."""
+    variants: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for some in variants.values():
+        some.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+    return [item for some in variants.values() for item in some[most:]]
 
 
 @pytest.fixture(scope="session")

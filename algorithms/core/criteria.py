@@ -5,7 +5,7 @@ score is h of the side where the feature is present plus h of the other side: lo
 the exact index and the naive twin in the tests all call these functions, because ties are decided on
 floats. Weights are int64 in units of 2^-20 (`UNIT`).
 
-A new criterion is one file like kearns_mansour.py, which is the shortest, and one line in `CRITERIA`.
+A new criterion is one file like kearns_mansour.py, which is the shortest, and one entry in `CRITERIA`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from algorithms.core.arrays import Float64s
 from algorithms.core.fixed_point import LN2, PER_UNIT, UNIT_BITS
 from algorithms.core.fixed_point import UNIT as UNIT  # for all who import it from here
-from algorithms.core.jit import dispatch, inlined, jit
-from algorithms.core.kearns_mansour import KearnsMansour, kearns_mansour, make_kearns_mansour
+from algorithms.core.jit import inlined, jit, select
+from algorithms.core.kearns_mansour import kearns_mansour
 
 _TABLE_LIMIT = 1 << 20  # 8 MB; a longer table would miss the cache more often than log2 costs
 
@@ -46,16 +46,11 @@ def log2(x: float) -> float:
     return exponent + f * (_C0 + s * (_C1 + s * (_C2 + s * (_C3 + s * (_C4 + s * tail)))))
 
 
-class Entropy(NamedTuple):
-    """Entropy in bits times weight: h(u, v) = (u + v) H(u / (u + v)). Paper 000, section 3."""
+class Criterion(NamedTuple):
+    """Which criterion it is. One kernel serves all of them: compiling takes far longer than a comparison."""
 
-    table: Float64s  # n log2(n) of whole numbers n, a memo of `_xlogx`
-
-
-class Gini(NamedTuple):
-    """Gini index times weight: h(u, v) = 2 u v / (u + v). Paper 000, section 3."""
-
-    table: Float64s  # not used; a NamedTuple needs a field to be told apart by the compiler
+    table: Float64s  # n log2(n) of whole numbers n, a memo of `_xlogx`; 0 alone where none is needed
+    number: int  # in `CRITERIA`
 
 
 @jit
@@ -73,15 +68,15 @@ def xlogx_fixed(table: Float64s, units: int) -> float:
 
 
 @inlined
-def entropy(criterion: Entropy, u: int, v: int) -> float:
-    """Return (u + v) H(u / (u + v)) in bits; `u` and `v` are in units of 2^-20."""
+def entropy(criterion: Criterion, u: int, v: int) -> float:
+    """Return (u + v) H(u / (u + v)) in bits; `u` and `v` are in units of 2^-20. Paper 000, section 3."""
     table = criterion.table
     return xlogx_fixed(table, u + v) - (xlogx_fixed(table, u) + xlogx_fixed(table, v))
 
 
 @inlined
-def gini(criterion: Gini, u: int, v: int) -> float:  # noqa: ARG001  (all criteria are called alike)
-    """Return 2 u v / (u + v); `u` and `v` are in units of 2^-20."""
+def gini(criterion: Criterion, u: int, v: int) -> float:  # noqa: ARG001  (all criteria are called alike)
+    """Return 2 u v / (u + v), weight times Gini index; `u` and `v` are in units of 2^-20. Paper 000, section 3."""
     total = u + v
     if total == 0:
         return 0.0
@@ -102,26 +97,26 @@ def _table(examples: int) -> Float64s:
     return table
 
 
-def make_entropy(examples: int) -> Entropy:
-    """Make the criterion with a memo for nodes of up to about `examples` examples (correct beyond it too)."""
-    return Entropy(_table(examples))
+# name -> its equation for two labels; a criterion's number is its place here
+CRITERIA: dict[str, Callable[..., float]] = {"entropy": entropy, "gini": gini, "sqrt": kearns_mansour}
+_WITH_LOGARITHMS = ("entropy",)
 
 
-def make_gini(examples: int) -> Gini:  # noqa: ARG001  (all criteria are made alike)
-    """Make the criterion; it needs no memo."""
-    return Gini(np.zeros(1, np.float64))
+def make_criterion(name: str, examples: int) -> Criterion:
+    """Make a criterion for nodes of up to about `examples` examples (it is correct beyond them too)."""
+    table = _table(examples) if name in _WITH_LOGARITHMS else np.zeros(1, np.float64)
+    return Criterion(table, list(CRITERIA).index(name))
 
 
-# name -> (its type, its equation, how to make one)
-CRITERIA: dict[str, tuple[type, Callable[..., float], Callable[[int], Any]]] = {
-    "entropy": (Entropy, entropy, make_entropy),
-    "gini": (Gini, gini, make_gini),
-    "sqrt": (KearnsMansour, kearns_mansour, make_kearns_mansour),
-}
+def by_criterion(doc: str, **equations: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that calls the equation of the criterion that is its first argument.
 
-impurity = dispatch(
-    "Return h(u, v) of the criterion given first.", {kind: equation for kind, equation, _ in CRITERIA.values()}
-)
+    What the last of `CRITERIA` cannot do may be left out.
+    """
+    return select(doc, [equations[name] for name in list(CRITERIA)[: len(equations)]])
+
+
+impurity = by_criterion("Return h(u, v) of the criterion given first.", **CRITERIA)
 
 
 @inlined

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
@@ -165,3 +165,41 @@ def dispatch(doc: str, implementations: dict[type, Callable[..., Any]]) -> Calla
 
     _choices.append(tell)
     return choose
+
+
+def select(doc: str, implementations: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """Make a function that calls the implementation of the number that its first argument has as `number`.
+
+    Where `dispatch` has a kernel compiled for each type, here one kernel serves all: the choice is made at each
+    call, by a comparison or two that the processor foresees.
+    """
+
+    def choose(state: Any, *rest: Any) -> Any:
+        return implementations[state.number](state, *rest)
+
+    choose.__doc__ = doc
+
+    def tell() -> None:
+        from numba.extending import overload
+
+        # Numba compares signatures, annotations included, so these functions carry none.
+        @overload(choose, jit_options={"forceinline": True, **_OPTIONS})
+        def _choose(state, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+            made = implementations[-1]
+            for number in reversed(range(len(implementations) - 1)):
+                made = _either(number, implementations[number], made)
+            return lambda state, *rest: made(state, *rest)
+
+    _choices.append(tell)
+    return choose
+
+
+def _either(number: int, one: Callable[..., Any], other: Callable[..., Any]) -> Any:
+    """Return a kernel that calls the one for a first argument of this number, else the other."""
+
+    def choose(state, *rest):  # type: ignore[no-untyped-def]
+        if state.number == number:
+            return one(state, *rest)
+        return other(state, *rest)
+
+    return inlined(choose)

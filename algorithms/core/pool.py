@@ -13,7 +13,7 @@ kernel, what it enlarges and how its answers are read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set
 from algorithms.core.canonical import plain
+from algorithms.core.criteria import make_criterion
 from algorithms.core.events import DONE, TOLD, Events, Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import (
@@ -222,20 +223,18 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         Features are byte strings, interned here; otherwise ids below 2^32.
     kinds : Schema
         The kinds of features.
-    criterion : callable, optional
-        Makes a criterion, the field `criterion` of the state, whose memo covers weights up to so many examples.
+    criterion : str, optional
+        Name of the criterion, which is the field `criterion` of the state.
     """
 
     _ALIVE: ClassVar[int]  # the column of `_heads` that is above 0 where a key has learned something
     _START: ClassVar[tuple[Any, ...]] = (0,)  # what the kernel is told beside the batch when it begins one
 
-    def __init__(
-        self, state: S, *, names: bool, kinds: Schema, criterion: Callable[[int], Any] | None = None
-    ) -> None:
+    def __init__(self, state: S, *, names: bool, kinds: Schema, criterion: str | None = None) -> None:
         self.names = Interner() if names else None
         self._state = state
         self._schema = kinds
-        self._make_criterion = criterion
+        self._criterion = criterion
         self._reach = MEMO
         self._covered = MEMO  # examples of weight 1 until a model could have outgrown the memo
         kinds.intern(self.names)
@@ -307,12 +306,12 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
     def _cover(self, inserts: int) -> None:
         """Make the memo of the criterion long enough for what so many inserts could make of a model."""
         self._covered -= inserts
-        if self._make_criterion is None or self._covered >= 0:
+        if self._criterion is None or self._covered >= 0:
             return
         largest = self._heaviest() // UNIT + inserts
         if 2 * largest > self._reach:  # with room, or a sliding window would come here all the time
             self._reach = 2 * largest
-            self._state = self._state._replace(criterion=self._make_criterion(self._reach))
+            self._state = self._state._replace(criterion=make_criterion(self._criterion, self._reach))
         self._covered = self._reach - largest
 
     # --- looking

@@ -57,18 +57,19 @@ _PLACES = 50  # levels whose nodes are numbered by their places; deeper ones, by
 
 
 @inlined
-def _push(segment: Segment, parent: int, side: int, depth: int, start: int, stop: int) -> None:
+def _push(segment: Segment, parent: int, side: int, depth: int, start: int, stop: int, salt: int) -> None:
     at = segment.sizes[PENDING]
     segment.pending[at, 0] = parent
     segment.pending[at, 1] = side
     segment.pending[at, 2] = depth
     segment.pending[at, 3] = start
     segment.pending[at, 4] = stop
+    segment.pending[at, 5] = salt
     segment.sizes[PENDING] += 1
 
 
 @jit
-def _describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -> None:
+def describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -> None:
     """Write what a node holds that owns start to stop of `order`; s(v) and c(v) begin with it."""
     weight = int64(0)
     for position in range(start, stop):
@@ -94,6 +95,43 @@ def is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: 
         weight += segment.totals[k]
     whole = impurity(criterion, segment.totals)
     return whole <= 0.5 * terms.alpha * (weight * PER_UNIT)
+
+
+@jit
+def hold(state: Nodes, segment: Segment, examples: Examples, leaf: int, start: int, stop: int) -> None:
+    """Make a leaf's list of its examples."""
+    for position in range(start, stop):
+        row = segment.rows[segment.order[position]]
+        state.links[leaf, FIRST] = link(examples, state.links[leaf, FIRST], row)
+
+
+@jit
+def split(
+    state: Nodes,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    names: Names,
+    node: int,
+    column: int,
+    threshold: float,
+    start: int,
+    stop: int,
+) -> int:
+    """Let a node test a column, and put its low side first; return where the high side begins."""
+    feature = vocabulary.feature_of(words, column)
+    kind = words.cells[column, vocabulary.KIND]
+    state.links[node, FEATURE] = feature
+    state.links[node, KIND] = kind
+    state.threshold[node] = threshold
+    refer(names, feature)
+    return partition(segment, examples, start, stop, feature, kind, threshold)
+
+
+@inlined
+def below(salt: int, side: int) -> int:
+    """Return by what a child draws, its parent's LOW or HIGH."""
+    return mix(salt, side)
 
 
 @inlined
@@ -212,7 +250,7 @@ def _take_rivals(
 
 
 @jit
-def _number(state: Nodes, segment: Segment, top: int, number: int) -> int:
+def number_all(state: Nodes, segment: Segment, top: int, number: int) -> int:
     """Give a node and all below their numbers, in preorder from `number`; return the next number."""
     segment.pending[0, 0] = top
     pending = int64(1)
@@ -289,7 +327,7 @@ def grow(
 ) -> tuple[int, int]:
     """Do as `build` with examples that are laid out, the split of the top chosen or not."""
     segment.sizes[PENDING] = 0
-    _push(segment, parent, side, depth, int64(0), segment.sizes[HELD])
+    _push(segment, parent, side, depth, int64(0), segment.sizes[HELD], terms.salt)
     top = int64(NONE)
     is_heir = False  # the next node's features are those counted of its parent, less those of `sibling` to `end`
     sibling = int64(0)
@@ -298,14 +336,14 @@ def grow(
         segment.sizes[PENDING] -= 1
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
-        start, stop = segment.pending[at, 3], segment.pending[at, 4]
+        start, stop, salt = segment.pending[at, 3], segment.pending[at, 4], segment.pending[at, 5]
         place = int64(0)
         if terms.policy != EPSILON and parent != NONE:
             place = _place(state.links[parent, NUMBER], side, depth)
         node = nodes.create(state, parent, side, depth, place)
         if top == NONE:
             top = node
-        _describe(state, segment, node, start, stop)
+        describe(state, segment, node, start, stop)
         done = is_done(criterion, state, segment, terms, node, depth)
         if done or not (is_chosen and node == top):
             choice = NO_SPLIT
@@ -315,13 +353,13 @@ def grow(
             elif node != top:
                 tally(segment, start, stop)
             kept = wanted(terms, segment, stop - start)
-            choice = best_split(criterion, segment, words, names, start, stop, terms.way, is_heir, kept)
+            choice = best_split(
+                criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept
+            )
         column = choice.column
         is_heir = column != NONE
         if column == NONE:
-            for position in range(start, stop):
-                row = segment.rows[segment.order[position]]
-                state.links[node, FIRST] = link(examples, state.links[node, FIRST], row)
+            hold(state, segment, examples, node, start, stop)
             if terms.policy != EPSILON and done:
                 slack.clear(known, node)
             elif terms.policy != EPSILON:
@@ -329,30 +367,24 @@ def grow(
                     criterion, state, known, segment, examples, words, terms, node, start, stop, choice, math.inf
                 )
             continue
-        feature = vocabulary.feature_of(words, column)
-        kind = words.cells[column, vocabulary.KIND]
-        state.links[node, FEATURE] = feature
-        state.links[node, KIND] = kind
-        state.threshold[node] = choice.threshold
-        refer(names, feature)
+        middle = split(state, segment, examples, words, names, node, column, choice.threshold, start, stop)
         if terms.policy != EPSILON:
             settle(
                 criterion, state, known, segment, examples, words, terms, node, start, stop, choice, choice.score
             )
-        middle = partition(segment, examples, start, stop, feature, kind, choice.threshold)
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
-            part_columns(segment, middle, takes_high)
+            part_columns(segment, start, stop, middle, takes_high, False)
         if takes_high:
             sibling, end = start, middle
-            _push(segment, node, LOW, depth + 1, start, middle)
-            _push(segment, node, HIGH, depth + 1, middle, stop)
+            _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
+            _push(segment, node, HIGH, depth + 1, middle, stop, below(salt, HIGH))
         else:
             sibling, end = middle, stop
-            _push(segment, node, HIGH, depth + 1, middle, stop)
-            _push(segment, node, LOW, depth + 1, start, middle)
+            _push(segment, node, HIGH, depth + 1, middle, stop, below(salt, HIGH))
+            _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
     forget(segment)
     clear(segment)
     if terms.policy != EPSILON:
         return top, number
-    return top, _number(state, segment, top, number)
+    return top, number_all(state, segment, top, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,15 +12,16 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.canonical import Canonicaliser, plain
-from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.criteria import UNIT, make_criterion
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
+from algorithms.core.hashing import mix
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
 from algorithms.core.schema import Kinds, Schema, kind_of
-from algorithms.dynamic import build, nodes, segment, slack, vocabulary
+from algorithms.dynamic import best_first, build, nodes, segment, slack, vocabulary
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
@@ -65,6 +67,10 @@ def build_tree(
     alpha: float = 0.0,
     min_examples: int = 1,
     max_depth: int = UNBOUNDED,
+    max_leaves: int | None = None,
+    max_features: int | None = None,
+    bootstrap: bool = False,
+    seed: int = 0,
     way: Way = Way.ORDERED,
 ) -> Tree:
     """Build a tree on a batch of examples: BUILD of paper 002 with the splitter of paper 003.
@@ -72,7 +78,7 @@ def build_tree(
     Parameters
     ----------
     sample : Sample
-        The examples; their order does not matter.
+        The examples; their order does not matter without `bootstrap`.
     classes : int
         Labels are 0 to classes - 1.
     criterion : str
@@ -83,6 +89,16 @@ def build_tree(
         A node whose impurity (Gini index, or entropy in bits) is at most half of it is a leaf.
     min_examples, max_depth : int
         k and h of paper 002: a node of at most k examples, or so deep, is a leaf.
+    max_leaves : int, optional
+        The tree grows where a split gains most (weight times impurity; then where a node was made first), until
+        it has so many leaves.
+    max_features : int, optional
+        A node looks at so many features alone, drawn from those that part its examples.
+    bootstrap : bool
+        The tree is that of n examples which are drawn with replacement. One that is drawn twice weighs twice, and
+        is one example to `min_examples`.
+    seed : int
+        What is drawn depends on it, on the ids of features, and with `bootstrap` on the order of the examples.
     way : Way
         How the non-zeros of a column are found: the tree is the same.
 
@@ -104,32 +120,81 @@ def build_tree(
     """
     check_terms(criterion, classes, alpha, min_examples, max_depth)
     check_kinds([default, *(kinds or {}).values()])
-    n, total = len(sample.label), sum(sample.weight.tolist())
+    for name, bound in (("max_leaves", max_leaves), ("max_features", max_features)):
+        if bound is not None and bound < 1:
+            raise ValueError(f"expected {name} of at least 1, got {bound}")
+    total = sum(sample.weight.tolist())
     schema = Schema(default, kinds or {})
     entries = _checked(sample, total, classes, schema)
+    if bootstrap:
+        entries = _drawn(entries, _salt(seed, "example"))
+        total = sum(entries.weight.tolist())
+    n = len(entries.label)
     known = _distinct(entries.feature)
     kind = schema.of(known)
     words = vocabulary.make(max(len(known), 1))
     columns = np.empty(len(known), np.int32)
     _learn(words, NO_NAMES, known, kind.astype(np.int64), columns)
     plain = not (kind == Kind.NUMERIC).any()
-    scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain)
+    draws = max_features is not None and max_features < len(known)
+    scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain, draws=draws)
     if len(known) and known[-1] < _TABLED:
         column_of = np.full(known[-1] + 1, NONE, np.int32)
         column_of[known] = columns
         scratch = scratch._replace(column_of=column_of)
     scratch.rows[:] = np.arange(n)
     scratch.sizes[segment.HELD] = n
-    state = nodes.make(int(nodes.needed(n, max_depth)), classes)
     examples = of_table(
         entries.pointer, entries.feature, entries.value, entries.label.astype(np.int64), entries.weight
     )
-    terms = Terms(alpha, min_examples, max_depth, int(way))
-    made = CRITERIA[criterion][2](total // UNIT)
-    root, _ = build.build(
-        made, state, slack.make(0, classes), scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0
-    )
+    drawn = int(max_features or 0) if draws else 0
+    terms = Terms(alpha, min_examples, max_depth, int(way), drawn, _salt(seed, "feature"))
+    made = make_criterion(criterion, total // UNIT)
+    capacity = int(nodes.needed(n, max_depth))
+    if max_leaves is not None and 2 * max_leaves - 1 < capacity:
+        state = nodes.make(2 * max_leaves - 1, classes)
+        waiting = best_first.frontier(2 * max_leaves - 1)
+        root = best_first.build_best_first(
+            made, state, scratch, waiting, examples, words, NO_NAMES, terms, max_leaves
+        )
+    else:  # no tree has more leaves, and the order of growing does not matter
+        state = nodes.make(capacity, classes)
+        floors = slack.make(0, classes)
+        root, _ = build.build(made, state, floors, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
+
+
+def _salt(seed: int, what: str) -> int:
+    """Return the 32 bits of a seed by which something is drawn."""
+    return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
+
+
+def _drawn(sample: Sample, salt: int) -> Sample:
+    """Return the examples of a sample that are drawn, weighing as many times as they are; see `_draw_rows`."""
+    n = len(sample.label)
+    times = np.zeros(n, np.int64)
+    _draw_rows(times, salt)
+    total = sum(weight * count for weight, count in zip(sample.weight.tolist(), times.tolist(), strict=True))
+    if total >= MAX_TOTAL:
+        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, drawn are {total}")
+    kept = times > 0
+    sizes = np.diff(sample.pointer)
+    of_kept = np.repeat(kept, sizes)
+    return Sample(
+        pointer=np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
+        feature=sample.feature[of_kept],
+        value=sample.value[of_kept],
+        label=sample.label[kept],
+        weight=sample.weight[kept] * times[kept],
+    )
+
+
+@jit
+def _draw_rows(times: Int64s, salt: int) -> None:
+    """Draw as many examples as there are, with replacement; count how often each is."""
+    n = int64(times.size)
+    for draw in range(n):
+        times[(mix(salt, draw) * n) >> 32] += 1
 
 
 def _distinct(feature: UInt32s) -> Int64s:

@@ -158,6 +158,8 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
             held,
             rules.terms.way,
             False,
+            rules.terms.drawn,
+            rules.terms.salt,
             kept,
         )
         if _keeps(forest, rules, segment, node, choice):

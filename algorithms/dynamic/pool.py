@@ -12,7 +12,7 @@ from algorithms.core import example_store, rows
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser
-from algorithms.core.criteria import CRITERIA
+from algorithms.core.criteria import make_criterion
 from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
@@ -143,7 +143,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             raise ValueError("expected n or ms of at least 1 for snapshots every so often")
         self.rules = Rules(
             epsilon=epsilon,
-            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy, float(beta)),
+            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
             classes=classes,
             window=window or 0,
             on_duplicate=int(on_duplicate),
@@ -155,7 +155,6 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         )
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
-        make_criterion = CRITERIA[criterion][2]
         made = example_store.make(1)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -171,10 +170,10 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
                 has_rivals=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
             ),
             names=NO_NAMES,
-            criterion=make_criterion(MEMO),
+            criterion=make_criterion(criterion, MEMO),
         )
         self._scratch = segment.make(8, 64, 16, classes, self._plain)
-        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=criterion)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
 

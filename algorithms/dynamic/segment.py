@@ -75,16 +75,18 @@ class Segment(NamedTuple):
     totals: Int64s  # int64[c], class weights of a node
     below: Int64s  # int64[c], those at most a threshold
     part: Int64s  # int64[c], those on one side of the zeros
+    constant: Int64s  # int64[d, 2], the last node in which all have one value of a numeric column: start, stop
     kept_score: Float64s  # float64[MOST_KEPT], splits that a scan has kept, a heap: the first scores most
     kept_column: Int64s  # int64[MOST_KEPT]
     kept_below: Int64s  # int64[MOST_KEPT, c], class weights of their low sides
-    pending: Int64s  # int64[n + 2, 5], nodes to come: parent, side, depth, start, stop
+    keys: Int64s  # int64[d], by which features are drawn in a node, ascending; of no size where none are
+    pending: Int64s  # int64[n + 2, 6], nodes to come: parent, side, depth, start, stop, salt
     sizes: Int64s  # int64[8]
     column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
 
 
-def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -> Segment:
-    """Return scratch; `plain` says that all features are binary."""
+def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *, draws: bool = False) -> Segment:
+    """Return scratch; `plain` says that all features are binary, `draws` that nodes draw some."""
     numeric = 0 if plain else entries
     sorted_ = 0 if plain else examples
     return Segment(
@@ -112,10 +114,12 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool) -
         totals=np.zeros(classes, np.int64),
         below=np.zeros(classes, np.int64),
         part=np.zeros(classes, np.int64),
+        constant=np.zeros((columns, 2), np.int64),
         kept_score=np.zeros(MOST_KEPT),
         kept_column=np.zeros(MOST_KEPT, np.int64),
         kept_below=np.zeros((MOST_KEPT, classes), np.int64),
-        pending=np.zeros((examples + 2, 5), np.int64),
+        keys=np.zeros(columns if draws else 0, np.int64),
+        pending=np.zeros((examples + 2, 6), np.int64),
         sizes=np.zeros(8, np.int64),
         column_of=np.empty(0, np.int32),
     )
@@ -157,6 +161,7 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
                 touched += 1
                 if segment.owner.size > 0 and words.cells[column, KIND] != BINARY:
                     segment.numeric[column] = 1
+                    segment.constant[column, END] = 0
             segment.present[column] += 1
             if segment.owner.size == 0 or segment.numeric[column] == 0:
                 segment.counts[column, segment.label[i]] += weight

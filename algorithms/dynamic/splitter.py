@@ -11,9 +11,10 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.core.criteria import Entropy, Gini, log2, rounding, xlogx_fixed
+from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
-from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.hashing import mix
+from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic.examples import Examples, side_of, value_of
@@ -33,9 +34,10 @@ class Way(IntEnum):
     MAP = 1  # each entry of the column is looked up in the mapping, then sorted: paper 003, algorithm 4
     SEARCH = 2  # each example of the node is searched for in the column, then sorted: algorithm 5
     EITHER = 3  # whichever of the two equation 8 says
+    DENSE = 4  # written out with all its zeros and sorted, rare or not: a baseline, as the paper measures against
 
 
-_ORDERED, _MAP, _SEARCH = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH)
+_ORDERED, _MAP, _SEARCH, _DENSE = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH), int(Way.DENSE)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
 _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
 _ESTIMATED = 1 << (26 + UNIT_BITS)  # units; the weight below which squares of whole weights add up exactly
@@ -46,13 +48,26 @@ class Choice(NamedTuple):
 
     column: int
     threshold: float  # of a numeric feature, else 0
+    gain: float  # weight times impurity that it takes away; 0 where that is no more than the error of rounding
     below: float  # the value of a numeric feature next to the threshold on its low side
     above: float  # and on its high side
     score: float
     floor: float  # where splits are kept, no other but these scores less
 
 
-NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, math.inf, math.inf)
+NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf)
+
+
+class _Leader(NamedTuple):
+    """The best split of the columns that have been looked at."""
+
+    column: int  # NONE: none yet
+    score: float
+    below: float  # the values on both sides of a numeric feature's threshold
+    above: float
+    others: float  # a floor under the scores of what was looked at and is not kept
+    bar: float  # what scores more does not matter
+    rare: int  # a feature of at most so many examples cannot score less than the bar
 
 
 class _Best(NamedTuple):
@@ -93,20 +108,35 @@ def _group(segment: Segment, column: int, start: int) -> int:
 
 
 @jit
-def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
+def group_all(segment: Segment, start: int) -> None:
+    """Find where the entries of the node that was tallied last, and owns `start`, begin in all its columns."""
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if segment.numeric[column] == 1:
+            segment.group[column] = _group(segment, column, start)
+
+
+@inlined
+def _is_constant(segment: Segment, column: int, start: int, stop: int) -> bool:
+    """Return whether all of a node are known to have one value of a numeric column: of a node above, or itself."""
+    return segment.constant[column, BEGIN] <= start and stop <= segment.constant[column, END]
+
+
+@jit
+def part_columns(segment: Segment, start: int, stop: int, middle: int, keeps_high: bool, are_all: bool) -> None:
     """Put the low side first in all columns of the node that was looked at last, for `Way.ORDERED`.
 
     What was in order stays in order. `group` tells then where the entries of one side begin, the side that is
-    looked at next.
+    looked at next. Unless `are_all`, constant columns stay as they are: nobody looks at them below this node, if
+    no other node is looked at before those below it.
     """
     for at in range(segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if segment.numeric[column] == 0:
+        if segment.numeric[column] == 0 or (not are_all and _is_constant(segment, column, start, stop)):
             continue
         low = segment.group[column]
-        stop = low + segment.present[column]
         high = int64(0)
-        for entry in range(low, stop):
+        for entry in range(low, low + segment.present[column]):
             owner = segment.owner[entry]
             if segment.place[owner] < middle:
                 segment.owner[low] = owner
@@ -124,10 +154,10 @@ def part_columns(segment: Segment, middle: int, keeps_high: bool) -> None:
 
 
 @jit
-def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> None:
+def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> int:
     """Write a numeric column of the node that owns start to stop to `found_owner` and `found_value`, sorted.
 
-    `present[column]` says how many entries there are.
+    Returns how many entries there are: `present[column]`, or with `Way.DENSE` one for each example.
     """
     entries = segment.spans[column, END] - segment.spans[column, BEGIN]
     searches = way == _SEARCH or (way != _MAP and is_searched(stop - start, entries))
@@ -142,8 +172,26 @@ def look_up(segment: Segment, column: int, start: int, stop: int, way: int) -> N
         for at in range(segment.spans[column, BEGIN], segment.spans[column, END]):
             if start <= segment.place[segment.owner[at]] < stop:
                 negatives, positives = _put(segment, at, negatives, positives)
+    if way == _DENSE:
+        _write_out(segment, segment.present[column], start, stop)
+        _sort(segment, segment.found_value, segment.found_owner, int64(0), stop - start)
+        return stop - start
     _sort(segment, segment.found_value, segment.found_owner, int64(0), negatives)
     _sort(segment, segment.found_value, segment.found_owner, negatives, segment.present[column])
+    return segment.present[column]
+
+
+@jit
+def _write_out(segment: Segment, entries: int, start: int, stop: int) -> None:
+    """Make a value of each example of the node, in their order, of those that were found."""
+    for entry in range(entries):
+        segment.spare_value[entry] = segment.found_value[entry]
+        segment.spare_owner[entry] = segment.found_owner[entry]
+    for position in range(start, stop):
+        segment.found_value[position - start] = 0.0
+        segment.found_owner[position - start] = segment.order[position]
+    for entry in range(entries):
+        segment.found_value[segment.place[segment.spare_owner[entry]] - start] = segment.spare_value[entry]
 
 
 @inlined
@@ -157,7 +205,8 @@ def is_searched(examples: int, entries: int) -> bool:
 
     Its logarithm is 0 for a column of one entry; a search looks at one entry at least.
     """
-    return examples * max(1.0, log2(float(entries))) < _SEARCH_BELOW * entries
+    most = _SEARCH_BELOW * entries
+    return examples < most and examples * max(1.0, log2(float(entries))) < most  # mostly without a logarithm
 
 
 @inlined
@@ -236,35 +285,37 @@ def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
 
 
 @inlined
-def _entropy_step(criterion: Entropy, count: int, more: int) -> float:
+def _entropy_step(criterion: Criterion, count: int, more: int) -> float:
     return xlogx_fixed(criterion.table, count + more) - xlogx_fixed(criterion.table, count)
 
 
 @inlined
-def _gini_step(criterion: Gini, count: int, more: int) -> float:  # noqa: ARG001
+def _gini_step(criterion: Criterion, count: int, more: int) -> float:  # noqa: ARG001
     before = count * PER_UNIT
     after = (count + more) * PER_UNIT
     return after * after - before * before
 
 
 @inlined
-def _entropy_impurity(criterion: Entropy, total: int, class_sum: float) -> float:
+def _entropy_impurity(criterion: Criterion, total: int, class_sum: float) -> float:
     return xlogx_fixed(criterion.table, total) - class_sum
 
 
 @inlined
-def _gini_impurity(criterion: Gini, total: int, class_sum: float) -> float:  # noqa: ARG001
+def _gini_impurity(criterion: Criterion, total: int, class_sum: float) -> float:  # noqa: ARG001
     weight = total * PER_UNIT
     return weight - class_sum / weight
 
 
-_step = dispatch(
+_step = by_criterion(
     "Return how the sum over the classes of n log2 n, for Gini of n n, changes where one class weighs `more`.",
-    {Entropy: _entropy_step, Gini: _gini_step},
+    entropy=_entropy_step,
+    gini=_gini_step,
 )
-_impurity_of = dispatch(
+_impurity_of = by_criterion(
     "Return weight times impurity by the weight, above 0, and that sum.",
-    {Entropy: _entropy_impurity, Gini: _gini_impurity},
+    entropy=_entropy_impurity,
+    gini=_gini_impurity,
 )
 
 
@@ -285,12 +336,12 @@ def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
 
 
 @inlined
-def _entropy_reach(criterion: Entropy, node: _Node, lightest: int) -> float:  # noqa: ARG001
+def _entropy_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
     return log2(float(node.weight) / float(lightest)) + _LOG2_E
 
 
 @inlined
-def _gini_reach(criterion: Gini, node: _Node, lightest: int) -> float:  # noqa: ARG001
+def _gini_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
     return min(2.0, 2.0 - (node.impurity - node.noise) / (node.weight * PER_UNIT))
 
 
@@ -301,9 +352,10 @@ def _gini_reach(criterion: Gini, node: _Node, lightest: int) -> float:  # noqa: 
 # the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
 # x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
 # less the Gini index of the node.
-_reach = dispatch(
+_reach = by_criterion(
     "Return what parting v of n gains at most for each of v, in a node with this lightest example.",
-    {Entropy: _entropy_reach, Gini: _gini_reach},
+    entropy=_entropy_reach,
+    gini=_gini_reach,
 )
 
 
@@ -320,7 +372,7 @@ def _sweep(
     criterion: Any,
     segment: Segment,
     node: _Node,
-    column: int,
+    entries: int,
     values: Float64s,
     owners: Int32s,
     begin: int,
@@ -333,8 +385,8 @@ def _sweep(
     threshold that is scored in full: what scores more than `limit`, or than the best of the column so far, where
     `has_second` than the second best, is not.
     """
-    stop = begin + segment.present[column]
-    zeros = segment.present[column] < node.examples
+    stop = begin + entries
+    zeros = entries < node.examples
     part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
     best = _Best(math.inf, 0.0, 0.0, math.inf)
     at = begin
@@ -421,13 +473,11 @@ def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: floa
 
 
 @jit
-def _lowest_neighbours(
-    segment: Segment, node: _Node, column: int, values: Float64s, begin: int
-) -> tuple[float, float]:
+def _lowest_neighbours(node: _Node, entries: int, values: Float64s, begin: int) -> tuple[float, float]:
     """Return the values on both sides of the lowest threshold of a column that has one."""
-    stop = begin + segment.present[column]
+    stop = begin + entries
     lowest = values[begin]
-    zeros = segment.present[column] < node.examples
+    zeros = entries < node.examples
     if zeros and lowest > 0.0:
         return 0.0, lowest
     at = begin
@@ -493,6 +543,8 @@ def best_split(
     stop: int,
     way: int,
     are_grouped: bool,
+    drawn: int,
+    salt: int,
     wanted: int,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
@@ -501,66 +553,114 @@ def best_split(
     no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
 
+    `drawn`: so many features alone, of those that part the node, see `_draw`; 0: all.
+
     The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
     all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
     wanted where the best alone counts.
     """
     node = _common(criterion, segment, stop - start)
     reach = _reach(criterion, node, segment.sizes[LIGHTEST])
-    rare = int64(0)
-    best = int64(NONE)
-    best_score = math.inf
-    below = 0.0
-    above = 0.0
-    others = math.inf  # a floor under what was scored and is not kept
-    bar = math.inf  # what scores more does not matter
+    leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
     segment.sizes[KEPT] = 0
-    kept = int64(0)
-    for at in range(segment.sizes[TOUCHED]):
-        column = segment.touched[at]
-        if segment.present[column] == 0:
-            continue
-        segment.touched[kept] = column
-        kept += 1
-        if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
-            segment.group[column] = _group(segment, column, start)
-        if segment.present[column] <= rare:
-            continue
-        found = _Best(math.inf, 0.0, 0.0, math.inf)
-        if segment.numeric[column] == 0:
-            if segment.present[column] < node.examples:
-                found = _Best(_binary_score(criterion, segment, column), 0.0, 0.0, math.inf)
-            score_of_it = min(found.score, node.impurity)  # what all have parts nothing yet
-            if wanted > 0 and score_of_it < bar:
-                others = min(others, _keep(segment, column, score_of_it, wanted))
+    first = int64(0)
+    if drawn == 0:
+        kept = int64(0)
+        for at in range(segment.sizes[TOUCHED]):
+            column = segment.touched[at]
+            if segment.present[column] == 0:
+                continue
+            segment.touched[kept] = column
+            kept += 1
+            if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+                segment.group[column] = _group(segment, column, start)
+            if segment.present[column] > leader.rare:
+                leader = _consider(
+                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                )
+        segment.sizes[TOUCHED] = kept
+    else:
+        first = _draw(segment, words, start, way, are_grouped, salt)
+        left = drawn
+        while left > 0 and first > 0:
+            first -= 1
+            column = _lowest_key(segment, first)
+            if segment.present[column] > leader.rare:
+                leader = _consider(
+                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                )
+            if segment.present[column] < node.examples or (
+                segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
+            ):
+                left -= 1
+    if leader.score >= node.impurity - node.noise:
+        return _lowest(segment, words, names, node, first, start, stop, way, min(leader.bar, leader.score))
+    threshold = between(leader.below, leader.above)
+    gain = node.impurity - leader.score
+    return Choice(leader.column, threshold, gain, leader.below, leader.above, leader.score, leader.bar)
+
+
+@jit
+def _consider(
+    criterion: Any,
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    node: _Node,
+    column: int,
+    start: int,
+    stop: int,
+    way: int,
+    reach: float,
+    leader: _Leader,
+    wanted: int,
+) -> _Leader:
+    """Return the better of the best so far and the best split of a column."""
+    everywhere = segment.present[column] == node.examples
+    others = leader.others
+    found = _Best(math.inf, 0.0, 0.0, math.inf)
+    if segment.numeric[column] == 0:
+        if everywhere and wanted == 0:
+            return leader
+        if not everywhere:
+            found = _Best(_binary_score(criterion, segment, column), 0.0, 0.0, math.inf)
+        kept_score = min(found.score, node.impurity)  # what all have parts nothing yet
+        if wanted > 0 and kept_score < leader.bar:
+            others = min(others, _keep(segment, column, kept_score, wanted))
+    else:
+        if everywhere and _is_constant(segment, column, start, stop):
+            return leader
+        if way == _ORDERED:
+            values, owners, begin = segment.value, segment.owner, segment.group[column]
+            entries = segment.present[column]
+            _sort(segment, values, owners, begin, begin + entries)
         else:
-            if way == _ORDERED:
-                values, owners, begin = segment.value, segment.owner, segment.group[column]
-                _sort(segment, values, owners, begin, begin + segment.present[column])
-            else:
-                look_up(segment, column, start, stop, way)
-                values, owners, begin = segment.found_value, segment.found_owner, int64(0)
-            found = _sweep(criterion, segment, node, column, values, owners, begin, bar, wanted > 0)
-        now = found.score
-        before = bar
-        if now < best_score or (now == best_score and now < math.inf and _precedes(words, names, column, best)):
-            if best != NONE and segment.numeric[best] == 1:
-                others = min(others, best_score)
-            others = min(others, found.second)
-            best, best_score, below, above = column, now, found.below, found.above
-            bar = best_score
-        elif segment.numeric[column] == 1:
-            others = min(others, now)
-        if wanted > 0:
-            bar = others
-            if segment.sizes[KEPT] == wanted:
-                bar = min(bar, segment.kept_score[0])
-        if bar < before:
-            rare = _rare(segment, node, reach, bar)
-    segment.sizes[TOUCHED] = kept
-    if best_score >= node.impurity - node.noise:
-        return _lowest(segment, words, names, node, start, stop, way, min(bar, best_score))
-    return Choice(best, between(below, above), below, above, best_score, bar)
+            entries = look_up(segment, column, start, stop, way)
+            values, owners, begin = segment.found_value, segment.found_owner, int64(0)
+        if everywhere and values[begin] == values[begin + entries - 1]:
+            segment.constant[column, BEGIN] = start
+            segment.constant[column, END] = stop
+            return leader
+        found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.bar, wanted > 0)
+    best, least, below, above = leader.column, leader.score, leader.below, leader.above
+    if found.score < least or (
+        found.score == least and least < math.inf and _precedes(words, names, column, best)
+    ):
+        if best != NONE and segment.numeric[best] == 1:
+            others = min(others, least)
+        others = min(others, found.second)
+        best, least, below, above = column, found.score, found.below, found.above
+    elif segment.numeric[column] == 1:
+        others = min(others, found.score)
+    bar = least
+    if wanted > 0:
+        bar = others
+        if segment.sizes[KEPT] == wanted:
+            bar = min(bar, segment.kept_score[0])
+    rare = leader.rare
+    if bar < leader.bar and way != _DENSE:
+        rare = _rare(segment, node, reach, bar)
+    return _Leader(best, least, below, above, others, bar, rare)
 
 
 @jit
@@ -602,6 +702,59 @@ def _move_kept(segment: Segment, source: int, to: int) -> None:
         segment.kept_below[to, k] = segment.kept_below[source, k]
 
 
+# --- features that are drawn
+#
+# The features of a node are in the order of a hash of the node and the feature, and those that part the node are
+# taken from the first on. So what is drawn depends on the seed, the way from the root, and nothing else. The first
+# of `touched` are a heap with the lowest key on top, those that were taken come behind it.
+
+
+@jit
+def _draw(segment: Segment, words: Rows, start: int, way: int, are_grouped: bool, salt: int) -> int:
+    """Make a heap of the features of a node; return how many there are."""
+    kept = int64(0)
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if segment.present[column] == 0:
+            continue
+        segment.touched[kept] = column
+        kept += 1
+        if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+            segment.group[column] = _group(segment, column, start)
+        feature = feature_of(words, column)
+        segment.keys[column] = (mix(salt, feature) >> 1 << 32) | feature
+    segment.sizes[TOUCHED] = kept
+    for at in range((kept >> 1) - 1, -1, -1):
+        _sift(segment, at, kept)
+    return kept
+
+
+@jit
+def _lowest_key(segment: Segment, last: int) -> int:
+    """Take the top of a heap of `last + 1` columns, which comes behind the others; return it."""
+    column = segment.touched[0]
+    segment.touched[0] = segment.touched[last]
+    segment.touched[last] = column
+    _sift(segment, int64(0), last)
+    return column
+
+
+@inlined
+def _sift(segment: Segment, at: int, size: int) -> None:
+    """Let a column sink to its place in a heap."""
+    column = segment.touched[at]
+    key = segment.keys[column]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and segment.keys[segment.touched[child + 1]] < segment.keys[segment.touched[child]]:
+            child += 1
+        if key <= segment.keys[segment.touched[child]]:
+            break
+        segment.touched[at] = segment.touched[child]
+        at = child
+    segment.touched[at] = column
+
+
 @inlined
 def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
     return precedes(names, feature_of(words, column), feature_of(words, other))
@@ -609,28 +762,38 @@ def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
 
 @jit
 def _lowest(
-    segment: Segment, words: Rows, names: Names, node: _Node, start: int, stop: int, way: int, floor: float
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    node: _Node,
+    first: int,
+    start: int,
+    stop: int,
+    way: int,
+    floor: float,
 ) -> Choice:
-    """Return the lowest split of the lowest feature that has a split."""
-    first = NO_SPLIT
-    for at in range(segment.sizes[TOUCHED]):
+    """Return the lowest split of the lowest feature that has a split, of those from `first` on in `touched`."""
+    lowest = int64(NONE)
+    below, above = 0.0, 0.0
+    for at in range(first, segment.sizes[TOUCHED]):
         column = segment.touched[at]
-        if first.column != NONE and not _precedes(words, names, column, first.column):
+        if lowest != NONE and not _precedes(words, names, column, lowest):
             continue
         everywhere = segment.present[column] == node.examples
         if segment.numeric[column] == 0:
             if not everywhere:
-                first = Choice(column, 0.0, 0.0, 0.0, node.impurity, floor)
+                lowest, below, above = column, 0.0, 0.0
+            continue
+        if everywhere and _is_constant(segment, column, start, stop):
             continue
         if way == _ORDERED:  # it has been scored, so that it is in order: no feature is rare where nothing gains
-            values, begin = segment.value, segment.group[column]
+            entries, values, begin = segment.present[column], segment.value, segment.group[column]
         else:
-            look_up(segment, column, start, stop, way)
+            entries = look_up(segment, column, start, stop, way)
             values, begin = segment.found_value, int64(0)
-        if not everywhere or values[begin] < values[begin + node.examples - 1]:
-            below, above = _lowest_neighbours(segment, node, column, values, begin)
-            first = Choice(column, between(below, above), below, above, node.impurity, floor)
-    return first
+        lowest = column
+        below, above = _lowest_neighbours(node, entries, values, begin)
+    return Choice(lowest, between(below, above), 0.0, below, above, node.impurity, floor)
 
 
 @jit

@@ -17,5 +17,7 @@ class Terms(NamedTuple):
     min_examples: int  # k: so is one of no more examples
     max_depth: int  # h: so is one this deep
     way: int  # a `Way`
+    drawn: int = 0  # so many features alone are looked at in a node, of those that part it; 0: all
+    salt: int = 0  # below 2^32, by which they are drawn
     policy: int = EPSILON
     beta: float = 0.0  # of the policy BETA

@@ -22,7 +22,7 @@ import numpy as np
 
 from algorithms.core import free_list, hashing
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
-from algorithms.core.criteria import CRITERIA, impurity
+from algorithms.core.criteria import impurity, make_criterion
 from algorithms.core.free_list import USED as USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
@@ -468,7 +468,7 @@ def trees(finder: Bins, index: int) -> int:
 
 def check(finder: Bins, slots: Slots) -> None:
     """Raise AssertionError unless every invariant holds: bins, heaps, keys, groups. O(everything)."""
-    criterion = CRITERIA["entropy" if finder.rules[WIDENS] else "gini"][2](1)
+    criterion = make_criterion("entropy" if finder.rules[WIDENS] else "gini", 1)
     in_use: list[set[int]] = [set(), set(), set()]  # bins, groups, nodes
     for index in range(len(finder.first)):
         n0, n1 = (int(total) for total in slots.heads[index, [N0, N1]])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
-from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import Batch, Events, OnDuplicate, Op
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
 from algorithms.core.given import check_columns, features_of, key_of, whole
@@ -155,7 +155,6 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             tree_when=int(trees.when),
             tree_argument=trees.argument,
         )
-        make_criterion: Callable[[int], Any] = CRITERIA[criterion][2]
         state = State(
             heads=np.array([kernel.HEAD], np.int64),
             alive=np.zeros(1, np.int64),
@@ -163,9 +162,9 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             finder=finders.FINDERS[finder].make(1, 16, alpha),
             store=example_store.make(1),
             names=NO_NAMES,
-            criterion=make_criterion(MEMO),
+            criterion=make_criterion(criterion, MEMO),
         )
-        super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=make_criterion)
+        super().__init__(state, names=names, kinds=Schema(Kind.BINARY, {}), criterion=criterion)
         self._apply = direct(kernel.apply)
         self._longest_live = 0  # features of the largest example in the example store
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from sortedcontainers import SortedSet
 
-from algorithms.core.criteria import CRITERIA, UNIT, rounding, score
+from algorithms.core.criteria import UNIT, make_criterion, rounding, score
 from algorithms.core.events import Status
 from algorithms.splits.pool import Split
 
@@ -80,7 +80,7 @@ class _Reference:
         self.T: dict[int, Tree] = {}
         self.L: dict[int, Tree] = {}
         self.U: dict[int, Tree] = {}
-        self._impurity = CRITERIA[self._criterion][2](1)
+        self._impurity = make_criterion(self._criterion, 1)
 
     # --- as in `SplitPool`
 

@@ -6,14 +6,12 @@ sums over the classes: `added` takes in one class after another, `closed` makes 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from algorithms.core.arrays import Int64s
-from algorithms.core.criteria import Entropy, Gini, rounding, xlogx_fixed
+from algorithms.core.criteria import Criterion, by_criterion, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NUMERIC, QUANTISED
 from algorithms.core.rows import COUNT, NEXT, NONE, Rows
 from algorithms.trees import gaussians, quantised
@@ -26,55 +24,58 @@ _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machine
 
 
 @inlined
-def _entropy_added(criterion: Entropy, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
+def _entropy_added(criterion: Criterion, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
     return so_far + xlogx_fixed(criterion.table, count)
 
 
 @inlined
-def _entropy_closed(criterion: Entropy, so_far: float, total: int) -> float:
+def _entropy_closed(criterion: Criterion, so_far: float, total: int) -> float:
     return xlogx_fixed(criterion.table, total) - so_far
 
 
 @inlined
-def _gini_added(criterion: Gini, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
+def _gini_added(criterion: Criterion, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
     return so_far + (before * PER_UNIT) * (count * PER_UNIT)
 
 
 @inlined
-def _gini_closed(criterion: Gini, so_far: float, total: int) -> float:  # noqa: ARG001
+def _gini_closed(criterion: Criterion, so_far: float, total: int) -> float:  # noqa: ARG001
     return 2.0 * so_far / (total * PER_UNIT) if total > 0 else 0.0
 
 
-added = dispatch(
+added = by_criterion(
     "Return the sum with one more class of weight `count`, those so far weighing `before`.",
-    {Entropy: _entropy_added, Gini: _gini_added},
+    entropy=_entropy_added,
+    gini=_gini_added,
 )
-closed = dispatch(
+closed = by_criterion(
     "Return weight times impurity of a node of weight `total`: entropy n log2 n - sum n_k log2 n_k, "
     "Gini 2 / n times the sum of n_i n_k over all pairs of classes.",
-    {Entropy: _entropy_closed, Gini: _gini_closed},
+    entropy=_entropy_closed,
+    gini=_gini_closed,
 )
 
 
 @inlined
-def _entropy_reach(criterion: Entropy, squares: float, count: int, total: int) -> float:  # noqa: ARG001
+def _entropy_reach(criterion: Criterion, squares: float, count: int, total: int) -> float:  # noqa: ARG001
     return squares * (total / count) * _LOG2_E
 
 
 @inlined
-def _gini_reach(criterion: Gini, squares: float, count: int, total: int) -> float:  # noqa: ARG001
+def _gini_reach(criterion: Criterion, squares: float, count: int, total: int) -> float:  # noqa: ARG001
     return squares
 
 
-_reach = dispatch(
+_reach = by_criterion(
     "Return what a class adds to `most_gain`: `squares` is how far its weight where a feature is present is from "
     "what its share of all would be, squared, `count` its weight and `total` that of all.",
-    {Entropy: _entropy_reach, Gini: _gini_reach},
+    entropy=_entropy_reach,
+    gini=_gini_reach,
 )
 
 
 @jit
-def most_gain(criterion: Any, whole: Rows, node: int, part: Rows, row: int) -> float:
+def most_gain(criterion: Criterion, whole: Rows, node: int, part: Rows, row: int) -> float:
     """Return what dividing a node into a part and the rest gains at most: no logarithm, O(classes).
 
     Entropy: n I = sum_b n_b KL(p_b || p), and KL in nats is at most chi-squared, so it is Pearson's statistic of
@@ -98,7 +99,7 @@ def most_gain(criterion: Any, whole: Rows, node: int, part: Rows, row: int) -> f
 
 
 @jit
-def impurity(criterion: Any, rows: Rows, row: int) -> float:
+def impurity(criterion: Criterion, rows: Rows, row: int) -> float:
     """Return weight times impurity of a row's classes."""
     total = rows.cells[row, COUNT] * 0
     so_far = 0.0
@@ -109,7 +110,7 @@ def impurity(criterion: Any, rows: Rows, row: int) -> float:
 
 
 @jit
-def _rest(criterion: Any, whole: Rows, node: int, part: Rows, row: int) -> tuple[float, int]:
+def _rest(criterion: Criterion, whole: Rows, node: int, part: Rows, row: int) -> tuple[float, int]:
     """Return weight times impurity of a node without a part of it, and the weight."""
     total = whole.cells[node, COUNT] * 0
     so_far = 0.0
@@ -133,7 +134,7 @@ def weight_above(features: Features, nodes: Nodes, leaf: int, row: int, k: int, 
 
 @jit
 def _threshold_score(
-    criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int, threshold: float
+    criterion: Criterion, features: Features, nodes: Nodes, leaf: int, row: int, threshold: float
 ) -> float:
     """Return the score of a threshold, inf where it leaves a side empty."""
     low = nodes.rows.cells[leaf, COUNT] * 0
@@ -153,7 +154,9 @@ def _threshold_score(
 
 
 @jit
-def _numeric_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+def _numeric_score(
+    criterion: Criterion, features: Features, nodes: Nodes, leaf: int, row: int
+) -> tuple[float, float]:
     """Return the score of the best of ten thresholds, the lowest of equal ones, and that threshold."""
     least, most = gaussians.extremes(features.gaussians, features.about[row, PART])
     if _rest(criterion, nodes.rows, leaf, features.rows, row)[1] > 0:
@@ -173,7 +176,7 @@ def _numeric_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, 
 
 
 @jit
-def _sides_score(criterion: Any, below: Int64s, nodes: Nodes, leaf: int) -> float:
+def _sides_score(criterion: Criterion, below: Int64s, nodes: Nodes, leaf: int) -> float:
     """Return the score of a split of a leaf into class weights below and the rest; neither may be empty."""
     low = below[0] * 0
     high = below[0] * 0
@@ -189,7 +192,9 @@ def _sides_score(criterion: Any, below: Int64s, nodes: Nodes, leaf: int) -> floa
 
 
 @jit
-def _quantised_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+def _quantised_score(
+    criterion: Criterion, features: Features, nodes: Nodes, leaf: int, row: int
+) -> tuple[float, float]:
     """Return the score of the best threshold between neighbouring slots, the lowest of equal ones, and it.
 
     Where there are zeros they are a neighbour too. Paper 004, algorithm 2, for classes. O(slots).
@@ -224,7 +229,9 @@ def _quantised_score(criterion: Any, features: Features, nodes: Nodes, leaf: int
 
 
 @jit
-def feature_score(criterion: Any, features: Features, nodes: Nodes, leaf: int, row: int) -> tuple[float, float]:
+def feature_score(
+    criterion: Criterion, features: Features, nodes: Nodes, leaf: int, row: int
+) -> tuple[float, float]:
     """Return the score of a feature of a leaf, and its threshold where it is a number.
 
     The score is inf where all examples would go one way: that is no split. So it is of a feature that was dropped.

@@ -12,7 +12,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, Terms
-from algorithms.core.criteria import CRITERIA, Entropy, Gini
+from algorithms.core.criteria import make_criterion
 from algorithms.core.events import Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import direct
@@ -170,14 +170,12 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         _check_policy(policy, classes, plain, memory_limit, measure_delay=measure_delay, drop_poor=drop_poor)
         self._classes = classes
-        make_criterion = CRITERIA[criterion][2]
-        made: Entropy | Gini = make_criterion(MEMO)
         self.rules = Rules(
             classes=classes,
             grace_period=grace_period,
             check_every=check_every,
             candidates=candidates or 0,
-            bound=bound_of(1.0 if local_range else squared_range(made, classes), split_confidence),
+            bound=bound_of(1.0 if local_range else squared_range(criterion, classes), split_confidence),
             tie_threshold=tie_threshold,
             predict=int(predict),
             evaluated=evaluate or POLICIES[policy].adapts,
@@ -208,9 +206,9 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             features=observers.make(16, classes, slots=slots),
             policy=POLICIES[policy].function("make")(8, 16, classes, candidates or 0),
             names=NO_NAMES,
-            criterion=made,
+            criterion=make_criterion(criterion, MEMO),
         )
-        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=make_criterion)
+        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=criterion)
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
         self._grow = direct(grow.apply)
         self._scratch = scratch(classes)

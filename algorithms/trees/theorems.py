@@ -11,13 +11,13 @@ n log2 n, which the criterion knows by heart: with r the branch that the example
 
 from __future__ import annotations
 
-from algorithms.core.criteria import Entropy, Gini, xlogx_fixed
+from algorithms.core.criteria import Criterion, by_criterion, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import dispatch, inlined
+from algorithms.core.jit import inlined
 
 
 @inlined
-def _entropy_step(criterion: Entropy, branch: int, branch_class: int, squares: float, weight: int) -> float:  # noqa: ARG001
+def _entropy_step(criterion: Criterion, branch: int, branch_class: int, squares: float, weight: int) -> float:  # noqa: ARG001
     table = criterion.table
     return (xlogx_fixed(table, branch + weight) - xlogx_fixed(table, branch)) - (
         xlogx_fixed(table, branch_class + weight) - xlogx_fixed(table, branch_class)
@@ -25,16 +25,17 @@ def _entropy_step(criterion: Entropy, branch: int, branch_class: int, squares: f
 
 
 @inlined
-def _gini_step(criterion: Gini, branch: int, branch_class: int, squares: float, weight: int) -> float:  # noqa: ARG001
+def _gini_step(criterion: Criterion, branch: int, branch_class: int, squares: float, weight: int) -> float:  # noqa: ARG001
     w = weight * PER_UNIT
     n = branch * PER_UNIT
     step = w - (2.0 * w * (branch_class * PER_UNIT) + w * w) / (n + w)
     return step + w * squares / (n * (n + w)) if branch > 0 else step
 
 
-step = dispatch(
+step = by_criterion(
     "Return what an example of weight > 0 adds to the score of a split. Before it came, `branch` was the weight "
     "of the branch that it takes, `branch_class` that of its class there, in units; `squares` the sum of the "
     "squared class weights there, in examples.",
-    {Entropy: _entropy_step, Gini: _gini_step},
+    entropy=_entropy_step,
+    gini=_gini_step,
 )

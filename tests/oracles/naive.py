@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from algorithms.core.cadence import Emit, When
-from algorithms.core.criteria import CRITERIA, UNIT, score
+from algorithms.core.criteria import CRITERIA, UNIT, make_criterion, score
 from algorithms.core.events import Events, OnDuplicate, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.splits.finders import FINDERS
@@ -162,7 +162,7 @@ class NaiveSplits:
         self.settings = settings
         self.indexes: dict[int, _Index] = {}
         self.tracked = settings.verify_deletes or settings.window is not None
-        self._criterion = CRITERIA[settings.criterion][2](1024)
+        self._criterion = make_criterion(settings.criterion, 1024)
         self._scores: dict[tuple[int, int, int, int], float] = {}
 
     def apply(self, event: Event) -> Outcome:

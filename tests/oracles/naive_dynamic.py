@@ -132,15 +132,20 @@ def splits(terms: Terms, examples: Sequence[Example]) -> list[tuple[float, Any, 
 def best_split(terms: Terms, examples: Sequence[Example]) -> tuple[Any, float] | None:
     """Return feature and threshold of the best split, None where nothing parts the examples."""
     found = splits(terms, examples)
-    if not found:
-        return None
+    return best_of(terms, examples, found)[1:] if found else None
+
+
+def best_of(
+    terms: Terms, examples: Sequence[Example], found: Sequence[tuple[float, Any, float]]
+) -> tuple[float, Any, float]:
+    """Return gain, feature and threshold of the best of these splits; a gain within the error of rounding is 0."""
     counts = terms.counts(examples)
     n = sum(counts) / UNIT
     noise = terms.classes * (2.0**-46 * (abs(xlogx(sum(counts))) + n + 1.0))
     best = min(found)
     if best[0] >= terms.impurity(counts) - noise:
-        best = min(found, key=lambda each: each[1:])
-    return best[1:]
+        return 0.0, *min(each[1:] for each in found)
+    return terms.impurity(counts) - best[0], *best[1:]
 
 
 def build(terms: Terms, examples: Sequence[Example], depth: int, numbers: Iterator[int]) -> Node:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-KERNELS = ("codec", "exact-entropy", "tree-exact-entropy")  # the demo's
+KERNELS = ("codec", "exact", "tree-exact")  # the demo's
 
 _USE = """
 import sys

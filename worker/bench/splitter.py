@@ -169,7 +169,8 @@ def bench_splitter(
 
 
 def _side(table: Table, criterion: str, way: str, depth: int | None) -> Side:
-    kind = Kind.BINARY if bool((table.kinds == BINARY).all()) else Kind.NUMERIC
+    is_binary = bool((table.kinds == BINARY).all()) and WAYS[way] != Way.DENSE  # which has zeros and ones
+    kind = Kind.BINARY if is_binary else Kind.NUMERIC
     weight = np.full(len(table.label), UNIT, np.int64)
     sample = Sample(table.pointer, table.feature, table.value, table.label, weight)
 

@@ -11,6 +11,7 @@ COMMANDS = {  # what `anabranch --help` says of each, in the order of use
     "init": "Look at a file or a topic, and write settings that fit it and the commands to go on.",
     "validate": "Check a settings file; name what is wrong in it, and where.",
     "publish": "Turn a file, a generated stream or a recording into events of a topic.",
+    "fit": "Build the greedy tree of a file or recording.",
     "run": "Consume the input topics and write results until SIGTERM or SIGINT.",
     "show": "Show what a log holds: splits, trees, predictions, evaluations, dead letters.",
     "topics": "Look at the topics that a worker reads and writes, and create them.",

@@ -38,6 +38,7 @@ from worker.bench.moa import TREES as MOA_TREES
 from worker.bench.moa import MoaUnavailable, bench_moa, find_moa
 from worker.bench.moa import Terms as MoaTerms
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
+from worker.bench.papers import PAPERS, bench_papers
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import bench_pipeline
@@ -512,7 +513,13 @@ def peers(
 @click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
 @click.option("--criterion", type=click.Choice(["gini", "entropy"]), default="gini", show_default=True)
 @click.option("--depths", default="1,10,none", show_default=True, help="none: no bound.")
-@click.option("--ways", type=_Listed(list(WAYS)), default=",".join(WAYS), show_default=True)
+@click.option(
+    "--ways",
+    type=_Listed(list(WAYS)),
+    default="ordered,map,search,either",
+    show_default=True,
+    help="And dense: columns are written out with all their zeros, and sorted.",
+)
 @click.option("--sklearn", "beside", is_flag=True, help="Beside scikit-learn's DecisionTreeClassifier.")
 @click.option(
     "--dense-bytes",
@@ -685,6 +692,23 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
     command = " ".join(["anabranch bench report", *(["--quick"] if quick else []), *said])
     made.write(out, rows, made.facts(command, date or datetime.date.today().isoformat()))
     click.echo(f"wrote {out}", err=True)
+
+
+@bench.command()
+@click.option("--paper", "papers", type=_Listed(list(PAPERS)), default=",".join(PAPERS), show_default=True)
+@click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="papers",
+    show_default=True,
+    help="The folder of the report; commands whose results are in it are not run again.",
+)
+@click.option("--full", is_flag=True, help="As in the papers, in hours; else in minutes.")
+def papers(papers: list[str], folder: Path | None, out: Path, full: bool) -> None:
+    """Make the tables and figures of the papers, as one report with plots."""
+    _print(lambda progress: bench_papers(papers, folder, out, full=full, progress=progress))
+    click.echo(f"wrote {out / 'REPORT.md'}", err=True)
 
 
 @contextmanager

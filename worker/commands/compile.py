@@ -18,7 +18,7 @@ from worker.views.fitting import Column, Sheet
 
 _CODEC = "codec"
 _TREE = "tree-"
-_DYNAMIC = "dynamic-"
+_DYNAMIC = "dynamic"
 _REGRESSION = "regression-"
 _FOREST = "forest"
 
@@ -48,13 +48,13 @@ class Cost(NamedTuple):
 def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> None:
     """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
-    A kernel is called `codec`, by its finder and criterion as in `exact-entropy`, by a tree's policy and criterion
-    as in `tree-imac-gini`, `dynamic-entropy` and `dynamic-gini` for trees that forget, `forest` for what forests
-    of them have beside, or by a regression tree's observer as in `regression-qo`. Without this command it is
-    compiled when it is first used; images and test machines do it ahead. They are kept in the folder that
-    ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
+    A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
+    `basegini`), by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `forest` for what forests
+    of them have beside, or by a regression tree's observer as in `regression-qo`; each serves all criteria.
+    Without this command it is compiled when it is first used; images and test machines do it ahead. They are kept
+    in the folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
-    known = _kernels()
+    known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
         raise click.BadParameter(f"expected some of {', '.join(known)}, got {', '.join(unknown)}")
     costs = _costs(list(kernels or known), only_list)
@@ -75,10 +75,9 @@ def _costs(jobs: list[str], only_list: bool) -> list[Cost]:
     console = Console(stderr=True)
     with (
         Progress(*columns, console=console, disable=only_list or not console.is_terminal) as bar,
-        # One process for each: what compiling takes of memory is given back, and no kernel profits from another.
-        ProcessPoolExecutor(
-            min(len(jobs), os.cpu_count() or 1), mp_context=get_context("spawn"), max_tasks_per_child=1
-        ) as pool,
+        # Other processes, so that what compiling takes of memory is given back. What two kernels of one process
+        # have in common is compiled once: half of a second tree.
+        ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool,
     ):
         task = bar.add_task("compiling", total=len(jobs))
         costs = []
@@ -92,6 +91,7 @@ def _cost(kernel: str, only_look: bool) -> Cost:
     """Use a kernel once and return what that took."""
     from algorithms.core import cache
 
+    cache.used.clear()
     started = time.process_time()
     is_kept = True
     try:
@@ -104,17 +104,17 @@ def _cost(kernel: str, only_look: bool) -> Cost:
     return Cost(kernel, time.process_time() - started, is_kept, cache.used)
 
 
-def _kernels() -> list[str]:
-    from algorithms.core.criteria import CRITERIA
+def all_kernels() -> list[str]:
+    """Return the names of all kernels."""
     from algorithms.regression.observers import OBSERVERS
     from algorithms.splits.finders import FINDERS
     from algorithms.trees.policies import POLICIES
 
-    served = {name: [finder.criterion] if finder.criterion else CRITERIA for name, finder in FINDERS.items()}
-    trees = {f"{_TREE}{policy}": ("entropy", "gini") for policy in POLICIES}
-    combined = [f"{name}-{each}" for name, criteria in (served | trees).items() for each in criteria]
-    regression = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}  # one a kind
-    return [_CODEC, *combined, f"{_DYNAMIC}entropy", f"{_DYNAMIC}gini", _FOREST, *sorted(regression.values())]
+    # One for a kind of state, by the name that comes first.
+    finders = {each.kind: name for name, each in reversed(FINDERS.items())}
+    observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
+    trees = [f"{_TREE}{policy}" for policy in POLICIES]
+    return [_CODEC, *sorted(finders.values()), *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
 
 
 def use(kernel: str) -> None:
@@ -138,14 +138,13 @@ def use(kernel: str) -> None:
         from algorithms.trees.pool import TreePool
 
         _evaluate()
-        policy, _, criterion = kernel.removeprefix(_TREE).partition("-")
-        TreePool(policy=policy, criterion=criterion).insert([1], 0)
+        TreePool(policy=kernel.removeprefix(_TREE)).insert([1], 0)
         return
-    if kernel.startswith(_DYNAMIC):
+    if kernel == _DYNAMIC:
         from algorithms.dynamic.pool import DynamicPool
 
         _evaluate()
-        grown = DynamicPool(guarantee="exact", criterion=kernel.removeprefix(_DYNAMIC))
+        grown = DynamicPool(guarantee="exact")
         for label in (0, 1):
             grown.insert([label], label)
         grown.tree()  # which waits for a look
@@ -165,10 +164,10 @@ def use(kernel: str) -> None:
         evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
         RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
         return
+    from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool
 
-    finder, _, criterion = kernel.partition("-")
-    pool = SplitPool(finder=finder, criterion=criterion)
+    pool = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy")
     pool.insert([1], 0)
     pool.best()
 

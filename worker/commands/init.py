@@ -14,7 +14,7 @@ from rich.console import Console
 
 from worker.commands.common import fail, read_settings
 from worker.commands.init_topic import Place, is_log, look, place_of
-from worker.commands.publish_columns import as_options, column_options, file_options, named_format, no_columns
+from worker.commands.publish_columns import as_options, check_columns, column_options, file_options, named_format
 from worker.commands.publish_source import file_source, lines_source, show_progress
 from worker.publishing.publisher import judged
 from worker.safe_text import printable_lines
@@ -91,7 +91,7 @@ def init(
             _init_topic(console, place_of(file, bootstrap, output), topic, output)
             return
         log = {"kafka": {"bootstrap": bootstrap}} if bootstrap else {"embedded": log_path}
-        _init_file(console, file, topic or _topic_of(file), log, output, format_name, encoding, columns)
+        _init_file(console, file, topic or topic_of(file), log, output, format_name, encoding, columns)
     except (SourceError, DraftError) as error:
         fail(str(error))
 
@@ -178,7 +178,7 @@ def _print_commands(*commands: str) -> None:
         click.echo(f"  anabranch {command}")
 
 
-def _topic_of(file: str) -> str:
+def topic_of(file: str) -> str:
     """Return the name of a topic that is like the file's."""
     stem = PurePath(file.removesuffix(".gz")).stem
     return re.sub(r"[^a-zA-Z0-9_-]+", "-", stem).strip("-")[:200] or "events"
@@ -188,9 +188,7 @@ def _columns(file: str, name: str, columns: Columns, encoding: str) -> tuple[Lay
     """Return what `whole_table` does, of a file without columns nothing but what was said."""
     rows = FORMATS[name].rows
     if rows is None:
-        label = columns.label if name == "npz" else None
-        if columns != Columns(label=label):
-            raise no_columns(name)
+        check_columns(name, columns)
         return None, columns, []
     with ExitStack() as stack:
         lines, source = lines_source(file, encoding, stack)

@@ -71,7 +71,7 @@ def look(place: Place, topic: str | None) -> tuple[str, Contents]:
     """Return the topic and what its last events hold."""
     with clear_errors(), _opened(place) as log:
         known = list(log.topics()) if isinstance(log, EmbeddedLog) else []
-        topic = topic or _only(known)
+        topic = topic or only(known)
         if place.settings is not None and log.partitions(topic) is None:
             raise LogError(
                 f"expected the topic {topic!r} in the cluster, there is none; check its name, or look at a FILE"
@@ -109,7 +109,7 @@ def _notify(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def _only(known: list[str]) -> str:
+def only(known: list[str]) -> str:
     """Return the only topic that holds events."""
     events = [topic for topic in known if not topic.endswith(_WRITTEN)]
     if len(events) == 1:

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from worker.commands.common import until_signalled
-from worker.commands.publish_columns import column_options, file_options, named_format, no_columns
+from worker.commands.publish_columns import check_columns, column_options, file_options, named_format
 from worker.commands.publish_recording import publish_recording
 from worker.commands.publish_source import Source, file_source, generated_source, show_progress
 from worker.commands.publish_target import Target, target_options
@@ -271,10 +271,7 @@ class _Done:
 
 def _check_file(format_name: str, columns: Columns, *, ids: bool | None, number_ids: bool, packed: bool) -> None:
     """Refuse options that contradict each other or mean nothing to the format."""
-    table = FORMATS[format_name].is_table
-    label = columns.label if format_name == "npz" else None  # the array of that name
-    if not table and replace(columns, unlabelled=False) != Columns(label=label):
-        raise no_columns(format_name)
+    check_columns(format_name, columns)
     if format_name == "parquet" and (columns.header is not None or columns.delimiter is not None):
         raise click.UsageError(
             "expected no --header and --delimiter with Parquet, which has neither; leave them out"

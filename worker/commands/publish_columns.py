@@ -6,6 +6,7 @@ import codecs
 import csv
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -120,6 +121,13 @@ def no_columns(format_name: str) -> click.UsageError:
     return click.UsageError(
         f"expected no options about columns, {format_name} has none; leave them out or say --format {table}"
     )
+
+
+def check_columns(format_name: str, columns: Columns) -> None:
+    """Refuse what is said of columns where the format has none; npz has an array with the labels."""
+    label = columns.label if format_name == "npz" else None
+    if not FORMATS[format_name].is_table and replace(columns, unlabelled=False) != Columns(label=label):
+        raise no_columns(format_name)
 
 
 def as_options(columns: Columns) -> list[str]:

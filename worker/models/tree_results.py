@@ -51,14 +51,15 @@ class TreeResults:
             source = source_at(event)
             if isinstance(found, list):
                 trees = [
-                    self._tree(version, tree, source)._replace(tree=number, trees=len(found))
+                    self.record(version, tree, source)._replace(tree=number, trees=len(found))
                     for number, tree in enumerate(found)
                 ]
             else:
-                trees = [self._tree(version, found, source)]
+                trees = [self.record(version, found, source)]
             yield from in_parts(events, event, trees)
 
-    def _tree(self, version: int, tree: Snapshot, source: Source) -> Tree:
+    def record(self, version: int, tree: Snapshot, source: Source) -> Tree:
+        """Return the snapshot of a tree."""
         return Tree(
             model=self._name,
             version=version,

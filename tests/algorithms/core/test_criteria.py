@@ -23,9 +23,9 @@ def interpreted(function: object) -> object:
     return getattr(function, "py_func", function)
 
 
-def make(name: str) -> object:
+def make(name: str) -> criteria.Criterion:
     """Return a criterion with the shortest memo."""
-    return criteria.CRITERIA[name][2](1)
+    return criteria.make_criterion(name, 1)
 
 
 def h(name: str, u: int, v: int) -> float:
@@ -92,8 +92,11 @@ def test_score_is_symmetric_to_the_bit(name: str, data: st.DataObject) -> None:
 def test_the_memo_changes_no_bit_of_the_entropy(u: int, v: int, fraction: int) -> None:
     """A long memo, a short one and none at all give the same entropy."""
     u, v = u * UNIT, v * UNIT + fraction
-    bare = criteria.Entropy(np.zeros(1, np.float64))
-    values = {criteria.impurity(memo, u, v) for memo in (bare, make("entropy"), criteria.make_entropy(20_000))}
+    bare = make("entropy")._replace(table=np.zeros(1, np.float64))
+    values = {
+        criteria.impurity(memo, u, v)
+        for memo in (bare, make("entropy"), criteria.make_criterion("entropy", 20_000))
+    }
     assert len(values) == 1
 
 

@@ -15,23 +15,16 @@ import pytest
 from algorithms.core import cache, jit, target
 from tests.support import machine_code
 from tests.support.places import ROOT
-from worker.commands.compile import use
+from worker.commands.compile import all_kernels, use
 
 elf = pytest.mark.skipif(jit.IS_OFF or sys.platform != "linux", reason="no machine code, or none in ELF files")
-
-
-def _tested_kernels() -> list[str]:
-    """Return those that `make kernels` compiles."""
-    found = re.search(r"^KERNELS := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    assert found is not None
-    return found[1].replace("\\\n", " ").split()
 
 
 @elf
 @pytest.mark.timeout(1800)  # where `make kernels` has not been, all are compiled here
 def test_kernels_round_alike_everywhere() -> None:
     """No kernel has a fused multiply-add, none calls mathematics of a library."""
-    for kernel in _tested_kernels():
+    for kernel in all_kernels():
         use(kernel)
     # What other tests of this process used may be gone with their folders.
     files = sorted({*filter(Path.exists, cache.used), *cache.SHIPPED.rglob("*.nbc")})

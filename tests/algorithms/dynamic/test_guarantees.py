@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from algorithms.core.cadence import Emit, When
-from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import build, rivals
@@ -257,8 +257,8 @@ def test_a_delete_lowers_a_score_by_no_more_than_is_said(criterion: str, classes
     """h(s) - h(s - e) <= h(w, m), which is at most 2 w for Gini and w (log2((w + m) / w) + log2 e) for entropy."""
     rng = random.Random(1)
     terms = Terms(classes=classes, criterion=criterion)
-    two = CRITERIA[criterion][1]
-    made = CRITERIA[criterion][2](64)
+    two = CRITERIA[criterion]
+    made = make_criterion(criterion, 64)
     tightest = 0.0
     for _ in range(2000):
         whole = [rng.choice((0, 1, 3, 40)) * UNIT for _ in range(classes)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from algorithms.core.cadence import Emit, When
-from algorithms.core.criteria import CRITERIA, UNIT, score
+from algorithms.core.criteria import UNIT, make_criterion, score
 from algorithms.core.events import Status
 from algorithms.splits import count_groups, updent, updgini
 from algorithms.splits.count_groups import LOWER, MIDDLE, START, UPPER
@@ -37,7 +37,7 @@ class Trio:
         self.reference = REFERENCES[finder](alpha)
         # No decision is asked for, so that only `best` looks.
         self.pool = SplitPool(finder=finder, criterion=CRITERION[finder], alpha=alpha, splits=Emit(When.NEVER))
-        self.criterion = CRITERIA[CRITERION[finder]][2](1)
+        self.criterion = make_criterion(CRITERION[finder], 1)
 
     def step(self, is_insert: bool, example: Example) -> None:
         """Insert or delete an example: both answer alike, and within the bound."""

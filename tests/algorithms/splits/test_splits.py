@@ -1,9 +1,6 @@
 """The contract of split models, over every finder and criterion, against the oracle in naive.py."""
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -34,7 +31,6 @@ from tests.oracles.naive import (
     outcomes,
     words,
 )
-from tests.support.places import ROOT
 
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
@@ -614,34 +610,3 @@ def test_names_interned_meanwhile_do_not_disturb_ties(kind: Kind) -> None:
     assert pool.names is not None
     pool.names.intern_all([b"x" * 50 + b"%d" % k for k in range(100)])
     assert (pool.best().feature, pool.best().runner_up) == (b"aa", b"zz")
-
-
-# --- hash seeds
-
-_DIGEST = """
-import hashlib
-from tests.oracles.naive import Mix, Settings, Stream, outcomes, words
-pool = Settings(finder={finder!r}, criterion={criterion!r}, names=True, window=50).pool()
-events = Stream(1).take({events}, Mix(words(120), ids=0.3, indexes=2, drops=0.01))
-got = [outcomes(pool, events[at : at + 20]) for at in range(0, len(events), 20)]
-state = [array.tobytes() for array in pool.arrays().values()]
-print(hashlib.sha256(repr((got, state)).encode()).hexdigest())
-"""
-
-
-@pytest.mark.slow
-def test_hash_seeds_change_nothing(kind: Kind) -> None:
-    """Two processes with different string hashes give the same answers and the same state, byte for byte."""
-    code = _DIGEST.format(finder=kind[0], criterion=kind[1], events=budget(400))
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(digests) == 1

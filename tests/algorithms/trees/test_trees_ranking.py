@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.core import rows
-from algorithms.core.criteria import CRITERIA, UNIT
+from algorithms.core.criteria import UNIT, make_criterion
 from algorithms.core.rows import COUNT
 from algorithms.trees import gain
 from algorithms.trees.pool import TreePool
@@ -22,7 +22,7 @@ UNITS = st.one_of(st.integers(0, 3).map(lambda n: n * UNIT), st.integers(0, 1 <<
 @given(st.lists(st.tuples(UNITS, UNITS), min_size=2, max_size=5))
 def test_no_part_gains_more_than_the_bound(criterion: str, classes: list[tuple[int, int]]) -> None:
     """The bound holds for any division of any class weights, and for Gini it is the gain."""
-    made = CRITERIA[criterion][2](100)
+    made = make_criterion(criterion, 100)
     state = rows.make(3, len(classes))
     for k, (part, rest) in enumerate(classes):
         state.cells[:, COUNT + k] = [part + rest, part, rest]

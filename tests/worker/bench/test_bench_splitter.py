@@ -36,6 +36,21 @@ def test_each_way_and_depth_has_a_line_and_the_same_tree() -> None:
     assert (rows[-1]["examples"], rows[-1]["features"], rows[-1]["entries"]) == (10, 80, 80)
 
 
+def test_the_dense_way_builds_the_same_tree(tmp_path: Path) -> None:
+    """Of numbers, and of binary features, which are zeros and ones to it."""
+    rng = np.random.default_rng(1)
+    words = np.sort(rng.integers(0, 2**31, 60).reshape(20, 3) % 8 + np.array([0, 8, 16]), axis=1).astype(np.uint32)
+    pointer, label = np.arange(0, 61, 3), rng.integers(0, 2, 20)
+    np.savez(tmp_path / "a9a.npz", indptr=pointer, indices=words.ravel(), labels=label, shape=np.array([20, 24]))
+    data = ("--data", "single:80,a9a", "--folder", str(tmp_path))
+    rows = _rows(
+        _bench(*data, "--depths", "3,none", "--repeats", "1", "--ways", "ordered,dense", "--examples", "20")
+    )
+    assert [row["side"] for row in rows] == ["ordered", "dense"] * 4
+    for sparse, dense in zip(rows[::2], rows[1::2], strict=True):
+        assert sparse["nodes"] == dense["nodes"] > 5
+
+
 def test_recorded_sets_are_binary_or_numbers(tmp_path: Path) -> None:
     """Words that are present, counts of words and sensors, as their files hold them."""
     pointer, words = np.array([0, 1, 1, 3]), np.array([0, 0, 2], np.uint32)

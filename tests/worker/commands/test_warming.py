@@ -71,7 +71,7 @@ def test_a_worker_has_its_kernels_compiled_once_and_apart(tmp_path: Path) -> Non
 
     The processor is said to be below the baseline: it does not load what is kept for that, and says why.
     """
-    ended = CliRunner().invoke(main, ["compile", "--into", str(tmp_path / "kernels"), "codec", "baseent-entropy"])
+    ended = CliRunner().invoke(main, ["compile", "--into", str(tmp_path / "kernels"), "codec", "baseent"])
     assert ended.exit_code == 0, ended.output
     states, sizes = [], []
     for _ in range(2):

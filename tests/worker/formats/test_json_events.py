@@ -129,7 +129,7 @@ def test_hostile_texts_have_their_reason(name: str, text: bytes, reason: Reason)
     assert len(outcome.detail) <= 400
 
 
-_SIZE = 7 << 20
+_SIZE = 2 << 20
 WORST = {
     "many ints": b'{"x": [' + b"7," * (_SIZE // 2) + b"7]}",
     "many texts": b'{"x": [' + b",".join(b'"%x"' % at for at in range(_SIZE // 8)) + b"]}",
@@ -147,7 +147,7 @@ WORST = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WORST)
 def test_time_and_memory_are_bounded(name: str) -> None:
-    """The worst records cost seconds at most, and memory some tens of times their size."""
+    """The worst records cost seconds at most, and memory sixty times their size."""
     started = time.perf_counter()
     tracemalloc.start()
     try:
@@ -156,8 +156,8 @@ def test_time_and_memory_are_bounded(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert isinstance(outcome, Refused | Fault)
-    assert peak < 400 << 20
-    assert time.perf_counter() - started < 60
+    assert peak < 60 * _SIZE
+    assert time.perf_counter() - started < 20
 
 
 GOOD = [

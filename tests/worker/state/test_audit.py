@@ -134,8 +134,8 @@ def test_a_hundred_that_an_exact_tree_has_forgotten(tmp_path: Path, monkeypatch:
 def test_a_count_of_an_exact_tree_that_was_tampered_with_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One class weight of one node that is one unit too large."""
-    path = _ran(tmp_path, {"exact": MODELS["exact"]})
+    """One class weight of one node that is one unit too large, in a tree that waits for no look."""
+    path = _ran(tmp_path, {"exact": MODELS["exact"] | {"emit": {"snapshots": {"every": 1}}}})
 
     def restore(log: Any, pipeline: Any, *rest: Any) -> Any:
         start = yield from honest_restore(log, pipeline, *rest)

@@ -36,7 +36,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, WORDS, every_kind, mixed
+from tests.support.recordings import CLICKS, WORDS, every_kind, mixed, waiting, with_labels
 from tests.support.workers import worker_on
 from worker.broker import Cluster, install
 from worker.codec import decode_output
@@ -95,7 +95,7 @@ def write_settings(
     folder: Path, log: dict[str, Any], name: str, extra: dict[str, Any] | None = None, revision: int = 0
 ) -> Path:
     """Write settings with models of every kind, on this log."""
-    options = yaml.safe_load(every_kind())
+    options = yaml.safe_load(waiting(every_kind()))
     options["revision"] = revision
     if extra is not None:
         options["models"][EXTRA] = extra
@@ -452,7 +452,7 @@ def run(
     """Do so many faults to workers on a running cluster; raise `Failure` where something is not as it must be."""
     draw = random.Random(seed)
     share = 120
-    stream_of = mixed((faults + 2) * share, seed, KEYS, PARTITIONS)
+    stream_of = with_labels(mixed((faults + 2) * share * 2 // 3, seed, KEYS, PARTITIONS), seed, KEYS, PARTITIONS)
     records = [record for record in stream_of if len(record.value or b"") < LARGEST_BYTES]
     expected, expected_models = undisturbed(folder, records)
     kafka = {"bootstrap": cluster.bootstrap, "guarantee": guarantee, "properties": _HASTY}

@@ -19,24 +19,26 @@ from typing import NamedTuple
 
 import msgpack
 import numpy as np
-import numpy.typing as npt
 
 from worker.checkpoint import returned
 from worker.codec import Bounds, Events, RecordFault, decode_batch
 from worker.codec.event import encode_event
-from worker.codec.events import DELETE, DROP, INSERT, NO_ID
+from worker.codec.events import DELETE, DROP, INSERT, LABEL, NO_FEATURES, NO_ID, NO_LABEL, PREDICT
+from worker.codec.selected import ONES
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
+from worker.late.pending import PendingExamples, Waiting
 from worker.log.port import Log, LogError, Records, TopicPartition
 from worker.models.evaluation import PREFIX
 from worker.models.holdings import Holdings, Id, held_names, holds_digest
 from worker.models.intake import id_digests, id_of
 from worker.models.port import Model
 from worker.pipeline import Pipeline
-from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
+from worker.restore import Expected, Start, catch_up, checkpointer_of, follow, restore
 from worker.settings import Settings, fingerprint
 
 Named = int | str  # an id as events have it
+PENDING = "pending"  # what a finding calls the examples that wait for their labels, no model's own
 _SECONDS = 120.0  # without progress
 
 
@@ -45,7 +47,7 @@ class Finding(NamedTuple):
 
     source: TopicPartition
     offset: int  # the records below it are in the models
-    model: str
+    model: str  # PENDING of the examples that wait for their labels
     kind: str
     left: tuple[str, ...]  # what is left of the examples: must be empty
     unproven: tuple[str, ...]  # what nobody can tell, and why
@@ -123,13 +125,16 @@ def _digests(events: Events, wanted: Sequence[int]) -> dict[int, Id]:
 
 
 class _Last:
-    """The last operation of each id in each key; a tombstone of the key is a delete of all of them."""
+    """The last operation of each id in each key; a tombstone of the key is a delete of all of them.
+
+    A predict counts where its features are kept, and a label where they may be.
+    """
 
     def __init__(self) -> None:
         self.ops: dict[Id, dict[bytes | None, int]] = {}
         self.names: dict[Id, Named] = {}
 
-    def note(self, records: Records, events: Events, digests: Mapping[int, Id]) -> None:
+    def note(self, records: Records, events: Events, digests: Mapping[int, Id], *, waits: bool) -> None:
         """Note the events of a batch that name an id, by their number, and the tombstones."""
         for event in sorted({*digests, *np.flatnonzero(events.op == DROP).tolist()}):
             key, op = records.keys[int(events.record[event])], int(events.op[event])
@@ -137,8 +142,10 @@ class _Last:
                 for of_key in self.ops.values():
                     if key in of_key:
                         of_key[key] = DELETE
-            elif op in (INSERT, DELETE):
+            elif op in (INSERT, DELETE) or (waits and op == PREDICT):
                 self.ops.setdefault(digests[event], {})[key] = op
+            elif op == LABEL and self.ops.get(digests[event], {}).get(key) == PREDICT:
+                self.ops[digests[event]][key] = INSERT
 
     def is_deleted(self, digest: Id) -> bool:
         """Return whether no key has it any more."""
@@ -146,7 +153,7 @@ class _Last:
 
 
 class _Without(Pipeline):
-    """A pipeline that passes by all events which name some ids, and notes what the last of each was."""
+    """A pipeline in which events that name some ids say nothing, and which notes what the last of each was."""
 
     def leave_out(self, ids: Collection[Id], last: _Last) -> None:
         """Say which, and where to note."""
@@ -158,10 +165,8 @@ class _Without(Pipeline):
         like = (events.id_kind != NO_ID) & np.isin(id_digests(events)[0], self._high)  # few, if not those alone
         found = _digests(events, np.flatnonzero(like).tolist())
         found = {event: digest for event, digest in found.items() if digest in self._left_out}
-        self._last.note(records, events, found)
-        wanted = np.ones(len(events.op), np.bool_)
-        wanted[list(found)] = False
-        return _selected(events, wanted), faults
+        self._last.note(records, events, found, waits=self.late.store is not None)
+        return _emptied(events, list(found)), faults
 
 
 def _of_partition(
@@ -181,16 +186,24 @@ def _of_partition(
         )
     returned(catch_up(log, pipeline, start.behind, start.offset, time.monotonic, _SECONDS))
     other = _Without(source, settings, time.monotonic, schemas)
-    other.have({model.name: settings.models[model.name] for model in pipeline.models}, settings.bounds)
+    models = {model.name: settings.models[model.name] for model in pipeline.models}
+    pending, store = settings.topic(source.topic).pending, pipeline.late.store
+    waits_from = 0 if store is None else store.first or 0
+    other.have(models, settings.bounds, pending, behind=models, waits_from=waits_from)
     other.skips.update(pipeline.skips)
     other.leave_out(digests.keys(), last)
     firsts, low = {name: entry.first for name, entry in start.epoch.models.items()}, log.watermarks(source).low
     behind = {name: max(first, low) for name, first in firsts.items()}
+    limits_changed = store is not None and store.was_changed
     returned(catch_up(log, other, behind, start.offset, time.monotonic, _SECONDS))
+    if store is not None:
+        yield _of_pending(log, source, store, other, digests, start.offset)
     for model, without in zip(pipeline.models, other.models, strict=True):
         first = firsts[model.name]
         gone = f"the records from offset {first} to {low - 1} are gone" if first < low else ""
         holdings = model.holdings()
+        if limits_changed and settings.models[model.name].late_labels:
+            gone = gone or "other limits held for what is pending before"
         left, unproven = _compared(model, holdings, without, digests, gone)
         yield Finding(
             source=source,
@@ -201,6 +214,43 @@ def _of_partition(
             unproven=tuple(unproven),
             digest="" if holdings is None else _canonical_digest(holdings),
         )
+
+
+def _of_pending(
+    log: Log,
+    source: TopicPartition,
+    store: PendingExamples,
+    other: Pipeline,
+    digests: Mapping[Id, Named],
+    offset: int,
+) -> Finding:
+    """Look at what waits for its label, beside a store that never had the examples."""
+    low, first = log.watermarks(source).low, store.first or 0
+    returned(follow(log, other, max(low, first), offset, time.monotonic, _SECONDS))
+    assert other.late.store is not None
+    arrays, held, others = store.arrays(), _waiting(store), _waiting(other.late.store)
+    left, unproven = [], []
+    for digest, named in digests.items():
+        if any(digest == each.id for each in held):
+            left.append(f"the example {named!r} waits for its label")
+        elif holds_digest(arrays, digest):
+            left.append(f"the digest of the id {named!r} is in a row that is not in use")
+    if names := held_names(arrays) - held_names(other.late.store.arrays()):
+        left.append(f"names of features that only they had: {len(names)}")
+    if more := held - others:
+        left.append(f"examples that wait and would not without them: {len(more)}")
+    if held != others and store.was_full:
+        unproven.append("others had to go for them that would wait if these had never come (pending.max)")
+    elif others - held:
+        left.append(f"examples that would wait without them: {len(others - held)}")
+    told = sorted((each.key, each.id, each.features) for each in held)
+    told_digest = hashlib.sha256(msgpack.packb(told)).hexdigest()
+    return Finding(source, offset, PENDING, PENDING, tuple(left), tuple(unproven), told_digest)
+
+
+def _waiting(store: PendingExamples) -> set[Waiting]:
+    """Return what waits; how much has gone of what is due depends on how many events came since."""
+    return {each for row, each in store.waiting() if not store.is_due(row)}
 
 
 def _restored(log: Log, settings: Settings, source: TopicPartition, schemas: Schemas) -> tuple[Pipeline, Start]:
@@ -263,8 +313,8 @@ def _drawn(
     last = _Last()
     for source in sources:
         seen = _Seen(source, settings, time.monotonic, schemas)
-        seen.have({}, settings.bounds)
-        seen.last = last
+        seen.have({}, settings.bounds, None)
+        seen.last, seen.waits = last, settings.topic(source.topic).pending is not None
         committed = log.committed(source)
         behind = {"": log.watermarks(source).low}
         returned(catch_up(log, seen, behind, committed or 0, time.monotonic, _SECONDS))
@@ -277,6 +327,7 @@ class _Seen(Pipeline):
     """A pipeline that notes the last operation of every id."""
 
     last: _Last
+    waits: bool
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         events, faults = super()._decode(records)
@@ -285,19 +336,22 @@ class _Seen(Pipeline):
             named = id_of(events, event)
             assert named is not None
             self.last.names[digest] = named
-        self.last.note(records, events, found)
+        self.last.note(records, events, found, waits=self.waits)
         return events, faults
 
 
-def _selected(events: Events, wanted: npt.NDArray[np.bool_]) -> Events:
-    """Return some of the events, in their order. O(ones)."""
+def _emptied(events: Events, which: Sequence[int]) -> Events:
+    """Return the events with predicts of nothing in the place of some: the clock goes on, and no more. O(ones)."""
+    if not which:
+        return events
     sizes = np.diff(events.pointer)
-    ones = np.repeat(wanted, sizes)
-    of_entries = {name: getattr(events, name)[ones] for name in ("feature", "name_start", "name_size", "value")}
-    of_events = {
-        name: getattr(events, name)[wanted]
-        for name in Events._fields
-        if name not in ("buffer", "pointer", *of_entries)
-    }
-    pointer = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[wanted])])
-    return events._replace(**of_events, **of_entries, pointer=pointer)
+    op, id_kind, space = events.op.copy(), events.id_kind.copy(), events.space.copy()
+    op[which], id_kind[which], space[which] = PREDICT, NO_ID, NO_FEATURES
+    label_kind = events.label_kind.copy()
+    label_kind[which] = NO_LABEL
+    wanted = np.ones(len(events.op), np.bool_)
+    wanted[which] = False
+    entries = np.repeat(wanted, sizes)
+    columns = {name: getattr(events, name)[entries] for name in ONES}
+    pointer = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(wanted, sizes, 0))])
+    return events._replace(op=op, id_kind=id_kind, label_kind=label_kind, space=space, pointer=pointer, **columns)

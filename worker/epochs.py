@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgpack
@@ -28,6 +29,7 @@ from worker.log.port import LogError, OutRecord, TopicPartition
 from worker.models import KINDS
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
+from worker.settings.topics import PendingSettings
 
 Fate: TypeAlias = Literal["kept", "retimed", "added", "changed", "begun anew", "removed"]
 _NOTE = "epoch "  # begins the note of an epoch, unless that is a fingerprint
@@ -79,17 +81,24 @@ class Epoch(NamedTuple):
     results: tuple[str, str]  # where results and dead letters went, for replays
     format: Mapping[str, Any]  # of the topic, as far as it is not the default
     note: str = ""  # beside committed offsets, and in checkpoints
+    pending: Mapping[str, Any] = MappingProxyType({})  # of the topic: empty where no labels are waited for
 
     @property
     def content(self) -> str:
         """What the settings say, the same wherever and whenever the epoch began."""
         models = {name: [entry.identity, entry.timing] for name, entry in self.models.items()}
-        return _canonical([models, _bounds(self.parsed_bounds)])
+        told = [models, _bounds(self.parsed_bounds)]
+        return _canonical([*told, dict(self.pending)] if self.pending else told)
 
     @property
     def parsed_bounds(self) -> Bounds:
         """The bounds; those that came later are as they are unless told."""
         return Bounds(**self.bounds)
+
+    @property
+    def parsed_pending(self) -> PendingSettings | None:
+        """For how long, and for how many predicts, labels are waited for."""
+        return PendingSettings.model_validate(dict(self.pending)) if self.pending else None
 
     def parsed(self) -> dict[str, ModelSettings] | None:
         """Return the settings of all models, None where this version cannot run one of them."""
@@ -102,11 +111,16 @@ class Epoch(NamedTuple):
 
     def noted(self) -> Epoch:
         """Return the epoch with its note."""
-        return self._replace(note=f"{_NOTE}{self.number} {_digest(_canonical(self._replace(note='')))}")
+        told = list(self._replace(note="", pending=dict(self.pending)))
+        # As it was before there was anything pending.
+        return self._replace(
+            note=f"{_NOTE}{self.number} {_digest(_canonical(told if self.pending else told[:-1]))}"
+        )
 
     def records(self, group: str, target: TopicPartition, now: int) -> list[OutRecord]:
         """Return what is kept of it in the state topic; `now` in ms since the epoch of the clock."""
         fields = self._asdict() | {"models": {name: entry._asdict() for name, entry in self.models.items()}}
+        fields["pending"] = dict(self.pending)
         packed: bytes = msgpack.packb(fields)
         pieces = [packed[start : start + PIECE_BYTES] for start in range(0, len(packed), PIECE_BYTES)]
         return [
@@ -143,7 +157,7 @@ def unpack_epochs(kept: Mapping[bytes, bytes]) -> dict[str, tuple[Epoch, ...]]:
 
 def _unpacked(packed: bytes) -> Epoch:
     fields = msgpack.unpackb(packed, strict_map_key=False)
-    known = {name: fields[name] for name in Epoch._fields}
+    known = {name: fields[name] for name in Epoch._fields if name in fields or name not in Epoch._field_defaults}
     models = {
         name: ModelEntry(**{each: entry[each] for each in ModelEntry._fields})
         for name, entry in known["models"].items()
@@ -189,9 +203,16 @@ def taken_over(settings: Settings, topic: str, note: str) -> Epoch:
 
 
 def _epoch(settings: Settings, topic: str, number: int, offset: int, models: dict[str, ModelEntry]) -> Epoch:
-    route = settings.routes[topic]
-    form = settings.topic(topic).relevant()
-    return Epoch(number, offset, settings.revision, _bounds(settings.bounds), models, route.results, form)
+    route, told = settings.routes[topic], settings.topic(topic)
+    bounds, pending = _bounds(settings.bounds), _pending(settings, topic)
+    return Epoch(
+        number, offset, settings.revision, bounds, models, route.results, told.relevant(), pending=pending
+    )
+
+
+def _pending(settings: Settings, topic: str) -> dict[str, Any]:
+    pending = settings.topic(topic).pending
+    return {} if pending is None else pending.told()
 
 
 def _readers(settings: Settings, topic: str) -> list[str]:
@@ -214,13 +235,15 @@ class Change(NamedTuple):
 
     models: Mapping[str, Fate]
     bounds: bool  # whether they are others
+    pending: bool  # whether labels are waited for otherwise
     revision: bool  # whether it is raised
     format: bool  # whether records or results are written otherwise, which no worker does
 
     @property
     def is_any(self) -> bool:
         """Whether there is anything to do."""
-        return self.bounds or self.revision or self.format or any(fate != "kept" for fate in self.models.values())
+        others = self.bounds or self.pending or self.revision or self.format
+        return others or any(fate != "kept" for fate in self.models.values())
 
     def of(self, *fates: Fate) -> list[str]:
         """Return the models that meet one of these fates."""
@@ -258,6 +281,7 @@ def compare(epoch: Epoch, settings: Settings, topic: str, anew: Sequence[str] = 
     return Change(
         models=fates,
         bounds=epoch.parsed_bounds != settings.bounds,
+        pending=epoch.parsed_pending != settings.topic(topic).pending,
         revision=settings.revision > epoch.revision,
         format=_canonical(epoch.format) != _canonical(settings.topic(topic).relevant()),
     )

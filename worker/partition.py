@@ -80,11 +80,10 @@ class Partition:
         """Have the models of an epoch: those that are not kept are empty, and behind where they begin earlier."""
         parsed = epoch.parsed()
         assert parsed is not None, "settings that the worker has, or that were looked at before"
-        self.pipeline.have(parsed, epoch.parsed_bounds, kept)
         begun = {name: entry for name, entry in epoch.models.items() if name not in kept}
-        self.behind = {name: at for name, at in self.behind.items() if name in kept} | {
-            name: entry.first for name, entry in begun.items() if entry.first < entry.joined
-        }
+        begins = {name: entry.first for name, entry in begun.items() if entry.first < entry.joined}
+        self.pipeline.have(parsed, epoch.parsed_bounds, epoch.parsed_pending, kept, begins)
+        self.behind = {name: at for name, at in self.behind.items() if name in kept} | begins
 
     def stop(self) -> None:
         """Give up what is being restored: a reader of it must not outlive the log."""

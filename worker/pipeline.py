@@ -18,11 +18,13 @@ from worker.checkpoint.marks import Skip
 from worker.codec import (
     AnyTree,
     Bounds,
+    DelayedEvaluation,
     Drift,
     Evaluation,
     Events,
     Reason,
     RecordFault,
+    RegressionDelayedEvaluation,
     RegressionEvaluation,
     Source,
     cut,
@@ -32,13 +34,16 @@ from worker.codec import (
     to_record,
 )
 from worker.formats import NO_SCHEMAS, Refused, Schemas, reader_of
+from worker.late import Batch, LateLabels, Tally
 from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import Model, Outcome, Refusal, make_model
 from worker.models.port import Result
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
+from worker.settings.topics import PendingSettings
 
-_OF_SHADOWS = (Evaluation, RegressionEvaluation, Drift)  # all that they write
+# All that they write.
+_OF_SHADOWS = (Evaluation, DelayedEvaluation, RegressionEvaluation, RegressionDelayedEvaluation, Drift)
 
 
 class Processed(NamedTuple):
@@ -46,7 +51,8 @@ class Processed(NamedTuple):
 
     outputs: list[OutRecord]  # results, then dead letters, each ascending by source offset
     outcomes: Sequence[tuple[str, Outcome]]  # of each model
-    faults: Sequence[RecordFault]  # what could not be read
+    faults: Sequence[RecordFault]  # what could not be read, or is a label of what is not pending
+    late: Tally  # what became of pending examples
     decode_seconds: float
     update_seconds: float
     encode_seconds: float
@@ -74,6 +80,8 @@ class Pipeline:
         Records that are passed by, by offset.
     shadows : frozenset of str
         The models that learn and are evaluated, and write nothing else.
+    late : LateLabels
+        The examples that wait for their labels.
     """
 
     def __init__(
@@ -93,12 +101,38 @@ class Pipeline:
         self._reader = reader_of(topic, schemas)
         self.state = TopicPartition(self._route.state, source.partition)
         self.skips: dict[int, Skip] = {}
+        self.late = LateLabels()
         own = {name: model for name, model in settings.models.items() if model.input == source.topic}
-        self.have(own, settings.bounds)
+        self.have(own, settings.bounds, topic.pending)
 
-    def have(self, models: Mapping[str, ModelSettings], bounds: Bounds, kept: Collection[str] = ()) -> None:
-        """Have these models from now on: those that are kept go on with their state, the others are empty."""
-        before = {name: arrays for name, arrays in self.arrays().items() if name in kept}
+    def have(
+        self,
+        models: Mapping[str, ModelSettings],
+        bounds: Bounds,
+        pending: PendingSettings | None,
+        kept: Collection[str] = (),
+        behind: Collection[str] = (),
+        waits_from: int = 0,
+    ) -> None:
+        """Have these models from now on: those that are kept go on with their state, the others are empty.
+
+        Parameters
+        ----------
+        models : mapping of str to ModelSettings
+            All of them.
+        bounds : Bounds
+            What events may hold.
+        pending : PendingSettings, optional
+            For how long labels are waited for, if they are; what is pending stays.
+        kept : collection of str
+            The models that go on.
+        behind : collection of str
+            Those of the others that learn what was before them first.
+        waits_from : int
+            The offset from which on labels are waited for, where that is not the first that comes.
+        """
+        before = {model.name: model.arrays() for model in self.models if model.name in kept}
+        self.late.have(models, pending, kept, behind, waits_from)
         self._told, self._bounds = dict(sorted(models.items())), bounds
         self.shadows = frozenset(name for name, model in models.items() if model.shadow)
         self.models = self._new_models()
@@ -126,17 +160,28 @@ class Pipeline:
         started = self._clock()
         events, faults = self._decode(records)
         decoded = self._clock()
-        outcomes = [(model.name, model.apply(records, events)) for model in self.models]
+        batch = self.late.batch(records, events)
+        if batch.faults:
+            faults = sorted([*faults, *batch.faults], key=_place)
+        outcomes = [(model.name, self._apply(model, records, batch)) for model in self.models]
         updated = self._clock()
         outputs = [*self._results(records, outcomes), *self._dead_letters(records, faults, outcomes)]
-        return Processed(outputs, outcomes, faults, decoded - started, updated - decoded, self._clock() - updated)
+        seconds = (decoded - started, updated - decoded, self._clock() - updated)
+        return Processed(outputs, outcomes, faults, batch.tally, *seconds)
 
-    def learn(self, records: Records, names: Collection[str]) -> None:
-        """Apply a batch of records to some of the models; nothing comes of it but their state."""
+    def learn(self, records: Records, names: Collection[str], *, behind: bool = False) -> None:
+        """Apply a batch of records to some of the models; nothing comes of it but their state.
+
+        Where these are `behind`, the store of pending examples of the partition has had the records already.
+        """
         events, _ = self._decode(records)
+        batch = self.late.batch_behind(records, events, names) if behind else self.late.batch(records, events)
         for model in self.models:
             if model.name in names:
-                model.apply(records, events)
+                self._apply(model, records, batch)
+
+    def _apply(self, model: Model, records: Records, batch: Batch) -> Outcome:
+        return self.late.after(model.name, model.apply(records, batch.of(model.name)), batch, records)
 
     def _decode(self, records: Records) -> tuple[Events, list[RecordFault]]:
         """Read the records; one that is passed by is not looked at, a fault stands in its place."""
@@ -208,14 +253,15 @@ class Pipeline:
     # --- state
 
     def arrays(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Return the whole state: the named arrays of each model, not copied."""
-        return {model.name: model.arrays() for model in self.models}
+        """Return the whole state: the named arrays of each model, not copied, and what is pending beside them."""
+        return {model.name: model.arrays() for model in self.models} | self.late.arrays()
 
     def restore(self, saved: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
         """Put models in place that have the state which `arrays` returned; there may be others in it."""
         self.models = self._new_models()
         for model in self.models:
             model.restore(saved[model.name])
+        self.late.restore(saved)
 
 
 _OF_KEYS = (Reason.NO_KEY, Reason.KEY_TOO_LONG)
@@ -244,3 +290,7 @@ def _fitting(results: Sequence[Result]) -> Iterator[Result]:
 
 def _record(complaint: RecordFault | Refusal) -> int:
     return complaint.record
+
+
+def _place(fault: RecordFault) -> tuple[int, int]:
+    return fault.record, -1 if fault.row is None else fault.row

@@ -9,7 +9,7 @@ by the partition's; what is to be done then is told, and left to the caller, who
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
@@ -159,8 +159,9 @@ def restore(
     if is_kept:
         behind = {} if saved is None else dict(saved.record.behind)
     follows, change = _what_changes(source, history, epoch, behind, end, bounds, expected)
-    _have(pipeline, epoch, change)
+    _have(pipeline, epoch, change, behind)
     if checkpoints is not None and saved is not None:
+        pipeline.late.expect(saved.models)
         if not _fits(saved.models, pipeline, is_whole=change is None):
             raise _other_layout(saved, source)
         for _ in checkpoints.adopt(saved):
@@ -168,7 +169,8 @@ def restore(
         pipeline.restore(saved.models)
     behind = {name: at for name, at in behind.items() if change is None or name in change.kept}
     current = [model.name for model in pipeline.models if model.name not in behind]
-    yield from _replay(log, pipeline, current, begin, end, clock, restore_timeout)
+    if current or pipeline.late.store is not None:
+        yield from _replay(log, pipeline, current, begin, end, clock, restore_timeout)
     is_set = committed is not None and not note
     following = None
     if change is not None:
@@ -334,14 +336,14 @@ def _lost_words(change: Change) -> str:
     return " and ".join([*([f"change {changed}"] if changed else []), *([f"remove {removed}"] if removed else [])])
 
 
-def _have(pipeline: Pipeline, epoch: Epoch, change: Change | None) -> None:
+def _have(pipeline: Pipeline, epoch: Epoch, change: Change | None, behind: Collection[str]) -> None:
     """Have the models of an epoch, of a change those that it keeps."""
     names = epoch.models if change is None else change.kept
     epoch = epoch._replace(models={name: epoch.models[name] for name in names})
     parsed = epoch.parsed()
     if parsed is None:
         raise cannot_run(epoch, str(pipeline.source))
-    pipeline.have(parsed, epoch.parsed_bounds)
+    pipeline.have(parsed, epoch.parsed_bounds, epoch.parsed_pending, behind=behind)
 
 
 def _replaced(source: TopicPartition, newer: Epoch) -> LogError:
@@ -504,18 +506,27 @@ def catch_up(
 ) -> Generator[int, None, None]:
     """Let models that are behind learn the records up to `end`; `behind` tells how far each is, in the end none.
 
-    Yield how many offsets remain, for the one that has learned least.
+    What is pending they keep each for itself until then. Yield how many offsets remain, for the one that has
+    learned least.
     """
     while behind:
         begin = min(behind.values())
         names = [name for name, at in behind.items() if at == begin]
         stop = min([at for at in behind.values() if at > begin] + [end])
-        for remaining in _replay(log, pipeline, names, begin, stop, clock, restore_timeout):
+        for remaining in _replay(log, pipeline, names, begin, stop, clock, restore_timeout, behind=True):
             behind.update(dict.fromkeys(names, stop - remaining))
             yield end - stop + remaining
         behind.update(dict.fromkeys(names, stop))
         if stop == end:
+            pipeline.late.caught_up(behind)
             behind.clear()
+
+
+def follow(
+    log: Log, pipeline: Pipeline, begin: int, end: int, clock: Callable[[], float], restore_timeout: float
+) -> Generator[int, None, None]:
+    """Let what is pending in a partition follow the records up to `end`, and no model."""
+    return _replay(log, pipeline, (), begin, end, clock, restore_timeout)
 
 
 def _replay(
@@ -526,9 +537,11 @@ def _replay(
     end: int,
     clock: Callable[[], float],
     restore_timeout: float,
+    *,
+    behind: bool = False,
 ) -> Generator[int, None, None]:
-    """Apply the records from `begin` up to `end` to some of the models."""
-    if begin >= end or not names:
+    """Apply the records from `begin` up to `end` to some of the models, which are behind others or not."""
+    if begin >= end:
         return
     with closing(log.reader()) as reader:
         reader.assign({pipeline.source: begin})
@@ -539,7 +552,7 @@ def _replay(
                     part = records.part(0, int((records.offsets < end).sum()))
                     while not pipeline.has_schemas(part):  # as long as it takes: the registry is waited for
                         yield max(0, end - position)
-                    _apply(pipeline, part, names)
+                    _apply(pipeline, part, names, behind=behind)
                 position, progress_at = records.next_offset, clock()
             if clock() - progress_at > restore_timeout:
                 raise LogError(
@@ -549,10 +562,10 @@ def _replay(
             yield max(0, end - position)
 
 
-def _apply(pipeline: Pipeline, records: Records, names: Sequence[str]) -> None:
+def _apply(pipeline: Pipeline, records: Records, names: Sequence[str], *, behind: bool) -> None:
     """Apply records whose results are written already, so that a failure is no reason to pass one by."""
     try:
-        pipeline.learn(records, names)
+        pipeline.learn(records, names, behind=behind)
     except Exception as error:
         raise LogError(
             f"{records.source}: expected to apply again the records from offset {records.offsets[0]} up to "

@@ -54,8 +54,11 @@ def compile_apart(settings: Settings, stop: Callable[[], bool]) -> None:
     with subprocess.Popen([sys.executable, "-c", _COMPILE], stdin=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         # Nothing else of the settings is told: there may be secrets in them.
+        pending = {
+            name: {"pending": topic.pending.told()} for name, topic in settings.topics.items() if topic.pending
+        }
         told = {
-            "settings": settings.model_dump(mode="json", include={"models", "bounds"}),
+            "settings": settings.model_dump(mode="json", include={"models", "bounds"}) | {"topics": pending},
             "kinds": _homes(settings),
         }
         child.stdin.write(json.dumps(told))

@@ -305,6 +305,11 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         return name_or_id(self.names, int(feature_of(self._state.slots, slot)))
 
     @property
+    def counted(self) -> slots.Slots:
+        """The totals and counts of all keys, as kernels see them: not a copy."""
+        return self._state.slots
+
+    @property
     def slots(self) -> int:
         """How many (key, feature) pairs are counted."""
         return int(self._state.slots.counts[slots.USED])

@@ -113,6 +113,7 @@ def _settings(folder: Path) -> Path:
     known = settings.model_dump(mode="json", exclude_unset=True)
     (tree,) = (model for model in known["models"].values() if model["kind"] == "tree")
     known["models"] |= {"shadow": tree | {"shadow": True}, "prices": PRICES}
+    known["topics"] = {demo.TOPIC: {"pending": {"max": 100, "for": "36500d"}}}
     path = folder / "worker.yaml"
     path.write_text(yaml.safe_dump(known | {"checkpoint": {"interval_ms": 1_000}, "logging": {"format": "json"}}))
     return path
@@ -147,8 +148,20 @@ def _pieces() -> Iterator[list[OutRecord]]:
     records = list(demo.records())
     size = -(-len(records) // PIECES)
     for start in range(0, len(records), size):
-        yield records[start : start + size]
+        yield [*records[start : start + size], *_late(start, records[start].timestamp)]
     yield [OutRecord(demo.TOPIC, 0, demo.KEY, b"\xc1", (), records[-1].timestamp)]
+
+
+def _late(number: int, timestamp: int) -> Iterator[OutRecord]:
+    """Yield a predict and its label, which comes twice, and a predict that is deleted."""
+    for value in (
+        encode_event(["win", "a", "prize"], op="predict", id=f"late {number}"),
+        encode_event(op="label", id=f"late {number}", y="spam"),
+        encode_event(op="label", id=f"late {number}", y="spam"),
+        encode_event(["win"], op="predict", id=f"gone {number}"),
+        encode_event(op="delete", id=f"gone {number}"),
+    ):
+        yield OutRecord(demo.TOPIC, 0, demo.KEY, value, (), timestamp)
 
 
 def _until_scraped(prometheus: Prometheus, records: int) -> None:

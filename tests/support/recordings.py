@@ -195,6 +195,52 @@ def mixed(events: int = 600, seed: int = 7, keys: int = 8, partitions: int = PAR
         yield OutRecord(topic, int(key[4:]) % partitions, key, value, (), time)
 
 
+def waiting(settings: str) -> str:
+    """Return settings that wait for labels, but for one model; the store is full most of the time."""
+    options = yaml.safe_load(settings)
+    options["topics"] = {topic: {"pending": {"max": 30, "for": "2m"}} for topic in (WORDS, CLICKS)}
+    if "recent" in options["models"]:
+        options["models"]["recent"]["late_labels"] = False
+    return yaml.safe_dump(options, sort_keys=False)
+
+
+def with_labels(
+    records: Iterable[OutRecord], seed: int = 7, keys: int = 8, partitions: int = PARTITIONS
+) -> Iterator[OutRecord]:
+    """Yield records, and among them predicts with ids and, later or too late or never, their labels."""
+    draw = random.Random(seed)
+    vocabulary = [f"word{number}" for number in range(40)]
+    asked: list[tuple[str, bytes, str, Any]] = []  # of late: topic, key, id, label
+    for number, record in enumerate(records):
+        yield record
+        topic, key = draw.choice((WORDS, CLICKS)), b"key-%d" % draw.randrange(keys)
+        what = draw.choices(("predict", "label", "delete", "insert", "columns", ""), (50, 30, 4, 3, 6, 20))[0]
+        event = _insert(draw, topic, vocabulary)
+        value: dict[str, Any]
+        if what == "predict" or (what and not asked):
+            named = f"late-{number if draw.random() < 0.9 else draw.randrange(number + 1)}"
+            value = {"op": "predict", "id": named, "x": event["x"]}
+            asked.append((topic, key, named, event["y"]))
+        elif what == "columns":
+            topic, key, *_ = asked[-1 - draw.randrange(min(len(asked), 12))]
+            rows = [each for each in asked[-30:] if each[:2] == (topic, key)]
+            value = {"op": "label", "n": len(rows), "ids": [row[2] for row in rows], "y": [row[3] for row in rows]}
+        elif what:
+            topic, key, named, label = asked[-1 - draw.randrange(min(len(asked), 12))]
+            value = {"op": what, "id": named, "y": label}
+            if what == "delete":
+                del value["y"]
+            elif what == "insert":
+                value["x"] = event["x"] if topic == WORDS else [3, 5]
+                if topic == WORDS:
+                    value["x"] = [each for each in value["x"] if isinstance(each, str)]
+            elif draw.random() < 0.2:
+                value["w"] = 2.5
+        else:
+            continue
+        yield OutRecord(topic, int(key[4:]) % partitions, key, msgpack.packb(value), (), record.timestamp)
+
+
 def _insert(draw: random.Random, topic: str, vocabulary: list[str]) -> dict[str, Any]:
     label = draw.randrange(2)
     picked = draw.sample(range(len(vocabulary)), draw.randrange(9))

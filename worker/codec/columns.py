@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 
 from worker.codec.bounds import Bounds
-from worker.codec.events import DELETE, INSERT, PREDICT, WEIGHT_UNIT, Events, Int64s
+from worker.codec.events import DELETE, INSERT, LABEL, PREDICT, WEIGHT_UNIT, Events, Int64s
 from worker.codec.kernel import (
     FULL_ONES,
     FULL_ROWS,
@@ -26,7 +26,7 @@ from worker.codec.reasons import Reason
 from worker.codec.reference import BATCH_FIELDS, LATEST, Event, check_key, decode
 from worker.codec.wire import Bools
 
-_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict"}
+_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", LABEL: "label"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,8 @@ def canonical(event: Event) -> bytes:
         fields["y"] = event.label
     if event.weight != WEIGHT_UNIT:
         fields["w"] = event.weight / WEIGHT_UNIT
-    fields["x"] = {"i": list(event.features), "v": np.array(event.values, "<f8").tobytes()}
+    if event.op != LABEL:
+        fields["x"] = {"i": list(event.features), "v": np.array(event.values, "<f8").tobytes()}
     packed: bytes = msgpack.packb(fields)
     return packed
 

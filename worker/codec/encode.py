@@ -264,6 +264,22 @@ class Evaluation(NamedTuple):
     source: Source
 
 
+class DelayedEvaluation(Evaluation):
+    """The same of the answers that were given to predicts, once their labels came.
+
+    The last example is the one whose label came last. There is no loss, as answers are kept without their weights,
+    and no baselines.
+    """
+
+    __slots__ = ()
+
+
+class RegressionDelayedEvaluation(RegressionEvaluation):
+    """The same of answers that are numbers; there are no baselines."""
+
+    __slots__ = ()
+
+
 class Drift(NamedTuple):
     """The error of a model name in a partition has risen, over all its keys. The record has no key.
 
@@ -357,6 +373,7 @@ Output: TypeAlias = (
     | Tree
     | Prediction
     | Evaluation
+    | DelayedEvaluation
     | Drift
     | Expired
     | DeadLetter
@@ -364,6 +381,7 @@ Output: TypeAlias = (
     | RegressionTree
     | RegressionPrediction
     | RegressionEvaluation
+    | RegressionDelayedEvaluation
 )
 
 LISTED_ROWS = 100  # of a dead letter
@@ -376,6 +394,7 @@ _TYPES: dict[type[Output], str] = {
     Tree: "tree",
     Prediction: "prediction",
     Evaluation: "evaluation",
+    DelayedEvaluation: "delayed-evaluation",
     Drift: "drift",
     Expired: "expired",
     DeadLetter: "dead-letter",
@@ -383,6 +402,7 @@ _TYPES: dict[type[Output], str] = {
     RegressionTree: "tree",
     RegressionPrediction: "prediction",
     RegressionEvaluation: "evaluation",
+    RegressionDelayedEvaluation: "delayed-evaluation",
 }
 # What a record of each type may be; its fields tell which.
 _CLASSES = {
@@ -391,7 +411,9 @@ _CLASSES = {
 }
 _MEASURES: dict[type[Output], type[Measures | RegressionMeasures]] = {
     Evaluation: Measures,
+    DelayedEvaluation: Measures,
     RegressionEvaluation: RegressionMeasures,
+    RegressionDelayedEvaluation: RegressionMeasures,
 }
 
 

@@ -37,9 +37,10 @@ def encode_event(
     y
         The label: 0 or 1, the name of a class, or a number. None on a predict.
     op
-        "insert", "delete" or "predict".
+        "insert", "delete", "predict" or "label".
     id
-        Names the example, so that a delete can name it; a delete by id needs nothing else.
+        Names the example, so that a delete can name it; a delete by id needs nothing else. A label names what was
+        predicted with this id before, and has no features.
     w
         Weight above 0, 1 where none is given.
     ts
@@ -63,6 +64,7 @@ def encode_event(
     '82 a1 78 92 03 11 a1 79 01'
     >>> spam = encode_event(["free", "win"], "spam", id="message 7")
     >>> gone = encode_event(op="delete", id="message 7")
+    >>> late = encode_event(op="label", id="message 8", y="ham")
     """
     fields: dict[str, Any] = {} if op == "insert" else {"op": op}
     if id is not None:
@@ -90,11 +92,11 @@ def encode_batch(
     ----------
     xs
         The features of each row, in any form of `encode_event`; all ids or all names. None where
-        rows are deleted by id.
+        rows are deleted by id, or labelled.
     ys
         The label of each row; None on a predict or a delete by id.
     op
-        "insert", "delete" or "predict", for all rows.
+        "insert", "delete", "predict" or "label", for all rows.
     ids
         The id of each row; None in a row without one.
     ws

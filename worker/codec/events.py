@@ -16,6 +16,7 @@ __all__ = [
     "DELETE",
     "DROP",
     "INSERT",
+    "LABEL",
     "PREDICT",
     "Events",
     "Float64s",
@@ -26,6 +27,8 @@ __all__ = [
     "UInt32s",
     "UInt64s",
 ]
+
+LABEL = 4  # of a pending example; an op of no pool: worker/late/ makes an insert of it
 
 # Kinds of label (`Events.label_kind`)
 NO_LABEL, INT_LABEL, FLOAT_LABEL, TEXT_LABEL = 0, 1, 2, 3

@@ -22,6 +22,7 @@ from worker.codec.events import (
     INSERT,
     INT_ID,
     INT_LABEL,
+    LABEL,
     NAMES,
     NO_FEATURES,
     NO_ID,
@@ -64,7 +65,7 @@ TOMBSTONE, SKIPPED = -1, -2  # in place of a record's size
 # Slots of `Scratch.at`, and the folded names that lead to them.
 OP, ID, X, Y, W, TS, N, PTR, I, V, ALL_IDS = range(11)  # noqa: E741  (the field is called i)
 _FIELDS = tuple(folded(name) for name in ("op", "id", "x", "y", "w", "ts", "n", "ptr", "i", "v", "ids"))
-_OPS = tuple(folded(name) for name in ("insert", "delete", "predict"))
+_OPS = tuple(folded(name) for name in ("insert", "delete", "predict", "label"))
 _I_NAME, _V_NAME = folded("i"), folded("v")
 
 
@@ -149,9 +150,13 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
             return LEFT
         name = fold(b, p, size)
         op = INSERT if name == _OPS[0] else DELETE if name == _OPS[1] else PREDICT if name == _OPS[2] else DROP
+        if name == _OPS[3]:
+            op = LABEL
         if op == DROP:
             return LEFT
     if op == PREDICT and (at[Y] >= 0 or at[W] >= 0):
+        return LEFT
+    if op == LABEL and (at[X] >= 0 or at[Y] < 0):
         return LEFT
     if at[N] >= 0:
         return _columns(pieces, piece, events, op, stop, limits, out, scratch)
@@ -160,7 +165,7 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
     _plain(out, events, op, pieces.timestamp[piece])
     if at[ID] >= 0 and _id(b, at[ID], stop, limits, out, events) < 0:
         return LEFT
-    by_id = op == DELETE and out.id_kind[events] != NO_ID
+    by_id = op in (DELETE, LABEL) and out.id_kind[events] != NO_ID
     if at[Y] >= 0:
         if _label(b, at[Y], stop, limits, out, events) < 0:
             return LEFT
@@ -185,15 +190,15 @@ def _record(pieces: Pieces, piece: Int, events: Int, limits: Limits, out: Events
 def _sparse(b: UInt8s, at: Int64s, op: Int, ids: Int, n: Int, stop: Int, limits: Limits) -> Any:
     """Find the columns of features: (whether they are good, pointer, features, their count, values, their width).
 
-    All are absent, and that is good, of deletes by id.
+    All are absent, and that is good, of deletes by id, and must be so of labels.
     """
     pointer, features, count, values, width = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     if at[PTR] < 0 or at[I] < 0:
-        by_id = op == DELETE and ids >= 0
+        by_id = op in (DELETE, LABEL) and ids >= 0
         good = by_id and at[PTR] < 0 and at[I] < 0 and at[V] < 0
         return good, pointer, features, count, values, width
     kind, size, pointer = head(b, at[PTR], stop)
-    good = kind == BIN and size == 4 * (n + 1)
+    good = op != LABEL and kind == BIN and size == 4 * (n + 1)
     kind, size, features = head(b, at[I], stop)
     count = size >> 2
     good = good and kind == BIN and size == 4 * count and count <= limits.elements
@@ -231,7 +236,7 @@ def _columns(
     kind, n, p = head(b, at[N], stop)
     if kind != INT or n < 0 or n > limits.rows or at[ID] >= 0 or at[X] >= 0:
         return LEFT
-    if op == INSERT and at[Y] < 0:
+    if op in (INSERT, LABEL) and at[Y] < 0:
         return LEFT
     ids = np.int64(-1)
     if at[ALL_IDS] >= 0:
@@ -268,7 +273,7 @@ def _columns(
             ids = _id_or_nil(b, ids, stop, limits, out, event)
             if ids < 0:
                 return LEFT
-        if (pointer < 0 or labels < 0) and op == DELETE and out.id_kind[event] == NO_ID:
+        if (pointer < 0 or labels < 0) and op in (DELETE, LABEL) and out.id_kind[event] == NO_ID:
             return LEFT
         if label_width == 1:
             out.label_kind[event] = INT_LABEL

@@ -25,7 +25,7 @@ class Reason(StrEnum):
     MISSING_FIELD = "missing-field"  # x, or a column that a batch must have
     BAD_OP = "bad-op"
     BAD_ID = "bad-id"
-    BAD_FEATURES = "bad-features"  # x has none of the forms, or an element is no feature
+    BAD_FEATURES = "bad-features"  # x has none of the forms, an element is no feature, or a label has features
     REPEATED_FEATURE = "repeated-feature"
     BAD_VALUE = "bad-value"  # a feature value that is not a finite number
     BAD_LABEL = "bad-label"
@@ -39,6 +39,8 @@ class Reason(StrEnum):
     # The schema that the record is written with
     UNKNOWN_SCHEMA = "unknown-schema"  # the registry has none of this id
     UNUSABLE_SCHEMA = "unusable-schema"  # it is of another format, or no event can be read with it
+    # The event against what is pending
+    NOT_PENDING = "not-pending"  # a label of an id that is not, or no more, or of a topic where nothing is
     # The event against the model
     WRONG_FEATURE_SPACE = "wrong-feature-space"  # names sent to a model of ids, or ids to one of names
     NOT_BINARY = "not-binary"  # a value other than 0 or 1 for a binary feature

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeGuard
 import msgpack
 
 from worker.codec.bounds import Bounds
-from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
+from worker.codec.events import DELETE, DROP, INSERT, LABEL, PREDICT, WEIGHT_UNIT
 from worker.codec.reasons import Reason
 from worker.codec.survey import RefusedError, survey
 
@@ -25,7 +25,7 @@ Label: TypeAlias = int | float | str
 Fields: TypeAlias = Mapping[str, Any]
 Parts: TypeAlias = tuple[Sequence[Any], Sequence[Any] | None]  # features and their values, not judged yet
 
-OPS = {"insert": INSERT, "delete": DELETE, "predict": PREDICT}
+OPS = {"insert": INSERT, "delete": DELETE, "predict": PREDICT, "label": LABEL}
 LATEST = 1 << 53  # ms; also the largest int that a float64 reader of the outputs keeps exact
 HEAVIEST = 1 << 31
 SINGLE_FIELDS = ("op", "id", "x", "y", "w", "ts")
@@ -39,7 +39,7 @@ class Event:
     Parameters
     ----------
     op
-        INSERT, DELETE, PREDICT or DROP of `worker.codec.events`.
+        INSERT, DELETE, PREDICT, LABEL or DROP of `worker.codec.events`.
     time
         Event time in ms, at least 1.
     weight
@@ -151,7 +151,11 @@ def _fields(value: bytes, bounds: Bounds) -> Fields:
 def _event(fields: Fields, x: Parts | None, timestamp: int, bounds: Bounds) -> Event:
     op = _op(fields.get("op", "insert"))
     example = _id(fields["id"], bounds) if "id" in fields else None
-    by_id = op == DELETE and example is not None
+    by_id = op in (DELETE, LABEL) and example is not None
+    if op == LABEL and not by_id:
+        raise _without_id("id")
+    if op == LABEL and x is not None:
+        raise _with_features("x")
     if x is None and not by_id:
         raise RefusedError(
             Reason.MISSING_FIELD, "expected the features in x, found no x; send x, or an id with a delete"
@@ -159,7 +163,7 @@ def _event(fields: Fields, x: Parts | None, timestamp: int, bounds: Bounds) -> E
     features, values = _features(*x, bounds) if x is not None else ((), ())
     if "y" in fields and op == PREDICT:
         raise RefusedError(Reason.UNEXPECTED_LABEL, "expected no label on a predict, found y; leave it out")
-    if "y" not in fields and not (by_id or op == PREDICT):
+    if "y" not in fields and (op == LABEL or not (by_id or op == PREDICT)):
         raise RefusedError(
             Reason.MISSING_LABEL, "expected a label in y, found none; send y, or an id with a delete"
         )
@@ -171,8 +175,22 @@ def _event(fields: Fields, x: Parts | None, timestamp: int, bounds: Bounds) -> E
     return Event(op, time, weight, example, label, features, values)
 
 
+def _without_id(field: str) -> RefusedError:
+    return RefusedError(
+        Reason.MISSING_FIELD, f"expected the {field} of what was predicted, found none; send it with the label"
+    )
+
+
+def _with_features(field: str) -> RefusedError:
+    return RefusedError(
+        Reason.BAD_FEATURES,
+        f"expected no features on a label, the predict had them, found {field}; leave it out, or send an insert",
+    )
+
+
 def _op(op: object) -> int:
     if not isinstance(op, str) or op not in OPS:
+        # Labels are not named: what replays make of such a record stays what it was before there were any.
         raise RefusedError(
             Reason.BAD_OP, f"expected op insert, delete or predict, found {brief(op)}; send one of them"
         )
@@ -343,7 +361,11 @@ def _batch(fields: Fields, timestamp: int, bounds: Bounds) -> list[Event | Fault
             f"expected at most {bounds.rows} rows, the record has {n}; send fewer or raise bounds.rows",
         )
     op = _op(fields.get("op", "insert"))
-    by_id = op == DELETE and "ids" in fields
+    by_id = op in (DELETE, LABEL) and "ids" in fields
+    if op == LABEL and not by_id:
+        raise _without_id("ids")
+    if op == LABEL and (found := [name for name in ("ptr", "i", "v") if name in fields]):
+        raise _with_features(found[0])
     if ("ptr" in fields) != ("i" in fields) or ("i" not in fields and ("v" in fields or not by_id)):
         raise RefusedError(
             Reason.MISSING_FIELD,
@@ -353,7 +375,7 @@ def _batch(fields: Fields, timestamp: int, bounds: Bounds) -> list[Event | Fault
         raise RefusedError(Reason.UNEXPECTED_LABEL, "expected no labels on a predict, found y; leave it out")
     if op == PREDICT and "w" in fields:
         raise RefusedError(Reason.BAD_WEIGHT, "expected no weights on a predict, found w; leave it out")
-    if "y" not in fields and not (op == PREDICT or by_id):
+    if "y" not in fields and (op == LABEL or not (op == PREDICT or by_id)):
         raise RefusedError(Reason.MISSING_LABEL, "expected the labels in y, found none; send y")
     if "ts" in fields and not isinstance(fields["ts"], bytes):
         _time(fields["ts"], timestamp, bounds)

@@ -32,6 +32,7 @@ from worker.bench.forests import Terms as ForestTerms
 from worker.bench.forests import bench_forests
 from worker.bench.forests import river as river_forest
 from worker.bench.forms import FORMS, IDS
+from worker.bench.labels import bench_labels
 from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
 from worker.bench.moa import SETS as MOA_SETS
 from worker.bench.moa import TREES as MOA_TREES
@@ -204,6 +205,19 @@ def start(names: list[str], folder: Path, rows: int) -> None:
             _print(lambda progress: bench_start(names, folder, rows, progress))
     except StartError as error:
         fail(str(error))
+
+
+@bench.command()
+@click.option(
+    "--examples", type=click.IntRange(1), default=1_000_000, show_default=True, help="That wait at once."
+)
+@click.option("--features", type=click.IntRange(1, 1_000), default=15, show_default=True, help="Of each.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+def pending(examples: int, features: int, seed: int) -> None:
+    """Let examples wait for their labels: their bytes, and how fast labels are learned beside inserts."""
+    from worker.bench.pending import bench_pending
+
+    _print(lambda progress: bench_pending(examples, features, seed, progress))
 
 
 @bench.command()
@@ -692,6 +706,20 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
     command = " ".join(["anabranch bench report", *(["--quick"] if quick else []), *said])
     made.write(out, rows, made.facts(command, date or datetime.date.today().isoformat()))
     click.echo(f"wrote {out}", err=True)
+
+
+@bench.command()
+@click.option("--labels", type=_Listed(), default="2,4,8", show_default=True, help="How many, K.")
+@click.option("--examples", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--features", type=click.IntRange(1), default=5_000, show_default=True)
+@click.option("--window", type=click.IntRange(1), default=250, show_default=True, help="Older ones are deleted.")
+@_repeats
+def labels(labels: list[str], examples: int, features: int, window: int, repeats: int) -> None:
+    """Keep the best split of K labels under inserts and deletes: time beside the index of two labels, memory."""
+    numbers = [int(each) for each in labels]
+    if min(numbers) < 2:
+        raise click.BadParameter("expected at least 2 labels", param_hint="--labels")
+    _print(lambda progress: bench_labels(numbers, examples, features, window, repeats, progress))
 
 
 @bench.command()

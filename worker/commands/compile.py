@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from worker.views.fitting import Column, Sheet
 
 _CODEC = "codec"
+_LATE = "late-labels"
 _TREE = "tree-"
 _DYNAMIC = "dynamic"
 _REGRESSION = "regression-"
@@ -114,7 +115,8 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    return [_CODEC, *sorted(finders.values()), *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    others = [*trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
 def use(kernel: str) -> None:
@@ -133,6 +135,15 @@ def use(kernel: str) -> None:
         from algorithms.core.jit import load_ahead
 
         load_ahead()
+        return
+    if kernel == _LATE:
+        from worker.codec import Bounds, decode_batch
+        from worker.late.pending import PendingExamples
+        from worker.log.port import Records, TopicPartition
+
+        none = np.zeros(0, np.int64)
+        events, _ = decode_batch([], none, Bounds(), [])
+        PendingExamples(1, 1).resolve(Records(TopicPartition("any", 0), none, none, [], [], [], 0), events)
         return
     if kernel.startswith(_TREE):
         from algorithms.trees.pool import TreePool

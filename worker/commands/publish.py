@@ -95,10 +95,10 @@ Examples:
 @click.option(
     "--as",
     "default_op",
-    type=click.Choice(["insert", "predict", "delete"]),
+    type=click.Choice(["insert", "predict", "delete", "label"]),
     default="insert",
     show_default=True,
-    help="What events are of which the file does not say it. Predicts need no label.",
+    help="What events are of which the file does not say it. Predicts need no label, labels no features.",
 )
 @click.option("--number-ids", is_flag=True, help="Ids 0, 1, 2, ... in the order of the file.")
 @click.option(
@@ -165,7 +165,7 @@ def publish(
     _check_pairs(columns, key_value, batch, speed, packed=packed)
     if file is not None and described is None:
         format_name = named_format(file, format_name)
-        columns = replace(columns, unlabelled=default_op != "insert")
+        columns = replace(columns, unlabelled=default_op not in ("insert", "label"))
         _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
         source = partial(file_source, file, format_name, columns, encoding)
     elif described is not None and file is None:

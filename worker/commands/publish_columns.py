@@ -50,7 +50,7 @@ _OPTIONS = (
     ),
     click.option("--weight", metavar="COLUMN", help="tables: the weight."),
     click.option(
-        "--op", metavar="COLUMN", help="tables: insert, delete or predict.  [default: the one called op]"
+        "--op", metavar="COLUMN", help="tables: insert, delete, predict or label.  [default: the one called op]"
     ),
     _of_kind("--numeric", "numeric", "numbers."),
     _of_kind("--nominal", "nominal", "categories, as features COLUMN=VALUE.", "--categorical"),

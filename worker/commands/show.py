@@ -17,10 +17,12 @@ from rich.text import Text
 from worker.codec import (
     AnyTree,
     DeadLetter,
+    DelayedEvaluation,
     Drift,
     Evaluation,
     Output,
     Prediction,
+    RegressionDelayedEvaluation,
     RegressionEvaluation,
     RegressionPrediction,
     RegressionSplit,
@@ -38,6 +40,7 @@ from worker.views.fitting import fitted
 from worker.views.output_text import (
     baselines_table,
     dead_letter_text,
+    delayed_table,
     drifts_table,
     errors_table,
     evaluations_table,
@@ -56,6 +59,7 @@ from worker.views.tree_text import draw
 from worker.views.words import key_word, model_word, topic_word
 
 _LAST = 10  # of each kind
+_EVALUATIONS = ("evaluation", "delayed-evaluation")
 _LOOKED_AT = 1_000  # records, for the keys and models that there are
 _SETTINGS = (".yaml", ".yml")  # suffixes
 
@@ -292,8 +296,8 @@ def _summary(records: Iterable[Record], last: int) -> _Summary:
     """Return the latest split and tree of each key, evaluation of each partition, and the last of all else."""
     summary = _Summary({}, {})
     for record in records:
-        if record.type in ("split", "tree", "evaluation"):
-            place = record.source.partition if record.type == "evaluation" else record.key
+        if record.type in ("split", "tree", *_EVALUATIONS):
+            place = record.source.partition if record.type in _EVALUATIONS else record.key
             identity = (record.type, record.model, place)
             before = summary.latest.pop(identity, [])
             follows = record.type == "tree" and before and before[-1].event == record.event
@@ -338,6 +342,12 @@ def _show_latest(
     of_numbers = [(key, output) for key, output in found if isinstance(output, RegressionSplit)]
     if of_numbers:
         console.print(regression_splits_table(model, of_numbers))
+    delayed = [
+        output for _, output in found if isinstance(output, DelayedEvaluation | RegressionDelayedEvaluation)
+    ]
+    if delayed:
+        console.print(delayed_table(delayed))
+        return  # of a type of records of its own
     evaluations = [output for _, output in found if isinstance(output, Evaluation)]
     if evaluations:
         console.print(evaluations_table(evaluations))

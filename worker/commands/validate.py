@@ -106,6 +106,11 @@ def _lines(topic: str, outlooks: Sequence[Outlook], settings: Settings) -> Itera
         yield f"  {model_word(name)}: {_fate(name, begun)}"
     if any(change.bounds for change in changes):
         yield "  bounds: others from here on"
+    if any(change.pending for change in changes):
+        pending = settings.topic(topic).pending
+        yield (
+            "  pending: others from here on" if pending is not None else "  pending: what waits for its label goes"
+        )
     if again := sum(max(each.learns.values(), default=0) for each in begun):
         yield f"  read again before results go on: {again:,} offsets, at {_RATE:,} a second {_duration(again)}"
 

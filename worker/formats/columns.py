@@ -54,7 +54,8 @@ def to_event(columns: ColumnSettings) -> Shape:
             event["ts"] = _time(time, unit)
         if op == "delete" and "id" in event:
             return event  # a delete has no more than its id
-        event["x"] = _features(flat)
+        if op != "label":  # a label is of features that came before
+            event["x"] = _features(flat)
         if op != "predict":  # and a predict no label
             if label is not None:
                 event["y"] = label if type(label) is int else _label(label)

@@ -34,6 +34,10 @@ class Keys:
         """Return the key behind a number in use."""
         return self._interner.name(number)
 
+    def find(self, key: bytes) -> int | None:
+        """Return the number of a key, None where it has none."""
+        return self._interner.find(key)
+
     def keep(self, numbers: Int32s, are_alive: Callable[[Int32s], Bools]) -> None:
         """Keep those whose instance is alive, now that it is known which events were accepted."""
         routed = np.unique(numbers)

@@ -168,6 +168,7 @@ class Settings(Section):
             *_defect_conflicts(self),
             *_property_conflicts(self, thorough=thorough),
             *_format_conflicts(self),
+            *_pending_conflicts(self),
             *_registry_conflicts(self, thorough=thorough),
         ]:
             raise conflicting(found)
@@ -304,6 +305,15 @@ def _format_conflicts(settings: Settings) -> Iterator[Conflict]:
             yield Conflict((*at, "results"), wanted, Words(f"{settings.bounds.name_bytes:,}"))
 
 
+def _pending_conflicts(settings: Settings) -> Iterator[Conflict]:
+    """Yield the stores of pending examples that no model learns from."""
+    for name, topic in settings.topics.items():
+        readers = [model for model in settings.models.values() if model.input == name]
+        if topic.pending is not None and not any(model.late_labels for model in readers):
+            wanted = "it where a model of the topic takes part"
+            yield Conflict(("topics", name, "pending"), wanted, Words("late_labels: false of all"))
+
+
 _JSON_NAME_BYTES = 1 << 14  # an escape of a character takes up to six times as many bytes
 
 
@@ -377,5 +387,8 @@ def fingerprint(settings: Settings) -> str:
     formats = {name: topic.relevant() for name, topic in settings.topics.items()}
     if told := {name: each for name, each in formats.items() if each}:
         relevant["formats"] = told
+    pending = {name: topic.pending.told() for name, topic in settings.topics.items() if topic.pending is not None}
+    if pending:
+        relevant["pending"] = pending
     canonical = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"anabranch settings 1\n" + canonical.encode()).hexdigest()

@@ -85,6 +85,7 @@ class ModelSettings(Section):
     # group's start unless told otherwise.
     start: Literal["earliest", "latest"] | None = None
     shadow: bool = False  # learns and is evaluated, and writes evaluations alone
+    late_labels: bool = True  # learns examples whose labels come later, where its topic has `pending`
 
     @property
     def summary(self) -> str:
@@ -100,6 +101,8 @@ class ModelSettings(Section):
         """Return what results depend on, for the fingerprint."""
         told = self.model_dump(mode="json", exclude={"start", "shadow"})
         later = ("expire", *self.LATER)
+        if self.late_labels:
+            del told["late_labels"]
         return {self.recorded(name): value for name, value in told.items() if value or name not in later}
 
     @classmethod

@@ -198,7 +198,7 @@ def _aliases(kind: Any) -> dict[str, str]:
 
 def _fields(kind: Any) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return {name: field.annotation for name, field in kind.model_fields.items()}
+        return {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
     if dataclasses.is_dataclass(kind):
         return get_type_hints(kind)
     return {}

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Len
+from annotated_types import Ge, Le, Len
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from worker.settings.problems import expected
 from worker.settings.properties import Property, beside_the_file, resolved
-from worker.settings.values import Section, TopicName
+from worker.settings.values import Section, TimeSpan, TopicName
 
 Format = Literal["msgpack", "json", "avro", "protobuf"]
 
@@ -70,6 +70,17 @@ class ColumnSettings(Section):
         return self
 
 
+class PendingSettings(Section):
+    """For how long, and for how many predicts, labels that come later are waited for."""
+
+    max: Annotated[int, Ge(1), Le(1 << 30)]  # of a partition; the oldest goes for the next
+    for_: Annotated[TimeSpan, Field(alias="for")]
+
+    def told(self) -> dict[str, Any]:
+        """Return the settings as they are written."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
 class TopicSettings(Section):
     """Where the results of one input topic go, the checkpoints of its models, and how records are written."""
 
@@ -80,6 +91,7 @@ class TopicSettings(Section):
     columns: ColumnSettings | None = None  # None: a record is an event, with the fields of a msgpack event
     reader_schema: Path | None = None  # Avro: what records are read as; relative to the settings file
     results: Literal["msgpack", "json"] = "msgpack"  # the format of results and dead letters
+    pending: PendingSettings | None = None  # what is predicted with an id is kept until its label comes
 
     @field_validator("reader_schema")
     @classmethod
@@ -87,7 +99,7 @@ class TopicSettings(Section):
         return None if path is None else beside_the_file(path, info)
 
     def relevant(self) -> dict[str, Any]:
-        """Return what the bytes of outputs depend on, as far as it is not the default."""
+        """Return what the bytes of outputs depend on, as far as it is not the default and cannot be changed."""
         told: dict[str, Any] = {} if self.format == "msgpack" else {"format": self.format}
         if self.columns is not None:
             told["columns"] = self.columns.model_dump(mode="json", exclude_defaults=True)

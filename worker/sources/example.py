@@ -49,10 +49,13 @@ Reader: TypeAlias = Callable[[Lines, Columns], Iterator[Entry]]
 
 
 def as_op(fields: dict[str, Any], op: str) -> dict[str, Any]:
-    """Return the fields of an event as those of an op: a predict has no label, a delete no more than its id."""
+    """Return the fields of an event as those of an op: a predict has no label, a delete no more than its id.
+
+    A label has no features.
+    """
     if op == "insert":
         return fields
-    left_out = {"predict": {"y", "w"}, "delete": {"x", "y", "w"} if "id" in fields else set()}[op]
+    left_out = {"predict": {"y", "w"}, "label": {"x"}, "delete": {"x", "y", "w"} if "id" in fields else set()}[op]
     return {"op": op, **{name: value for name, value in fields.items() if name not in left_out}}
 
 

@@ -13,7 +13,7 @@ from worker.sources.seen import MISSING, Seen, is_date
 
 _LABELS = ("label", "class", "target", "y")  # a column of this name is the label where none was named
 _TIMES = ("ts", "time", "timestamp")
-_OPS = frozenset(("insert", "delete", "predict"))
+_OPS = frozenset(("insert", "delete", "predict", "label"))
 _MANY_CLASSES = 1_000  # a model has no more
 _ALIKE_ROWS = 1_000  # in which a name that comes again is no name of a column
 _ENOUGH = 20  # rows that tell something of how values differ

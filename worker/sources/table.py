@@ -138,11 +138,11 @@ class _Reading:
         if cells[made.time]:
             fields["ts"] = self._time(cells[made.time])
         op = cells[made.op] or "insert"
-        if op not in ("insert", "delete", "predict"):
+        if op not in ("insert", "delete", "predict", "label"):
             raise UnreadableError(
-                f"expected insert, delete or predict in the column {made.names[made.op]!r}, got {brief(op)}"
+                f"expected insert, delete, predict or label in the column {made.names[made.op]!r}, got {brief(op)}"
             )
-        if "y" not in fields and op == "insert" and not self._columns.unlabelled:
+        if "y" not in fields and op in ("insert", "label") and not self._columns.unlabelled:
             raise UnreadableError(
                 "expected a label, got an empty cell; fill it in, or publish such rows apart with --as predict"
             )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from worker.codec.bounds import Bounds
-from worker.codec.events import DELETE, DROP, INSERT, PREDICT
+from worker.codec.events import DELETE, DROP, INSERT, LABEL, PREDICT
 from worker.codec.reference import Event, check_key, decode
 from worker.log.browse import Record
 from worker.sources.overview import Contents
 
 _ROWS = 500  # of a record, spread over it: one may hold more events than are looked at in all
-_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop"}
+_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop", LABEL: "label"}
 
 
 def topic_contents(records: Iterable[Record], most_events: int, most_bytes: int) -> Contents:

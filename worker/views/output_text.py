@@ -11,12 +11,14 @@ from rich.text import Text
 from worker.codec import (
     AnyTree,
     DeadLetter,
+    DelayedEvaluation,
     Drift,
     Evaluation,
     Expired,
     Measures,
     Output,
     Prediction,
+    RegressionDelayedEvaluation,
     RegressionEvaluation,
     RegressionMeasures,
     RegressionPrediction,
@@ -27,7 +29,7 @@ from worker.codec import (
 )
 from worker.codec.bounds import Bounds
 from worker.codec.encode import Class, Feature
-from worker.codec.events import DELETE, DROP, INSERT, PREDICT, WEIGHT_UNIT
+from worker.codec.events import DELETE, DROP, INSERT, LABEL, PREDICT, WEIGHT_UNIT
 from worker.codec.reference import Event, decode
 from worker.safe_text import printable
 from worker.views.fitting import Column, Sheet
@@ -49,7 +51,7 @@ from worker.views.words import (
 )
 
 _HEX, _TEXT = 24, 72  # bytes of a dead letter that fit a line of 80 columns
-_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model"}
+_OPS = {INSERT: "insert", DELETE: "delete", PREDICT: "predict", DROP: "drop the model", LABEL: "label"}
 _FEW = 3  # classes whose weights are told one by one
 _FEATURES = 12  # of an event in a line
 _COUNTED = {
@@ -240,6 +242,29 @@ def baselines_table(evaluations: Iterable[Evaluation]) -> Sheet:
     return Sheet(columns, lines, BASELINES)
 
 
+def delayed_table(evaluations: Sequence[DelayedEvaluation | RegressionDelayedEvaluation]) -> Sheet:
+    """Return how good answers were that had been given when the labels came."""
+    names = {
+        "accuracy": "accuracy",
+        "kappa": "kappa",
+        "macro_f1": "macro F1",
+        "mae": "MAE",
+        "rmse": "RMSE",
+        "r2": "R2",
+    }
+    lines, used = [], [name for name in names if any(hasattr(each.total, name) for each in evaluations)]
+    for each in evaluations:
+        for over, measures in _measured(each):
+            lines.append(
+                [model_word(each.model), over, *(share_word(getattr(measures, name, None)) for name in used)]
+            )
+    columns = [
+        Column("model"),
+        *(Column(each, is_number=True) for each in ("over", *(names[name] for name in used))),
+    ]
+    return Sheet(columns, lines, "delayed evaluation: of answers given")
+
+
 def drifts_table(drifts: Iterable[Drift]) -> Sheet:
     """Return when the error of models rose."""
     headings = ("error before", "since", "over", "examples", "offset")
@@ -350,10 +375,12 @@ def output_line(key: bytes | None, output: Output) -> Text:
             return line.append(f"  {_leaf_words(output)}", "dim default")
         case RegressionEvaluation():
             words = _errors_words(output.recent)
-            line.append(f"{model_word(output.model)}  ", "default").append(words, "bold default")
+            what = "  answers given: " if isinstance(output, RegressionDelayedEvaluation) else "  "
+            line.append(f"{model_word(output.model)}{what}", "default").append(words, "bold default")
             return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")
         case Evaluation():
-            line.append(f"{model_word(output.model)}  ", "default").append(
+            what = "  answers given: " if isinstance(output, DelayedEvaluation) else "  "
+            line.append(f"{model_word(output.model)}{what}", "default").append(
                 _measures_words(output.recent), "bold default"
             )
             return line.append(f"  of the last {output.window:,} of {output.examples:,}", "dim default")

@@ -12,7 +12,7 @@ from worker.codec.reference import Event, decode
 from worker.formats.framing import FRAME, schema_id
 from worker.log.browse import Record
 
-_OPS = ("insert", "delete", "predict", "drop")  # in the order of their numbers in `worker.codec.events`
+_OPS = ("insert", "delete", "predict", "drop", "label")  # in the order of their numbers in `worker.codec.events`
 
 
 def result_of(record: Record) -> Output:

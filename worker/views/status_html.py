@@ -15,7 +15,7 @@ from worker.views.output_text import AGAINST
 from worker.views.tree_nodes import tree_words
 from worker.views.words import key_word, model_word, number_word, topic_word
 from worker.watching.snapshots import MOST_TREES, Snapshot
-from worker.watching.status import About, ModelStatus, Status, comparisons
+from worker.watching.status import DELAYED, About, ModelStatus, Status, comparisons
 
 TREES = "/models/"  # the page of a tree is TREES + model + "/" + key, quoted; of a forest's, + "/" + its number
 
@@ -63,7 +63,19 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
     silent = max(0.0, now - status.tick)
     phase = escape(printable(status.phase))
     settings = escape(about.settings[:_DIGEST])
-    partitions = [(*row, max(0, row.high - row.position)) for row in status.partitions]
+    waits = any(row.pending is not None for row in status.partitions)
+    partitions = [
+        (*row[:4], max(0, row.high - row.position), *([row.pending or 0] if waits else []))
+        for row in status.partitions
+    ]
+    head = (
+        "topic",
+        "partition",
+        "next offset",
+        "end",
+        "lag",
+        *(["examples that wait for labels"] if waits else []),
+    )
     quality = [model for model in status.models if model.quality is not None]
     measured = [model for model in quality if model.is_of_numbers]
     judged = [model for model in quality if model not in measured]
@@ -76,10 +88,10 @@ def status_page(status: Status, snapshots: Mapping[tuple[str, bytes], Snapshot],
         f"""<p>The worker is <strong>{phase}</strong>; its loop ticked {silent:.1f} s ago.<br>
 Version {escape(about.version)}, settings {settings}, up {_duration(now - about.started)}.</p>
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
-{_table("Partitions", ("topic", "partition", "next offset", "end", "lag"), partitions)}
+{_table("Partitions", head, partitions)}
 {_table("Models", _SIZES, map(_sizes, status.models))}
 {evaluated if judged else ""}{errors if measured else ""}
-{_shadows(status)}{_refusals(status)}
+{_delayed(status)}{_shadows(status)}{_refusals(status)}
 {_trees(snapshots, about)}""",
         f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
     )
@@ -160,6 +172,20 @@ def _late(model: ModelStatus) -> tuple[object, ...]:
     drifts, since = model.quality.drifts, model.quality.since
     rose = f"{drifts:,} times, {since:,} examples ago" if drifts else ""
     return (model.name, *late, rose)
+
+
+def _delayed(status: Status) -> str:
+    """Return how good answers were whose labels came later; nothing where there are none."""
+    rows = []
+    for model in status.models:
+        if model.delayed is not None and model.delayed.examples:
+            measures: Any = model.delayed.recent.measures()
+            values = [getattr(measures, each, math.nan) for each in DELAYED]
+            rows.append((model.name, *(number_word(value) if math.isfinite(value) else "" for value in values)))
+    if not rows:
+        return ""
+    head = ("model", *(each.replace("_", " ") for each in DELAYED))
+    return _table("Answers given, judged by labels that came later, over the window", head, rows) + "\n"
 
 
 def _shadows(status: Status) -> str:

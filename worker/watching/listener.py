@@ -39,6 +39,7 @@ _TYPES = {
     b"tree": "snapshot",
     b"prediction": "prediction",
     b"evaluation": "evaluation",
+    b"delayed-evaluation": "delayed-evaluation",
     b"drift": "drift",
     b"expired": "expired",
     b"dead-letter": "dead-letter",
@@ -149,6 +150,7 @@ class WorkerListener:
             **fates,
             **({"offsets_to_learn": learns} if learns else {}),
             **({"bounds": "changed"} if change.bounds else {}),
+            **({"pending": "changed"} if change.pending else {}),
         )
 
     def follows(self, source: TopicPartition, epoch: Epoch) -> None:
@@ -253,6 +255,14 @@ class WorkerListener:
         metrics.took("decode", processed.decode_seconds)
         metrics.took("update", processed.update_seconds)
         metrics.took("encode", processed.encode_seconds)
+        late = processed.late
+        metrics.labelled(topic, "learned", late.labelled)
+        metrics.labelled(topic, "not-pending", late.late)
+        for why, examples in (
+            *(("inserted", late.settled), ("deleted", late.forgotten)),
+            *(("expired", late.expired), ("crowded-out", late.crowded_out)),
+        ):
+            metrics.unlabelled(topic, why, examples)  # type: ignore[arg-type]  # the values of `Unlabelled`
         for fault in processed.faults:
             count = metrics.rejected_records if fault.row is None else metrics.rejected_events
             count(topic, fault.reason)
@@ -331,12 +341,17 @@ class WorkerListener:
         if now >= self._refresh_at:
             self._refresh_at = now + _REFRESH_SECONDS
             partitions = tuple(
-                PartitionStatus(*source, partition.position, log.watermarks(source).high)
+                PartitionStatus(
+                    *source, partition.position, log.watermarks(source).high, partition.pipeline.late.waiting
+                )
                 for source, partition in sorted(owned.items())
                 if partition.is_live
             )
-            for topic, number, position, high in partitions:
+            for topic, number, position, high, _ in partitions:
                 self._metrics.position(TopicPartition(topic, number), position, high)
+            for source, partition in owned.items():
+                if partition.is_live and (store := partition.pipeline.late.store) is not None:
+                    self._metrics.pending(source, len(store), store.size)
             self._board.snapshots.keep(
                 {
                     (model.name, source.partition)
@@ -381,7 +396,9 @@ def _sizes(owned: Mapping[TopicPartition, Partition]) -> tuple[ModelStatus, ...]
     for source, partition in owned.items():
         for model in partition.pipeline.models:
             is_shadow = model.name in partition.pipeline.shadows
-            status = model.status()._replace(input=source.topic, shadow=is_shadow)
+            status = model.status()._replace(
+                input=source.topic, shadow=is_shadow, delayed=partition.pipeline.late.quality(model.name)
+            )
             before = sums.get(status.name)
             sums[status.name] = status if before is None else before.plus(status)
     return tuple(sums[name] for name in sorted(sums))

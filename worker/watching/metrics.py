@@ -16,12 +16,16 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
-from worker.watching.status import Comparison, ModelStatus
+from worker.watching.status import DELAYED, Comparison, ModelStatus
 
 Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "checkpoint"]
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
 PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window", "delete-ignored"]
-Output: TypeAlias = Literal["split", "snapshot", "prediction", "evaluation", "drift", "expired", "dead-letter"]
+Output: TypeAlias = Literal[
+    "split", "snapshot", "prediction", "evaluation", "delayed-evaluation", "drift", "expired", "dead-letter"
+]
+LateLabel: TypeAlias = Literal["learned", "not-pending"]
+Unlabelled: TypeAlias = Literal["inserted", "deleted", "expired", "crowded-out"]
 
 # 10 us to 10 s: a decode of one small batch, and a commit that waits for a broker that elects a leader.
 STAGE_BUCKETS = (
@@ -144,6 +148,21 @@ class Metrics:
         # How often the error of a model's predictions rose: the stream has changed.
         self._drifts = _Children(Counter("anabranch_drifts", "Rises of the error.", ("model",), registry=registry))
 
+        # Labels of predicts that were kept (topics.INPUT.pending): those that came in time, and those whose
+        # example was not there, perhaps no more. Where the share of the latter rises, max or for is too small.
+        self._late_labels = _Children(
+            Counter("anabranch_late_labels", "Labels that came later.", ("topic", "fate"), registry=registry)
+        )
+        # Examples that went without a label of their own, and why.
+        self._unlabelled = _Children(
+            Counter(
+                "anabranch_pending_gone",
+                "Pending examples that went unlabelled.",
+                ("topic", "why"),
+                registry=registry,
+            )
+        )
+
     def _declare_latencies(self, registry: CollectorRegistry) -> None:
         """Declare what measures time: of stages, and of records as a whole."""
         # How long a stage took for one batch; one commit covers several batches.
@@ -215,6 +234,14 @@ class Metrics:
             )
         )
 
+        # Examples that wait for their labels, and the memory of their store, spare capacity included.
+        self._pending = _Children(
+            Gauge("anabranch_pending_examples", "Examples without a label yet.", _PARTITION, registry=registry)
+        )
+        self._pending_size = _Children(
+            Gauge("anabranch_pending_bytes", "Memory of pending examples.", _PARTITION, registry=registry)
+        )
+
         # Records that are passed by because processing them failed, and when the last one was: alert on its age.
         # Both are kept in the state topic, so a restart changes neither.
         self._quarantined = _Children(
@@ -261,7 +288,8 @@ class Metrics:
             Gauge("anabranch_tree_depth", "Depth of the deepest tree.", ("model",), registry=registry)
         )
         # Of the examples evaluated, over the partitions assigned to this worker: all since the models began, and
-        # the last ones of each partition (evaluate.window).
+        # the last ones of each partition (evaluate.window). And the same of answers that were given to predicts
+        # whose labels came later: delayed, delayed-window.
         self._quality = {
             measure: _Children(
                 Gauge(f"anabranch_prequential_{measure}", f"{help}.", ("model", "over"), registry=registry)
@@ -327,6 +355,21 @@ class Metrics:
     def splits_changed(self, model: str, splits: int) -> None:
         """Count keys' best splits that changed."""
         self._splits_changed[(model,)].inc(splits)
+
+    def labelled(self, topic: str, fate: LateLabel, labels: int) -> None:
+        """Count labels of predicts that came before."""
+        if labels:
+            self._late_labels[topic, fate].inc(labels)
+
+    def unlabelled(self, topic: str, why: Unlabelled, examples: int) -> None:
+        """Count pending examples that went without a label of their own."""
+        if examples:
+            self._unlabelled[topic, why].inc(examples)
+
+    def pending(self, source: TopicPartition, examples: int, size: int) -> None:
+        """Note how many examples of a partition wait for their labels, and the bytes that they take."""
+        self._pending[_labels(source)].set(examples)
+        self._pending_size[_labels(source)].set(size)
 
     def took(self, stage: Stage, seconds: float) -> None:
         """Note how long a stage took."""
@@ -418,6 +461,12 @@ class Metrics:
                 for measure, gauge in self._quality.items():
                     if math.isfinite(value := getattr(measures, measure, math.nan)):
                         gauge[name, over].set(value)
+        if model.delayed is not None:
+            for over, measured in (("delayed", model.delayed.total), ("delayed-window", model.delayed.recent)):
+                measures = measured.measures()
+                for measure in DELAYED:
+                    if math.isfinite(value := getattr(measures, measure, math.nan)):
+                        self._quality[measure][name, over].set(value)
 
     def compared(self, comparison: Comparison) -> None:
         """Note how a shadow does beside a model that it may replace."""
@@ -433,6 +482,7 @@ class Metrics:
         for gauges in (
             *(self._lag, self._offset, self._last_commit, self._restore),
             *(self._last_checkpoint, self._checkpoint_size, self._quarantined, self._last_quarantine),
+            *(self._pending, self._pending_size),
         ):
             gauges.forget(labels)
 

@@ -22,6 +22,11 @@ class PartitionStatus(NamedTuple):
     partition: int
     position: int  # the next offset to be read
     high: int  # high watermark, the next offset to be written
+    pending: int | None = None  # examples that wait for their labels, where any are waited for
+
+
+# What is measured of answers whose labels came later: the baselines have said nothing then.
+DELAYED = ("accuracy", "kappa", "macro_f1", "mae", "rmse", "r2")
 
 
 class Quality(NamedTuple):
@@ -69,6 +74,7 @@ class ModelStatus(NamedTuple):
     input: str = ""  # topic
     shadow: bool = False
     due: int = 0  # keys that have been idle for too long and have not gone yet
+    delayed: Quality | None = None  # of the answers that were given to predicts, where labels come later
 
     def plus(self, other: ModelStatus) -> ModelStatus:
         """Return the size of both together, the same model in two partitions."""
@@ -84,6 +90,7 @@ class ModelStatus(NamedTuple):
             input=self.input,
             shadow=self.shadow,
             due=self.due + other.due,
+            delayed=self.delayed.plus(other.delayed) if self.delayed and other.delayed else None,
         )
 
     @property

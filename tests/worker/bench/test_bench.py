@@ -472,3 +472,13 @@ def test_a_prefix_of_a_stream(tmp_path: Path) -> None:
     stream = load(str(tmp_path / "set.npz"), 7)
     assert _examples(stream) == _examples(STREAM)[:7]
     assert _examples(load(str(tmp_path / "set.npz"), 1_000)) == _examples(STREAM)
+
+
+def test_labels_beside_inserts() -> None:
+    """What waited is learned as by inserts at label time; the line has bytes and rates."""
+    [line] = _lines(_bench("pending", "--examples", "300", "--features", "4"))
+    assert line["same_results"]
+    assert line["same_model"]
+    assert line["pending"] == line["examples"] == 300
+    assert {"bytes_each", "predicts_per_second", "labels_per_second", "inserts_per_second"} <= set(line)
+    assert line["labels_over_inserts"] > 0

@@ -57,12 +57,12 @@ def features(draw: st.DrawFn) -> Any:
 @st.composite
 def single(draw: st.DrawFn) -> bytes:
     """Draw a good single event, its fields in any order."""
-    op = draw(st.sampled_from(["insert", "delete", "predict", None]))
+    op = draw(st.sampled_from(["insert", "delete", "predict", "label", None]))
     fields: dict[str, Any] = {} if op is None else {"op": op}
-    if draw(st.booleans()):
+    if op == "label" or draw(st.booleans()):
         fields["id"] = draw(examples)
     optional = op == "delete" and "id" in fields
-    if not optional or draw(st.booleans()):
+    if op != "label" and (not optional or draw(st.booleans())):
         fields["x"] = draw(features())
     if op != "predict" and (not optional or draw(st.booleans())):
         fields["y"] = draw(labels)
@@ -78,16 +78,18 @@ def single(draw: st.DrawFn) -> bytes:
 def batch(draw: st.DrawFn) -> bytes:
     """Draw a good columnar record, its fields in any order."""
     n = draw(st.integers(0, 5))
-    op = draw(st.sampled_from(["insert", "delete", "predict", None]))
+    op = draw(st.sampled_from(["insert", "delete", "predict", "label", None]))
     fields: dict[str, Any] = {"n": n} | ({} if op is None else {"op": op})
 
     def column(cells: st.SearchStrategy[Any], size: int = n) -> list[Any]:
         return draw(st.lists(cells, min_size=size, max_size=size))
 
-    if draw(st.booleans()):
+    if op == "label":
+        fields["ids"] = column(examples)
+    elif draw(st.booleans()):
         fields["ids"] = column(examples | st.none())
     optional = op == "delete" and None not in fields.get("ids", [None])
-    if not optional or draw(st.booleans()):
+    if op != "label" and (not optional or draw(st.booleans())):
         rows = column(st.lists(ids, unique=True, max_size=4) | st.lists(names, unique=True, max_size=4))
         flat = [feature for row in rows for feature in row]
         packable = all(isinstance(feature, int) for feature in flat)

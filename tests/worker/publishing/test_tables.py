@@ -313,7 +313,7 @@ def test_ops() -> None:
         {"op": "delete", "id": 1},
         {"x": ["a"], "y": "k"},
     ]
-    assert read.bad == [(7, "expected insert, delete or predict in the column 'op', got 'upsert'")]
+    assert read.bad == [(7, "expected insert, delete, predict or label in the column 'op', got 'upsert'")]
     assert "file:4: labels of predicts are left out" in read.notes
 
 

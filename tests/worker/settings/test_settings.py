@@ -141,8 +141,8 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 
 
 MODEL_NAMES = (
-    "alpha, classes, criterion, emit, expire, features, finder, input, kind, on_duplicate, shadow, start, "
-    "verify_deletes, window"
+    "alpha, classes, criterion, emit, expire, features, finder, input, kind, late_labels, on_duplicate, shadow, "
+    "start, verify_deletes, window"
 )
 SECTIONS = (
     "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "

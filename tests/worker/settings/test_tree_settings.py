@@ -18,8 +18,8 @@ from worker.settings.values import Cadence
 TREE = SMALLEST.replace("kind: split", "kind: tree")
 TREE_NAMES = (
     "attributes, candidates, check_every, classes, criterion, drop_poor, emit, evaluate, expire, features, "
-    "grace_period, inherit, input, kind, local_range, max_depth, memory_limit, on_delete, policy, predict, "
-    "shadow, split_confidence, start, "
+    "grace_period, inherit, input, kind, late_labels, local_range, max_depth, memory_limit, on_delete, policy, "
+    "predict, shadow, split_confidence, start, "
     "tie_threshold"
 )
 UNWATCHED = (

@@ -284,3 +284,85 @@ def test_a_draw_where_nothing_was_deleted(tmp_path: Path, monkeypatch: pytest.Mo
     said = _said(str(_ran(tmp_path, {"counts": MODELS["counts"]})), "--sample", "3")
     assert said.exit_code == 1
     assert "expected ids whose last event is a delete, to draw from" in said.output
+
+
+WAITS = {"max": 40, "for": "30d"}
+
+
+def _ran_with_labels(folder: Path, pending: dict[str, Any], *, forget: bool = True) -> Path:
+    """Let a worker learn from labels that come later; some of what waits for them is deleted."""
+    path = _ran(folder, {"counts": MODELS["counts"], "counted": MODELS["counted"]})
+    told = yaml.safe_load(path.read_text()) | {"topics": {"t": {"pending": pending}}}
+    told["models"]["counts"]["verify_deletes"] = True
+    path.write_text(yaml.safe_dump(told))
+    settings = load(path, {})
+    values = []
+    for number in range(100, 140):
+        values.append(encode_event([f"w{number % 7}", f"only {number}"], op="predict", id=number))
+        if number % 4 == 0:
+            values.append(encode_event(op="label", y="a", id=number))
+    gone = (101, 104, 105) if forget else ()
+    values += [encode_event(op="delete", id=number) for number in gone]
+    with EmbeddedLog(folder / "log.db", group=settings.group) as log:
+        log.append([OutRecord("t", 0, b"key", value, (), 2_000) for value in values])
+        with worker_on(log, settings) as (worker, _):
+            worker.run(lambda: False, until_end=True)
+    return path
+
+
+def test_nothing_is_left_of_an_example_that_waited_for_its_label(tmp_path: Path) -> None:
+    """Deleted while it waited, or after its label was learned: neither the store nor a model knows of it."""
+    found = _audited(_ran_with_labels(tmp_path, WAITS), 101, 104, 105)
+    assert found.is_clean
+    findings = {finding.model: finding for finding in found.findings}
+    assert set(findings) == {"pending", "counts", "counted"}
+    assert findings["pending"].digest
+    assert not findings["pending"].unproven
+    assert not findings["counts"].unproven
+
+
+def test_an_example_that_waits_for_its_label_is_found(tmp_path: Path) -> None:
+    """It has not been deleted; its features are there."""
+    found = _audited(_ran_with_labels(tmp_path, WAITS), 107, 108)
+    assert found.live == (107, 108)
+    left = {finding.model: finding.left for finding in found.findings}
+    assert left["pending"] == (
+        "the example 107 waits for its label",
+        "names of features that only they had: 1",
+        "examples that wait and would not without them: 1",
+    )
+    assert left["counts"][0] == "the example 108 is live"
+
+
+def test_what_had_to_go_for_an_example_is_not_proven(tmp_path: Path) -> None:
+    """Without it, others would wait that had to go."""
+    found = _audited(_ran_with_labels(tmp_path, WAITS | {"max": 10}, forget=False), 139)
+    pending = next(finding for finding in found.findings if finding.model == "pending")
+    assert pending.unproven == ("others had to go for them that would wait if these had never come (pending.max)",)
+
+
+@pytest.mark.parametrize("what", ["digest", "example"])
+def test_a_store_that_forgets_badly_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """A digest in a free row of the store is found, and an example that is not as it would be."""
+
+    def spoiled(*given: Any) -> Any:
+        start = yield from honest_restore(*given)
+        store = given[1].late.store
+        rows = store._pending.examples.rows
+        if what == "digest":
+            rows[-1, [example_store.HIGH, example_store.LOW]] = digest_of(101)
+        else:
+            row, _ = next(store.waiting())
+            store._pending.examples.features[rows[row, example_store.START]] += 1
+        return start
+
+    path = _ran_with_labels(tmp_path, WAITS)
+    monkeypatch.setattr(worker.audit, "restore", spoiled)
+    left = next(finding.left for finding in _audited(path, 101).findings if finding.model == "pending")
+    assert (
+        left[0]
+        == {
+            "digest": "the digest of the id 101 is in a row that is not in use",
+            "example": "examples that wait and would not without them: 1",
+        }[what]
+    )

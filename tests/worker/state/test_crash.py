@@ -23,10 +23,11 @@ import worker.checkpoint.writer
 import worker.pipeline
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed, write
+from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed, waiting, with_labels, write
 from tests.support.workers import outputs_of, worker_on
 from worker import demo
 from worker.checkpoint import Checkpointer
+from worker.codec import decode_output
 from worker.codec.event import encode_event
 from worker.commands.common import in_transactions_of
 from worker.log.embedded import EmbeddedLog
@@ -131,6 +132,13 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
 
 
 @pytest.fixture(scope="module")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """Return the same work with labels that come later, of which some come too late."""
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    return _work(tmp_path_factory.mktemp("labels"), waiting(every_kind()), with_labels(mixed(250)), topics)
+
+
+@pytest.fixture(scope="module")
 def sms(tmp_path_factory: pytest.TempPathFactory) -> Work:
     """Return work on the demo's first messages and on its end: deletes, corrections, mistakes, questions."""
     records = list(demo.records())
@@ -184,6 +192,21 @@ class Plain(EmbeddedLog):
         super().commit([], offsets, metadata)
 
 
+def test_work_with_labels_is_worth_comparing(labels: Work) -> None:
+    """Labels come in time and too late, and answers are judged by them."""
+    with EmbeddedLog(labels.recording.with_name("undisturbed.db")) as log:
+        letters = [log.read(TopicPartition(f"{WORDS}.dead", number), 0, 10_000) for number in range(PARTITIONS)]
+        results = [log.read(TopicPartition(f"{WORDS}.out", number), 0, 10_000) for number in range(PARTITIONS)]
+    reasons = [
+        decode_output(value or b"", headers)
+        for each in letters
+        for value, headers in zip(each.values, each.headers, strict=True)
+    ]
+    assert sum(getattr(letter, "reason", "") == "not-pending" for letter in reasons) > 10
+    types = [dict(headers)["type"] for each in results for headers in each.headers]
+    assert types.count(b"delayed-evaluation") >= 2
+
+
 def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
     """Return the step such that its `count`-th call ends the worker."""
     left = count
@@ -223,7 +246,7 @@ def _die_often(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["everything", "sms"])
+@pytest.mark.parametrize("name", ["everything", "labels", "sms"])
 @pytest.mark.parametrize("step", STEPS)
 def test_death_at_a_step(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, name: str
@@ -239,14 +262,21 @@ def test_death_at_a_step(
 @pytest.mark.slow
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
 @pytest.mark.parametrize("share", [1, 8_000_000], ids=["record by record", "at once"])
+@pytest.mark.parametrize("name", ["everything", "labels"])
 def test_death_around_checkpoints(
-    everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, share: int
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    share: int,
+    name: str,
 ) -> None:
     """The same with checkpoints, written over many transactions or in one: any part of one may be missing.
 
     Record by record, workers die with some pages sent, with manifests but no record, with the record but not
     all tombstones.
     """
+    everything: Work = request.getfixturevalue(name)
     monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", share)
     log = tmp_path / "log.db"
     deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS

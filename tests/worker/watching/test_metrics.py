@@ -48,6 +48,10 @@ DECLARED = {
     "anabranch_keys": ("gauge", {"model"}),
     "anabranch_keys_expired": ("counter", {"model"}),
     "anabranch_keys_due": ("gauge", {"model"}),
+    "anabranch_late_labels": ("counter", {"topic", "fate"}),
+    "anabranch_pending_gone": ("counter", {"topic", "why"}),
+    "anabranch_pending_examples": ("gauge", {"topic", "partition"}),
+    "anabranch_pending_bytes": ("gauge", {"topic", "partition"}),
     "anabranch_live_slots": ("gauge", {"model"}),
     "anabranch_live_examples": ("gauge", {"model"}),
     "anabranch_state_bytes": ("gauge", {"model"}),
@@ -119,10 +123,15 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.drifted("spam", 1)
     metrics.expired("spam", 5)
     metrics.drifted("calm", 0)
+    metrics.labelled("sms", "learned", 3)
+    metrics.labelled("sms", "not-pending", 2)
+    metrics.unlabelled("sms", "expired", 4)
+    metrics.pending(source, 17, 2_048)
     total = Evaluated(restored(np.array([[3, 1, 0], [1, 3, 0]]), 2), 2, np.array([[8, 6, 4, 3], [0] * 4]))
     recent = Evaluated(restored(np.array([[1, 0, 0], [0, 0, 0]]), 2), 0, np.array([[1, 1, 1, 0], [0] * 4]))
     quality = Quality(8, total, recent)
-    metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality))
+    late = Quality(1, recent, recent)
+    metrics.size(ModelStatus("spam", 2, 300, 85, 65_536, nodes=7, depth=2, quality=quality, delayed=late))
     truth, weight = np.array([1.0, 3.0]), np.full(2, UNIT)
     guesses = Guesses(np.array([2.0, 2.0]), np.array([3.0, 1.0]))
     errors = Compared.of(truth, np.array([1.0, 2.0]), weight, guesses)
@@ -187,6 +196,12 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_drifts_total", {"model": "spam"}, 2),
         ("anabranch_keys_expired_total", {"model": "spam"}, 10),
         ("anabranch_drifts_total", {"model": "calm"}, 0),
+        ("anabranch_late_labels_total", {"topic": "sms", "fate": "learned"}, 6),
+        ("anabranch_late_labels_total", {"topic": "sms", "fate": "not-pending"}, 4),
+        ("anabranch_pending_gone_total", {"topic": "sms", "why": "expired"}, 8),
+        ("anabranch_pending_examples", {"topic": "sms", "partition": "0"}, 17),
+        ("anabranch_pending_bytes", {"topic": "sms", "partition": "0"}, 2_048),
+        ("anabranch_prequential_accuracy", {"model": "spam", "over": "delayed"}, 1.0),
         ("anabranch_tree_nodes", {"model": "spam"}, 7),
         ("anabranch_tree_depth", {"model": "spam"}, 2),
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),

@@ -42,6 +42,13 @@ _QUALITY = Row(
         most=1,
     ),
     graph(
+        "Accuracy of answers given",
+        "percentunit",
+        "Of predicts whose labels came later: over the last evaluate.window labels of each partition.",
+        gauges("anabranch_prequential_accuracy", "model, instance", f'{MODELS}, over="delayed-window"'),
+        most=1,
+    ),
+    graph(
         "Accuracy that costs nothing",
         "percentunit",
         "Always saying the key's most frequent label so far (majority), or its last one (no change), over the "

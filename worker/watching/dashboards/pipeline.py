@@ -83,6 +83,27 @@ _THROUGHPUT = Row(
         Query(f"sum by (topic, partition) (anabranch_quarantined_records{{{TOPICS}}})", "{{topic}}/{{partition}}"),
     ),
     graph(
+        "Examples that wait for labels",
+        "short",
+        "Predicts with an id that are kept until their label comes; topics.INPUT.pending.max is the most in a "
+        "partition.",
+        gauges("anabranch_pending_examples", "topic", TOPICS),
+    ),
+    graph(
+        "Memory of what waits for labels",
+        "bytes",
+        "Arrays of the examples that wait, spare room included.",
+        gauges("anabranch_pending_bytes", "topic", TOPICS),
+    ),
+    graph(
+        "Late labels",
+        "eps",
+        "Labels that were learned, and those of examples that are not pending: with many of these, max or for is "
+        "too small. And examples that went without a label of their own.",
+        rates("anabranch_late_labels_total", "topic, fate", TOPICS),
+        rates("anabranch_pending_gone_total", "topic, why", TOPICS, " (gone)"),
+    ),
+    graph(
         "Without effect",
         "eps",
         "Events that were in order and changed nothing, as the settings say.",

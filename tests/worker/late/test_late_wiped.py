@@ -1,0 +1,70 @@
+"""What waited and is forgotten is in no array any more: checkpoints are copies of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.worker.late.test_late_table import TREE, Topic
+from worker.audit import digest_of
+
+NAME, NUMBER, VALUE = "a diagnosis that nobody else has", 4_000_000_007, 1234.0625
+NAMES = TREE | {"features": "names", "attributes": {"default": "numeric"}, "evaluate": {}, "policy": "periodic"}
+IDS = TREE | {"attributes": {"default": "numeric"}, "evaluate": {}, "policy": "periodic"}
+
+# How an example goes without being learned.
+WAYS: dict[str, Callable[[Topic], Any]] = {
+    "delete": lambda topic: topic.do("delete", id="somebody"),
+    "tombstone": lambda topic: topic.send(None),
+    "max": lambda topic: [topic.do("predict", id=each, x=[]) for each in range(3)],
+    "for": lambda topic: [
+        topic.do("insert", id=None, x=[], y="a", timestamp=at)
+        for at in (1_000, 1_000, 90_000, 90_000, 90_000, 90_000)
+    ],
+    "a label that no model takes": lambda topic: topic.do("label", id="somebody", y="none of them"),
+}
+
+
+def _traces(topic: Topic) -> list[str]:
+    """Return the arrays that hold the name, the feature's number, the value or the id's digest."""
+    found = []
+    for model, arrays in topic.pipeline.arrays().items():
+        for array_name, array in arrays.items():
+            name, raw = f"{model} {array_name}", array.tobytes()
+            if NAME.encode() in raw:
+                found.append(f"{name}: the name")
+            if array.dtype == np.uint32 and (array == NUMBER).any():
+                found.append(f"{name}: the number")
+            if np.float64(VALUE).tobytes() in raw:
+                found.append(f"{name}: the value")
+            if array.dtype == np.int64 and np.isin(array, digest_of("somebody")).any():
+                found.append(f"{name}: the id")
+    return found
+
+
+def test_a_second_predict_wipes_the_first() -> None:
+    """The id is there, its features are not."""
+    topic = Topic({"tree": NAMES})
+    topic.do("predict", id="somebody", x={NAME: VALUE})
+    topic.do("predict", id="somebody", x=[])
+    assert _traces(topic) == ["~pending pending.examples.rows: the id"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("space", ["names", "ids"])
+def test_what_is_forgotten_is_wiped(way: str, space: str) -> None:
+    """In the store of the partition, in the names of features, and in what models answered."""
+    topic = Topic({"tree": NAMES if space == "names" else IDS})
+    topic.do("insert", id=None, x=["cough"] if space == "names" else [1], y="b")
+    x: Any = {NAME: VALUE} if space == "names" else {NUMBER: VALUE}
+    topic.do("predict", id="somebody", x=x)
+    assert len(_traces(topic)) == 3
+    given = topic.pipeline.late.arrays()["~given tree"]["said"]
+    assert given.any(), "what was answered"
+    WAYS[way](topic)
+    assert _traces(topic) == []
+    if way != "max":
+        assert not topic.pipeline.late.arrays()["~given tree"]["said"].any()

@@ -133,7 +133,13 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     return {
         "kind": "dynamic-tree",
         "criterion": criterion,
-        "epsilon": draw.choice((0.0, 0.1, 1_000.0)),
+        **draw.choice(
+            (
+                {"epsilon": draw.choice((0.0, 0.1, 1_000.0))},
+                {"guarantee": "exact"},
+                {"beta": draw.choice((1e-6, 0.02, 1.0))},
+            )
+        ),
         "min_examples": draw.choice((1, 1, 5)),
         "max_depth": draw.choice((1, 5, 1 << 20)),
         "alpha": draw.choice((0.0, 0.3)),

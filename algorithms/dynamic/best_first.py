@@ -16,7 +16,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
 from algorithms.dynamic import nodes
-from algorithms.dynamic.build import Terms, below, describe, hold, is_done, number_all, split
+from algorithms.dynamic.build import below, describe, hold, is_done, number_all, split
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, LOW, NONE, Nodes
 from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
@@ -29,6 +29,7 @@ from algorithms.dynamic.splitter import (
     take_out,
     tally,
 )
+from algorithms.dynamic.terms import Terms
 
 _ORDERED = int(Way.ORDERED)
 
@@ -122,7 +123,9 @@ def _look(
 ) -> None:
     """Find the split of a node whose features were counted; where there is one, let it wait."""
     start, stop, salt = frontier.spans[node, START], frontier.spans[node, STOP], frontier.spans[node, SALT]
-    choice = best_split(criterion, segment, words, names, start, stop, terms.way, are_grouped, terms.drawn, salt)
+    choice = best_split(
+        criterion, segment, words, names, start, stop, terms.way, are_grouped, terms.drawn, salt, int64(0)
+    )
     if choice.column != NONE:
         frontier.spans[node, COLUMN] = choice.column
         frontier.threshold[node] = choice.threshold

@@ -3,20 +3,24 @@
 ::
 
     lay out columns -> next node -> leaf, or best split and partition -> its children are next nodes
+
+Where a policy keeps floors (slack.py) each node is left with its own, from the scan that chose its split.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 from algorithms.core.arrays import int64
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.dynamic import nodes, vocabulary
-from algorithms.dynamic.examples import Examples, link
+from algorithms.dynamic import nodes, rivals, slack, vocabulary
+from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
     BUILT_WEIGHT,
@@ -30,8 +34,12 @@ from algorithms.dynamic.nodes import (
     NUMBER,
     Nodes,
 )
-from algorithms.dynamic.segment import HELD, PENDING, Segment, clear, lay_out
+from algorithms.dynamic.rivals import FEW, WORTHWHILE
+from algorithms.dynamic.segment import HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
+    NO_SPLIT,
+    Choice,
     Way,
     best_split,
     forget,
@@ -41,19 +49,11 @@ from algorithms.dynamic.splitter import (
     take_out,
     tally,
 )
+from algorithms.dynamic.terms import EPSILON, EXACT, Terms
+from algorithms.trees.gain import noise
 
 _ORDERED = int(Way.ORDERED)
-
-
-class Terms(NamedTuple):
-    """What a tree is built by."""
-
-    alpha: float  # a node whose impurity is at most half of it is a leaf
-    min_examples: int  # k: so is one of no more examples
-    max_depth: int  # h: so is one this deep
-    way: int  # a `Way`
-    drawn: int = 0  # so many features alone are looked at in a node, of those that part it; 0: all
-    salt: int = 0  # below 2^32, by which they are drawn
+_PLACES = 50  # levels whose nodes are numbered by their places; deeper ones, by a hash of theirs
 
 
 @inlined
@@ -83,13 +83,18 @@ def describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -
 
 @jit
 def is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: int, depth: int) -> bool:
-    """Return whether a node stays a leaf whatever its features are: algorithm 2, line 3."""
+    """Return whether a node is a leaf whatever its features are: algorithm 2, line 3.
+
+    Where it is not, its class weights are in `totals`.
+    """
     if state.links[node, EXAMPLES] <= terms.min_examples or depth >= terms.max_depth:
         return True
+    weight = int64(0)
     for k in range(segment.totals.size):
         segment.totals[k] = state.weights[node, k]
+        weight += segment.totals[k]
     whole = impurity(criterion, segment.totals)
-    return whole <= 0.5 * terms.alpha * (state.links[node, BUILT_WEIGHT] * PER_UNIT)
+    return whole <= 0.5 * terms.alpha * (weight * PER_UNIT)
 
 
 @jit
@@ -129,6 +134,121 @@ def below(salt: int, side: int) -> int:
     return mix(salt, side)
 
 
+@inlined
+def _place(number: int, side: int, depth: int) -> int:
+    """Return the number of a child by its place: the root 0, then 1 and 2, then 3 to 6.
+
+    Below `_PLACES` levels it is a hash of 60 bits, above all places, as places would be too many.
+    """
+    if depth <= _PLACES:
+        return 2 * number + 1 + side - LOW
+    high, low = mix(number >> 32, side), mix(number & 0xFFFFFFFF, side)
+    return int64(1) << 60 | (int64(mix(high, low)) << 28) ^ mix(low, high)
+
+
+@inlined
+def _has_rivals(segment: Segment, examples: int) -> bool:
+    """Return whether a node is worth a block of rivals: a large one, or one whose features may all be in it."""
+    return examples > WORTHWHILE or (examples > FEW and segment.sizes[TOUCHED] <= rivals.WIDTH)
+
+
+@inlined
+def wanted(terms: Terms, segment: Segment, examples: int) -> int:
+    """Return how many splits a scan of a node is to keep, whose features are counted."""
+    if terms.policy == EPSILON:
+        return 0
+    if segment.sizes[TOUCHED] <= rivals.WIDTH:
+        return MOST_KEPT if examples > FEW else 2
+    return min(MOST_KEPT, examples >> 1) if examples > WORTHWHILE else 2
+
+
+@jit
+def settle(
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+    own: float,
+) -> None:
+    """Write what is known of a node after a scan chose a split: its floor, what is beside its threshold, rivals.
+
+    The node owns start to stop of `order`, its class weights are in `totals`, and its own split, which need not be
+    the one that was chosen, scores `own`. O(kept + classes), and for EXACT O(examples log features) where it is
+    numeric.
+    """
+    slack.clear(known, node)
+    known.counts[node, IS_KNOWN] = 1
+    if choice.column == NONE and terms.policy == EXACT:
+        known.floor[node] = math.inf
+        return
+    weight = int64(0)
+    for k in range(segment.totals.size):
+        weight += segment.totals[k]
+    floor = choice.floor
+    is_binary = state.links[node, FEATURE] != NONE and state.links[node, KIND] == BINARY
+    if choice.column != NONE and segment.numeric[choice.column] == 1 and (is_binary or terms.policy != EXACT):
+        floor = min(floor, choice.score)
+    if not is_binary and terms.policy != EXACT:
+        floor = min(floor, own)  # of other thresholds between the values beside its own one
+    floor = _take_rivals(criterion, state, known, segment, words, node, stop - start, floor)
+    if not is_binary or floor < math.inf:  # else all features of its examples are its rivals
+        floor = min(floor, impurity(criterion, segment.totals)) - noise(weight, segment.totals.size)
+    known.floor[node] = floor
+    if terms.policy != EXACT or is_binary:
+        return
+    known.beside[node, BELOW] = choice.below
+    known.beside[node, ABOVE] = choice.above
+    for position in range(start, stop):
+        value = value_of(examples, segment.rows[segment.order[position]], state.links[node, FEATURE])
+        for side in (BELOW, ABOVE):
+            if value == known.beside[node, side]:
+                known.counts[node, AT_BELOW + side] += 1
+
+
+@jit
+def _take_rivals(
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    words: Rows,
+    node: int,
+    examples: int,
+    floor: float,
+) -> float:
+    """Make rivals of what a scan has kept below its floor; return the floor under what is no rival.
+
+    What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
+    """
+    block = int64(NONE)
+    if _has_rivals(segment, examples):
+        block = rivals.take(known.rivals)
+        known.counts[node, BLOCK] = block + 1
+    most = floor
+    if block == NONE:
+        floor = min(floor, impurity(criterion, segment.totals))
+    for at in range(segment.sizes[KEPT]):
+        feature = vocabulary.feature_of(words, segment.kept_column[at])
+        if feature == state.links[node, FEATURE]:
+            continue
+        if block == NONE:
+            floor = min(floor, segment.kept_score[at])
+        elif segment.kept_score[at] < most:
+            cell = block * rivals.WIDTH + known.rivals.heads[block, rivals.SIZE]
+            known.rivals.heads[block, rivals.SIZE] += 1
+            known.rivals.cells[cell, rivals.FEATURE] = feature
+            for k in range(segment.totals.size):
+                known.rivals.cells[cell, rivals.WEIGHTS + k] = segment.kept_below[at, k]
+    return floor
+
+
 @jit
 def number_all(state: Nodes, segment: Segment, top: int, number: int) -> int:
     """Give a node and all below their numbers, in preorder from `number`; return the next number."""
@@ -150,6 +270,7 @@ def number_all(state: Nodes, segment: Segment, top: int, number: int) -> int:
 def build(
     criterion: Any,
     state: Nodes,
+    known: Slack,
     segment: Segment,
     examples: Examples,
     words: Rows,
@@ -162,12 +283,49 @@ def build(
 ) -> tuple[int, int]:
     """Build the tree of the examples in `segment.rows` below a parent; there must be room.
 
-    Nodes are numbered from `number` in preorder, low sides first. Returns the top and the next number.
-    O(entries) a level where features are numeric, and a sort of each column; see `Way` for others. Features that
-    are binary are counted anew in the smaller of two children alone: what was counted of their parent, less
-    that, is of the larger, which comes next. So an entry is counted O(log examples) times.
+    Nodes are numbered from `number` in preorder, low sides first, where the policy is EPSILON; else by their
+    places. Returns the top and the next number. O(entries) a level where features are numeric, and a sort of each
+    column; see `Way` for others. Features that are binary are counted anew in the smaller of two children alone:
+    what was counted of their parent, less that, is of the larger, which comes next. So an entry is counted
+    O(log examples) times.
     """
     lay_out(segment, examples, words)
+    return grow(
+        criterion,
+        state,
+        known,
+        segment,
+        examples,
+        words,
+        names,
+        terms,
+        parent,
+        side,
+        depth,
+        number,
+        NO_SPLIT,
+        False,
+    )
+
+
+@jit
+def grow(
+    criterion: Any,
+    state: Nodes,
+    known: Slack,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    names: Names,
+    terms: Terms,
+    parent: int,
+    side: int,
+    depth: int,
+    number: int,
+    choice: Choice,
+    is_chosen: bool,
+) -> tuple[int, int]:
+    """Do as `build` with examples that are laid out, the split of the top chosen or not."""
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD], terms.salt)
     top = int64(NONE)
@@ -179,26 +337,41 @@ def build(
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
         start, stop, salt = segment.pending[at, 3], segment.pending[at, 4], segment.pending[at, 5]
-        node = nodes.create(state, parent, side, depth, int64(0))
+        place = int64(0)
+        if terms.policy != EPSILON and parent != NONE:
+            place = _place(state.links[parent, NUMBER], side, depth)
+        node = nodes.create(state, parent, side, depth, place)
         if top == NONE:
             top = node
         describe(state, segment, node, start, stop)
-        column = int64(NONE)
-        threshold = 0.0
-        if not is_done(criterion, state, segment, terms, node, depth):
+        done = is_done(criterion, state, segment, terms, node, depth)
+        if done or not (is_chosen and node == top):
+            choice = NO_SPLIT
+        if not done and not (is_chosen and node == top):
             if is_heir:
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
+            kept = wanted(terms, segment, stop - start)
             choice = best_split(
-                criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt
+                criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept
             )
-            column, threshold = choice.column, choice.threshold
+        column = choice.column
         is_heir = column != NONE
         if column == NONE:
             hold(state, segment, examples, node, start, stop)
+            if terms.policy != EPSILON and done:
+                slack.clear(known, node)
+            elif terms.policy != EPSILON:
+                settle(
+                    criterion, state, known, segment, examples, words, terms, node, start, stop, choice, math.inf
+                )
             continue
-        middle = split(state, segment, examples, words, names, node, column, threshold, start, stop)
+        middle = split(state, segment, examples, words, names, node, column, choice.threshold, start, stop)
+        if terms.policy != EPSILON:
+            settle(
+                criterion, state, known, segment, examples, words, terms, node, start, stop, choice, choice.score
+            )
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
             part_columns(segment, start, stop, middle, takes_high, False)
@@ -212,4 +385,6 @@ def build(
             _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
     forget(segment)
     clear(segment)
+    if terms.policy != EPSILON:
+        return top, number
     return top, number_all(state, segment, top, number)

@@ -21,12 +21,12 @@ from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
 from algorithms.core.schema import Kinds, Schema, kind_of
-from algorithms.dynamic import best_first, build, nodes, segment, vocabulary
-from algorithms.dynamic.build import Terms
+from algorithms.dynamic import best_first, build, nodes, segment, slack, vocabulary
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
 from algorithms.dynamic.splitter import Way
+from algorithms.dynamic.terms import Terms
 from algorithms.trees.snapshot import Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
@@ -159,7 +159,8 @@ def build_tree(
         )
     else:  # no tree has more leaves, and the order of growing does not matter
         state = nodes.make(capacity, classes)
-        root, _ = build.build(made, state, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
+        floors = slack.make(0, classes)
+        root, _ = build.build(made, state, floors, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
 
 

@@ -2,9 +2,11 @@
 
 ::
 
-    insert:  predict (where asked) -> duplicate? -> enter -> UPDATE -> window: UPDATE for what is too old
+    insert:  look, predict (where asked) -> duplicate? -> enter -> UPDATE -> window: UPDATE for what is too old
     delete:  look up -> UPDATE -> strike
-    predict: route -> class weights
+    predict: look -> route -> class weights
+
+A look (looks.py) is taken where floors are kept; so it is at all of a tree whose snapshot may be due.
 
 Events are applied strictly in order, so a batch of 1 and a batch of 1000 give the same trees. A refused event
 changes nothing. Where the arrays would not hold the next event the kernel stops before it, the pool enlarges them
@@ -41,6 +43,7 @@ from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
+from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
 from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.state import (
@@ -56,7 +59,8 @@ from algorithms.dynamic.state import (
     Out,
     Rules,
 )
-from algorithms.dynamic.update import begin, collect, update
+from algorithms.dynamic.terms import EPSILON
+from algorithms.dynamic.update import begin, discard, update
 from algorithms.trees.predict import loss_of
 
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
@@ -136,8 +140,18 @@ def _heaviest(out: Out, node: int) -> int:
 
 
 @jit
-def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
-    """Answer a prediction; no state is touched."""
+def _look(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> None:
+    """Look through what an example will be predicted by."""
+    tree = int64(batch.key[event])
+    if rules.terms.policy != EPSILON and forest.trees[tree, ALIVE] == 1:
+        start, stop = batch.pointer[event], batch.pointer[event + 1]
+        look(forest, rules, segment, tree, batch.feature, batch.value, start, stop, event, out)
+
+
+@jit
+def _answer(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> None:
+    """Answer a prediction; nothing but a look touches the state."""
+    _look(forest, rules, segment, batch, event, out)
     node = _predict(forest, int64(batch.key[event]), batch, event, out)
     out.predicted[event] = _heaviest(out, node)
     at = out.counts[0]
@@ -192,6 +206,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight
         )
     if rules.evaluated:
+        _look(forest, rules, segment, batch, event, out)
         out.predicted[event] = _heaviest(out, _predict(forest, tree, batch, event, out))
         out.loss[event] = loss_of(out.weights, label)
     if old != NONE:
@@ -238,12 +253,11 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
 
 
 @jit
-def _drop(forest: Forest, segment: Segment, tree: int) -> None:
+def _drop(forest: Forest, rules: Rules, tree: int) -> None:
     """Forget a tree and its examples."""
     if forest.trees[tree, ALIVE] == 0:
         return
-    collect(forest, segment, forest.trees[tree, ROOT])
-    segment.sizes[HELD] = 0
+    discard(forest, rules, forest.trees[tree, ROOT])
     heads = forest.store.heads
     while heads[tree, example_store.OLDEST] != NONE:
         _let_go(forest, heads[tree, example_store.OLDEST])
@@ -262,9 +276,9 @@ def _drop(forest: Forest, segment: Segment, tree: int) -> None:
 def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
-    if op == PREDICT or op < 0:
-        return DONE
     tree = int64(batch.key[event])
+    if op < 0 or (op == PREDICT and (rules.terms.policy == EPSILON or forest.trees[tree, ALIVE] == 0)):
+        return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
     if op == INSERT:
         is_row, is_content = example_store.room(forest.store, ones)
@@ -281,15 +295,23 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     return DONE if fits and segment.present.size >= forest.words.cells.shape[0] else SCRATCH
 
 
-@inlined
-def _note_snapshot(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
-    """Note whether a snapshot is due after an example has come or gone."""
+@jit
+def _note_snapshot(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> None:
+    """Note whether a snapshot is due after an example has come or gone.
+
+    Only a look tells whether a tree has changed that waits for one.
+    """
     tree = int64(batch.key[event])
+    waits = rules.terms.policy != EPSILON
+    if waits and rules.snapshot_when == CHANGE:
+        look_at_all(forest, rules, segment, tree, event, out)
     when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
     period = forest.trees[tree, PERIOD] - 1
     changed = when == CHANGE and out.told[0] & CHANGED != 0
     if changed or is_due(when, argument, forest.trees[tree, EVENTS], time, period):
         out.told[0] |= SNAPSHOT_DUE
+        if waits:
+            look_at_all(forest, rules, segment, tree, event, out)
     forest.trees[tree, PERIOD] = next_period(when, argument, time, period) + 1
 
 
@@ -308,15 +330,15 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         elif op == DELETE:
             status = _delete(forest, rules, segment, batch, event, out)
         elif op == PREDICT:
-            _answer(forest, rules, batch, event, out)
+            _answer(forest, rules, segment, batch, event, out)
         elif op == DROP:
-            _drop(forest, segment, int64(batch.key[event]))
+            _drop(forest, rules, int64(batch.key[event]))
         else:
             status = SKIPPED
         out.status[event] = status
         if status == APPLIED and op <= DELETE:
             forest.trees[int64(batch.key[event]), EVENTS] += 1
-            _note_snapshot(forest, rules, batch, event, out)
+            _note_snapshot(forest, rules, segment, batch, event, out)
             if out.told[0] & SNAPSHOT_DUE:
                 return event + 1, TOLD
         event += 1

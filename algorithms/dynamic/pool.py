@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,13 @@ from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Pool
 from algorithms.core.schema import Feature, Schema
+from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic import events as kernel
-from algorithms.dynamic import examples, nodes, segment, vocabulary
-from algorithms.dynamic.build import Terms
+from algorithms.dynamic import examples, nodes, rivals, segment, slack, vocabulary
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
-from algorithms.dynamic.feasibility import missing
+from algorithms.dynamic.feasibility import policy_of
+from algorithms.dynamic.looks import is_current, look_at_all
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
@@ -40,6 +41,7 @@ from algorithms.dynamic.state import (
     Rules,
     examples_of,
 )
+from algorithms.dynamic.terms import EPSILON, EXACT, Terms
 from algorithms.trees.snapshot import Tree
 
 
@@ -51,6 +53,7 @@ class Answers(NamedTuple):
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
     loss: Float64s  # float64[n], of inserts where `evaluate` is set: -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], how many examples subtrees were rebuilt from
+    scanned: Int64s  # int64[n], how many examples were in nodes whose splits were looked for anew beside these
     asked: Int64s  # int64[p], the events that were predictions
     weights: Float64s  # float64[p, c], the class weights that each was answered with, in examples
     leaf: Int64s  # int64[p], the number of the node that answered, 0 where nothing is known
@@ -68,19 +71,22 @@ class Sizes(NamedTuple):
 
 
 class DynamicPool(Pool[Forest, Answers, Float64s]):
-    """Any number of trees under inserts and deletes, one for each key: FuDyADT of paper 002.
+    """Any number of trees under inserts and deletes, one for each key.
 
     Parameters
     ----------
-    epsilon : float
-        A subtree built from s examples is rebuilt after more than epsilon s inserts and deletes, and so in weight.
-        0: after each, so that the tree is always the greedy one.
+    epsilon : float, optional
+        FuDyADT of paper 002: a subtree built from s examples is rebuilt after more than epsilon s inserts and
+        deletes, and so in weight. 0: after each. 0.1 unless `guarantee` or `beta` says when instead.
     alpha : float
         A node whose impurity is at most half of it stays a leaf.
     beta : float
-        Above 0 the tree is promised to be feasible after every event (paper 002, definition 3.1): a node with an
-        impurity of at least alpha is split, and its split gains at most beta less than the best. Then epsilon must
-        be below 1 / (min_examples + 1), alpha / 5 and beta / 12.5, and the criterion Gini.
+        Above 0 what is looked through is promised to be feasible (paper 002, definition 3.1): a node with an
+        impurity of at least alpha is split, and its split gains at most beta less than the best. Without an
+        epsilon it is rebuilt where floors cannot tell that it is; with one, which must be below
+        1 / (min_examples + 1), alpha / 5 and beta / 12.5, and the criterion Gini, by the clock alone.
+    guarantee : str, optional
+        ``exact``: what is looked through is, to the bit, the tree that `build_tree` makes of the live examples.
     min_examples, max_depth : int
         k and h: a node of at most k examples, or so deep, is a leaf.
     criterion : str
@@ -110,9 +116,10 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     def __init__(
         self,
         *,
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         alpha: float = 0.0,
         beta: float = 0.0,
+        guarantee: str | None = None,
         min_examples: int = 1,
         max_depth: int = UNBOUNDED,
         criterion: str = "gini",
@@ -129,14 +136,14 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
     ) -> None:
         check_terms(criterion, classes, alpha, min_examples, max_depth)
         check_kinds([default, *(kinds or {}).values()])
-        _check_feasibility(epsilon, alpha, beta, min_examples, criterion)
+        policy, epsilon = policy_of(guarantee, epsilon, alpha, beta, min_examples, criterion)
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         if snapshots.argument < 1:
             raise ValueError("expected n or ms of at least 1 for snapshots every so often")
         self.rules = Rules(
-            epsilon=float(epsilon),
-            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED)),
+            epsilon=epsilon,
+            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
             classes=classes,
             window=window or 0,
             on_duplicate=int(on_duplicate),
@@ -157,6 +164,11 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
+            slack=slack.make(
+                8 if policy != EPSILON else 0,
+                classes,
+                has_rivals=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
+            ),
             names=NO_NAMES,
             criterion=make_criterion(criterion, MEMO),
         )
@@ -190,23 +202,32 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             id_low=events.id_low,
         )
         n, asked = len(made.op), made.asked
-        out = Out(
-            status=np.zeros(n, np.int8),
-            predicted=filled(n, NONE, np.int32),
-            loss=np.zeros(n),
-            rebuilt=np.zeros(n, np.int64),
-            shares=np.zeros((len(asked), self._classes)),
-            leaf=np.zeros(len(asked), np.int64),
-            weights=np.zeros(self._classes),
-            counts=np.zeros(1, np.int64),
-            told=np.zeros(1, np.int64),
-        )
+        out = self._out(n, len(asked))
+        if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`
+            is_current(self._state, self.rules, self._scratch, NONE)
+            look_at_all(self._state, self.rules, self._scratch, NONE, 0, out)
         snapshots: list[tuple[int, int, Tree]] = []
         for event in self._run(batch, out):
             key = int(batch.key[event])
             snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         np.maximum(out.status, made.status, out=out.status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(out.status, snapshots, out.predicted, out.loss, out.rebuilt, asked, out.shares, out.leaf)
+        return Answers(
+            out.status, snapshots, out.predicted, out.loss, out.rebuilt, out.scanned, asked, out.shares, out.leaf
+        )
+
+    def _out(self, events: int, predictions: int) -> Out:
+        return Out(
+            status=np.zeros(events, np.int8),
+            predicted=filled(events, NONE, np.int32),
+            loss=np.zeros(events),
+            rebuilt=np.zeros(events, np.int64),
+            scanned=np.zeros(events, np.int64),
+            shares=np.zeros((predictions, self._classes)),
+            leaf=np.zeros(predictions, np.int64),
+            weights=np.zeros(self._classes),
+            counts=np.zeros(1, np.int64),
+            told=np.zeros(1, np.int64),
+        )
 
     def _prediction(self, answers: Answers) -> Float64s:
         return answers.weights[0]
@@ -236,49 +257,93 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             more = 2 * max(ones, len(forest.words.cells))
             self._state = forest._replace(words=rows.grown(forest.words, more))
         elif short == kernel.NODES:
-            self._state = forest._replace(nodes=nodes.grown(forest.nodes, 2 * len(forest.nodes.links)))
+            self._state = _with_nodes(forest, 2 * len(forest.nodes.links))
         else:
-            self._scratch = segment.make(
-                _enough(len(self._scratch.rows), int(forest.store.heads[key, example_store.LIVES]) + 1),
-                _enough(len(self._scratch.column), int(forest.trees[key, ENTRIES]) + ones),
-                len(forest.words.cells),
-                self.rules.classes,
-                self._plain,
-            )
+            self._enlarge_scratch(key, ones)
+
+    def _enlarge_scratch(self, key: int, ones: int) -> None:
+        forest = self._state
+        self._scratch = segment.make(
+            _enough(len(self._scratch.rows), int(forest.store.heads[key, example_store.LIVES]) + 1),
+            _enough(len(self._scratch.column), int(forest.trees[key, ENTRIES]) + ones),
+            len(forest.words.cells),
+            self.rules.classes,
+            self._plain,
+        )
 
     def _heaviest(self) -> int:
         return int(self._state.nodes.weights.sum(axis=1).max())
 
+    # --- state
+
+    def arrays(self) -> Arrays:
+        """Return the whole state as named arrays (not copied)."""
+        known = flattened(self._state.slack, "slack") if self.rules.terms.policy != EPSILON else {}
+        return super().arrays() | known
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
+        if self.rules.terms.policy != EPSILON:
+            self._state = self._state._replace(slack=rebuilt(self._state.slack, arrays, "slack"))
+        return super().restore(arrays)
+
     # --- looking
 
     def tree(self, key: int = 0) -> Tree:
-        """Return a tree as columns, its weights those of now; one that has learned nothing has no nodes."""
-        found = nodes.snapshot(self._state.nodes, self._root(key))
+        """Return a tree as columns, its weights those of now; one that has learned nothing has no nodes.
+
+        It is what a look at all of it would leave, and nothing is changed by looking: where the tree waits for a
+        look, nodes are copied. O(nodes of all trees) then, and what the look costs.
+        """
+        found = nodes.snapshot(*self._seen(key))
         return found._replace(feature=self._features(found.feature))
+
+    def _seen(self, key: int) -> tuple[nodes.Nodes, int]:
+        """Return nodes, and the root of a tree that no node of which waits for a look."""
+        self._show_names()  # which a state that was just restored does not have yet
+        forest, root = self._state, self._root(key)
+        if root == NONE or self.rules.terms.policy == EPSILON:
+            return forest.nodes, root
+        self._enlarge_scratch(key, 0)
+        if is_current(forest, self.rules, self._scratch, key):
+            return forest.nodes, root
+        copied = forest._replace(
+            trees=forest.trees.copy(),
+            nodes=_copied(forest.nodes),
+            slack=_copied(forest.slack),
+            chain=forest.chain.copy(),
+            names=_copied(forest.names),
+        )
+        lives = int(forest.store.heads[key, example_store.LIVES])
+        wanted = int(nodes.needed(lives, self.rules.terms.max_depth)) + int(forest.nodes.used[nodes.USED])
+        if len(forest.nodes.links) < wanted:
+            copied = _with_nodes(copied, wanted)
+        look_at_all(copied, self.rules, self._scratch, key, 0, self._out(1, 0))
+        return copied.nodes, int(copied.trees[key, ROOT])
 
     def _root(self, key: int) -> int:
         trees = self._state.trees
         return int(trees[key, ROOT]) if 0 <= key < len(trees) and trees[key, ALIVE] else NONE
 
     def sizes(self, key: int = 0) -> Sizes:
-        """Return how large a tree is and what it did. O(its nodes)."""
-        root = self._root(key)
+        """Return how large a tree is, as `tree` returns it, and what it did. O(its nodes)."""
+        seen, root = self._seen(key)
         if root == NONE:
             return Sizes(0, 0, 0, 0, 0, 0)
-        own = nodes.preorder(self._state.nodes, root)
+        own = nodes.preorder(seen, root)
         events, rebuilds, examples_in_them = self._state.trees[key, [EVENTS, REBUILDS, REBUILT]].tolist()
         return Sizes(
             events=events,
             examples=int(self._state.store.heads[key, example_store.LIVES]),
             nodes=len(own),
-            leaves=int(np.count_nonzero(self._state.nodes.links[own, FEATURE] == NONE)),
+            leaves=int(np.count_nonzero(seen.links[own, FEATURE] == NONE)),
             rebuilds=rebuilds,
             rebuilt=examples_in_them,
         )
 
     @property
     def node_count(self) -> int:
-        """How many nodes all trees have."""
+        """How many nodes all trees have, those that wait for a look as they are."""
         return int(self._state.nodes.used[nodes.USED])
 
     @property
@@ -293,7 +358,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
 
     @property
     def depth(self) -> int:
-        """The depth of the deepest tree, 0 where none has split."""
+        """The depth of the deepest tree, 0 where none has split; nodes that wait for a look are as they are."""
         links = self._state.nodes.links[: self._state.nodes.used[nodes.EVER]]
         return int(links[links[:, FEATURE] >= NONE, DEPTH].max(initial=0))
 
@@ -317,11 +382,38 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             assert sorted(held) == sorted(self._live_rows(key)), "an example is in no leaf, or in two"
             assert forest.store.rows[held, example_store.LENGTH].sum() == forest.trees[key, ENTRIES]
             for node in own:
-                assert links[node, nodes.EDITS] <= self.rules.epsilon * links[node, nodes.BUILT]
-                assert links[node, nodes.EDITED_WEIGHT] <= self.rules.epsilon * links[node, nodes.BUILT_WEIGHT]
+                if self.rules.terms.policy == EPSILON:
+                    assert links[node, nodes.EDITS] <= self.rules.epsilon * links[node, nodes.BUILT]
+                    assert links[node, nodes.EDITED_WEIGHT] <= self.rules.epsilon * links[node, nodes.BUILT_WEIGHT]
+                else:
+                    assert len(own) == 1 or links[node, EXAMPLES] > 0, "a side is empty"
+                    self._check_beside(node)
         nodes.check(forest.nodes, reached)
+        if self.rules.terms.policy != EPSILON:
+            blocks = forest.slack.counts[reached, slack.BLOCK]
+            rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
+
+    def _check_beside(self, node: int) -> None:
+        """Check how many examples have the values beside the threshold of a node, where that counts."""
+        forest, links, known = self._state, self._state.nodes.links, self._state.slack
+        is_kept = np.isfinite(known.floor[node]) and links[node, nodes.KIND] != Kind.BINARY
+        if self.rules.terms.policy != EXACT or links[node, FEATURE] == NONE or not is_kept:
+            assert not known.counts[node, [slack.AT_BELOW, slack.AT_ABOVE]].any()
+            assert not known.beside[node].any()
+            return
+        values = sorted(
+            float(examples.value_of(examples_of(forest), row, links[node, FEATURE]))
+            for leaf in nodes.preorder(forest.nodes, node)
+            for row in self._check_leaf(leaf)
+        )
+        below, above = known.beside[node].tolist()
+        sides = [slack.AT_BELOW, slack.AT_ABOVE]
+        assert below <= forest.nodes.threshold[node] < above
+        assert not any(below < value < above for value in values)
+        assert [values.count(below), values.count(above)] == known.counts[node, sides].tolist()
+        assert 0 < min(known.counts[node, sides])
 
     def _live_rows(self, key: int) -> list[int]:
         found, row = [], int(self._state.store.heads[key, example_store.OLDEST])
@@ -382,13 +474,14 @@ def _enough(before: int, wanted: int) -> int:
     return before if before >= wanted else 2 * wanted
 
 
-def _check_feasibility(epsilon: float, alpha: float, beta: float, min_examples: int, criterion: str) -> None:
-    """Raise ValueError where epsilon is none, or too large for what beta promises."""
-    if not 0.0 <= epsilon < np.inf:
-        raise ValueError(f"expected a finite epsilon of at least 0, got {epsilon}")
-    if not 0.0 <= beta <= 1.0:
-        raise ValueError(f"expected a beta from 0 to 1, got {beta}")
-    if needed := missing(epsilon, alpha, beta, min_examples, criterion):
-        raise ValueError(
-            f"expected a beta of 0, which promises nothing, or {needed}; got {beta} with epsilon {epsilon}"
-        )
+def _with_nodes(forest: Forest, capacity: int) -> Forest:
+    """Return a state with room for so many nodes."""
+    larger = forest._replace(nodes=nodes.grown(forest.nodes, capacity))
+    return larger._replace(slack=slack.grown(forest.slack, capacity)) if forest.slack.floor.size else larger
+
+
+def _copied(part: Any) -> Any:
+    """Return copies of the arrays of a NamedTuple, and of those in it."""
+    if isinstance(part, np.ndarray):
+        return part.copy()
+    return type(part)(*map(_copied, part))

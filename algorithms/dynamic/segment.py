@@ -43,6 +43,9 @@ BEGIN, END = 0, 1
 # Rows of `Segment.sizes`.
 HELD, STORED, TOUCHED, PENDING = 0, 1, 2, 3  # examples; stored columns; columns of a node; nodes to come
 WHOLE, LIGHTEST, HEAVIEST = 4, 5, 6  # 1 where all weights are whole numbers; the least and the greatest
+KEPT = 7  # how many splits of binary features a scan has kept
+
+MOST_KEPT = 129
 
 
 class Segment(NamedTuple):
@@ -73,9 +76,12 @@ class Segment(NamedTuple):
     below: Int64s  # int64[c], those at most a threshold
     part: Int64s  # int64[c], those on one side of the zeros
     constant: Int64s  # int64[d, 2], the last node in which all have one value of a numeric column: start, stop
+    kept_score: Float64s  # float64[MOST_KEPT], splits that a scan has kept, a heap: the first scores most
+    kept_column: Int64s  # int64[MOST_KEPT]
+    kept_below: Int64s  # int64[MOST_KEPT, c], class weights of their low sides
     keys: Int64s  # int64[d], by which features are drawn in a node, ascending; of no size where none are
     pending: Int64s  # int64[n + 2, 6], nodes to come: parent, side, depth, start, stop, salt
-    sizes: Int64s  # int64[7]
+    sizes: Int64s  # int64[8]
     column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
 
 
@@ -109,9 +115,12 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *
         below=np.zeros(classes, np.int64),
         part=np.zeros(classes, np.int64),
         constant=np.zeros((columns, 2), np.int64),
+        kept_score=np.zeros(MOST_KEPT),
+        kept_column=np.zeros(MOST_KEPT, np.int64),
+        kept_below=np.zeros((MOST_KEPT, classes), np.int64),
         keys=np.zeros(columns if draws else 0, np.int64),
         pending=np.zeros((examples + 2, 6), np.int64),
-        sizes=np.zeros(7, np.int64),
+        sizes=np.zeros(8, np.int64),
         column_of=np.empty(0, np.int32),
     )
 

@@ -19,7 +19,7 @@ from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, LIGHTEST, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, KEPT, LIGHTEST, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
@@ -49,6 +49,13 @@ class Choice(NamedTuple):
     column: int
     threshold: float  # of a numeric feature, else 0
     gain: float  # weight times impurity that it takes away; 0 where that is no more than the error of rounding
+    below: float  # the value of a numeric feature next to the threshold on its low side
+    above: float  # and on its high side
+    score: float
+    floor: float  # where splits are kept, no other but these scores less
+
+
+NO_SPLIT = Choice(NONE, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf)
 
 
 class _Leader(NamedTuple):
@@ -56,15 +63,20 @@ class _Leader(NamedTuple):
 
     column: int  # NONE: none yet
     score: float
-    threshold: float
-    rare: int  # a feature of at most so many examples cannot have a better score
+    below: float  # the values on both sides of a numeric feature's threshold
+    above: float
+    others: float  # a floor under the scores of what was looked at and is not kept
+    bar: float  # what scores more does not matter
+    rare: int  # a feature of at most so many examples cannot score less than the bar
 
 
 class _Best(NamedTuple):
     """The best threshold of a numeric column."""
 
     score: float  # inf where no score can be as low as that of another column
-    threshold: float
+    below: float  # the values that it lies between
+    above: float
+    second: float  # no other threshold of the column scores less; inf where none can be as low as the limit
 
 
 class _Node(NamedTuple):
@@ -365,16 +377,18 @@ def _sweep(
     owners: Int32s,
     begin: int,
     limit: float,
+    has_second: bool,
 ) -> _Best:
     """Score all thresholds between neighbours of a column, zeros among them; its entries are sorted from `begin`.
 
     Paper 003, algorithm 3, with the thresholds on both sides of zero. O(non-zeros), and O(classes) for each
-    threshold that is scored in full.
+    threshold that is scored in full: what scores more than `limit`, or than the best of the column so far, where
+    `has_second` than the second best, is not.
     """
     stop = begin + entries
     zeros = entries < node.examples
     part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
-    best = _Best(math.inf, 0.0)
+    best = _Best(math.inf, 0.0, 0.0, math.inf)
     at = begin
     weight = int64(0)
     part_sum = 0.0
@@ -392,7 +406,8 @@ def _sweep(
         after = 0.0 if zeros else math.inf
         if at < stop and values[at] < 0.0:
             after = values[at]
-        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+        bar = min(limit, best.second if has_second else best.score)
+        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
             for k in range(part.size):
                 segment.below[k] = part[k]
             best = _less(criterion, segment, best, here, after)
@@ -418,7 +433,8 @@ def _sweep(
         last = values[middle - 1]
     while at < stop:
         here = values[at]
-        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, min(limit, best.score)):
+        bar = min(limit, best.second if has_second else best.score)
+        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
             for k in range(part.size):
                 segment.below[k] = segment.totals[k] - part[k]
             best = _less(criterion, segment, best, last, here)
@@ -451,23 +467,25 @@ def _may_win(criterion: Any, node: _Node, weight: int, part_sum: float, rest_sum
 def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: float) -> _Best:
     """Return the better of the best so far and the threshold between two neighbours; `below` is its low side."""
     now = score(criterion, segment.below, segment.totals)
-    return _Best(now, between(last, here)) if now < best.score else best
+    if now < best.score:
+        return _Best(now, last, here, best.score)
+    return _Best(best.score, best.below, best.above, min(best.second, now))
 
 
 @jit
-def _lowest_threshold(node: _Node, entries: int, values: Float64s, begin: int) -> float:
-    """Return the lowest threshold of a column that has one."""
+def _lowest_neighbours(node: _Node, entries: int, values: Float64s, begin: int) -> tuple[float, float]:
+    """Return the values on both sides of the lowest threshold of a column that has one."""
     stop = begin + entries
     lowest = values[begin]
     zeros = entries < node.examples
     if zeros and lowest > 0.0:
-        return between(0.0, lowest)
+        return 0.0, lowest
     at = begin
     while at < stop and values[at] == lowest:
         at += 1
     if zeros and (at == stop or values[at] > 0.0):
-        return between(lowest, 0.0)
-    return between(lowest, values[at])
+        return lowest, 0.0
+    return lowest, values[at]
 
 
 # --- the best of all columns
@@ -527,6 +545,7 @@ def best_split(
     are_grouped: bool,
     drawn: int,
     salt: int,
+    wanted: int,
 ) -> Choice:
     """Return the best split of the node that owns start to stop of `order`.
 
@@ -535,10 +554,15 @@ def best_split(
     `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
 
     `drawn`: so many features alone, of those that part the node, see `_draw`; 0: all.
+
+    The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
+    all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
+    wanted where the best alone counts.
     """
     node = _common(criterion, segment, stop - start)
     reach = _reach(criterion, node, segment.sizes[LIGHTEST])
-    leader = _Leader(int64(NONE), math.inf, 0.0, int64(0))
+    leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
+    segment.sizes[KEPT] = 0
     first = int64(0)
     if drawn == 0:
         kept = int64(0)
@@ -551,7 +575,9 @@ def best_split(
             if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
                 segment.group[column] = _group(segment, column, start)
             if segment.present[column] > leader.rare:
-                leader = _consider(criterion, segment, words, names, node, column, start, stop, way, reach, leader)
+                leader = _consider(
+                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                )
         segment.sizes[TOUCHED] = kept
     else:
         first = _draw(segment, words, start, way, are_grouped, salt)
@@ -560,14 +586,18 @@ def best_split(
             first -= 1
             column = _lowest_key(segment, first)
             if segment.present[column] > leader.rare:
-                leader = _consider(criterion, segment, words, names, node, column, start, stop, way, reach, leader)
+                leader = _consider(
+                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                )
             if segment.present[column] < node.examples or (
                 segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
             ):
                 left -= 1
     if leader.score >= node.impurity - node.noise:
-        return _lowest(segment, words, names, node, first, start, stop, way)
-    return Choice(leader.column, leader.threshold, node.impurity - leader.score)
+        return _lowest(segment, words, names, node, first, start, stop, way, min(leader.bar, leader.score))
+    threshold = between(leader.below, leader.above)
+    gain = node.impurity - leader.score
+    return Choice(leader.column, threshold, gain, leader.below, leader.above, leader.score, leader.bar)
 
 
 @jit
@@ -583,14 +613,20 @@ def _consider(
     way: int,
     reach: float,
     leader: _Leader,
+    wanted: int,
 ) -> _Leader:
     """Return the better of the best so far and the best split of a column."""
     everywhere = segment.present[column] == node.examples
-    here = 0.0
+    others = leader.others
+    found = _Best(math.inf, 0.0, 0.0, math.inf)
     if segment.numeric[column] == 0:
-        if everywhere:
+        if everywhere and wanted == 0:
             return leader
-        now = _binary_score(criterion, segment, column)
+        if not everywhere:
+            found = _Best(_binary_score(criterion, segment, column), 0.0, 0.0, math.inf)
+        kept_score = min(found.score, node.impurity)  # what all have parts nothing yet
+        if wanted > 0 and kept_score < leader.bar:
+            others = min(others, _keep(segment, column, kept_score, wanted))
     else:
         if everywhere and _is_constant(segment, column, start, stop):
             return leader
@@ -605,14 +641,65 @@ def _consider(
             segment.constant[column, BEGIN] = start
             segment.constant[column, END] = stop
             return leader
-        found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.score)
-        now, here = found.score, found.threshold
-    if now < leader.score or (
-        now == leader.score and now < math.inf and _precedes(words, names, column, leader.column)
+        found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.bar, wanted > 0)
+    best, least, below, above = leader.column, leader.score, leader.below, leader.above
+    if found.score < least or (
+        found.score == least and least < math.inf and _precedes(words, names, column, best)
     ):
-        rare = int64(0) if way == _DENSE else _rare(segment, node, reach, now)
-        return _Leader(column, now, here, rare)
-    return leader
+        if best != NONE and segment.numeric[best] == 1:
+            others = min(others, least)
+        others = min(others, found.second)
+        best, least, below, above = column, found.score, found.below, found.above
+    elif segment.numeric[column] == 1:
+        others = min(others, found.score)
+    bar = least
+    if wanted > 0:
+        bar = others
+        if segment.sizes[KEPT] == wanted:
+            bar = min(bar, segment.kept_score[0])
+    rare = leader.rare
+    if bar < leader.bar and way != _DENSE:
+        rare = _rare(segment, node, reach, bar)
+    return _Leader(best, least, below, above, others, bar, rare)
+
+
+@jit
+def _keep(segment: Segment, column: int, score: float, wanted: int) -> float:
+    """Keep the split of a binary feature; return the score of what is not kept then, or inf. O(log wanted)."""
+    kept = segment.kept_score
+    left_out = math.inf
+    if segment.sizes[KEPT] == wanted:
+        left_out = kept[0]
+        if score >= left_out:
+            return score
+        at = int64(0)  # the worst goes, the worse child moves up
+        while 2 * at + 1 < wanted:
+            child = 2 * at + 1
+            if child + 1 < wanted and kept[child + 1] > kept[child]:
+                child += 1
+            if kept[child] <= score:
+                break
+            _move_kept(segment, child, at)
+            at = child
+    else:
+        at = segment.sizes[KEPT]
+        segment.sizes[KEPT] += 1
+        while at > 0 and kept[(at - 1) >> 1] < score:
+            _move_kept(segment, (at - 1) >> 1, at)
+            at = (at - 1) >> 1
+    kept[at] = score
+    segment.kept_column[at] = column
+    for k in range(segment.below.size):
+        segment.kept_below[at, k] = segment.totals[k] - segment.counts[column, k]
+    return left_out
+
+
+@inlined
+def _move_kept(segment: Segment, source: int, to: int) -> None:
+    segment.kept_score[to] = segment.kept_score[source]
+    segment.kept_column[to] = segment.kept_column[source]
+    for k in range(segment.below.size):
+        segment.kept_below[to, k] = segment.kept_below[source, k]
 
 
 # --- features that are drawn
@@ -675,11 +762,19 @@ def _precedes(words: Rows, names: Names, column: int, other: int) -> bool:
 
 @jit
 def _lowest(
-    segment: Segment, words: Rows, names: Names, node: _Node, first: int, start: int, stop: int, way: int
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    node: _Node,
+    first: int,
+    start: int,
+    stop: int,
+    way: int,
+    floor: float,
 ) -> Choice:
     """Return the lowest split of the lowest feature that has a split, of those from `first` on in `touched`."""
     lowest = int64(NONE)
-    threshold = 0.0
+    below, above = 0.0, 0.0
     for at in range(first, segment.sizes[TOUCHED]):
         column = segment.touched[at]
         if lowest != NONE and not _precedes(words, names, column, lowest):
@@ -687,7 +782,7 @@ def _lowest(
         everywhere = segment.present[column] == node.examples
         if segment.numeric[column] == 0:
             if not everywhere:
-                lowest, threshold = column, 0.0
+                lowest, below, above = column, 0.0, 0.0
             continue
         if everywhere and _is_constant(segment, column, start, stop):
             continue
@@ -696,8 +791,9 @@ def _lowest(
         else:
             entries = look_up(segment, column, start, stop, way)
             values, begin = segment.found_value, int64(0)
-        lowest, threshold = column, _lowest_threshold(node, entries, values, begin)
-    return Choice(lowest, threshold, 0.0)
+        lowest = column
+        below, above = _lowest_neighbours(node, entries, values, begin)
+    return Choice(lowest, between(below, above), 0.0, below, above, node.impurity, floor)
 
 
 @jit

@@ -10,9 +10,10 @@ from algorithms.core.jit import inlined
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
 from algorithms.core.stored import stored
-from algorithms.dynamic.build import Terms
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
+from algorithms.dynamic.slack import Slack
+from algorithms.dynamic.terms import Terms
 
 # Columns of `Forest.trees`.
 ALIVE = 0  # 1 once the tree has learned something, until it is dropped; all else counts only then
@@ -26,7 +27,7 @@ PERIOD = 7  # the period of event time that the last event was in, plus 1; 0: no
 TREE_COLUMNS = 8
 
 
-@stored("trees", "alive", "nodes", "ledger", "values", "chain", "words", None, None)
+@stored("trees", "alive", "nodes", "ledger", "values", "chain", "words", None, None, None)
 class Forest(NamedTuple):
     """Any number of trees, and what they were learned from."""
 
@@ -37,6 +38,7 @@ class Forest(NamedTuple):
     values: Float64s  # float64[...] beside the store's features; of no size where all are binary
     chain: Int32s  # int32[rows of the example store, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
+    slack: Slack  # stored by the pool, where a policy has it
     names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
 
@@ -44,7 +46,7 @@ class Forest(NamedTuple):
 class Rules(NamedTuple):
     """The settings of a pool, as its kernels see them."""
 
-    epsilon: float
+    epsilon: float  # of the policy EPSILON
     terms: Terms
     classes: int
     window: int  # 0: no window
@@ -63,6 +65,7 @@ class Out(NamedTuple):
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], examples that BUILD was called for
+    scanned: Int64s  # int64[n], examples of nodes that were scanned, whether or not they were then rebuilt
     shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
     leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
     weights: Float64s  # float64[c], scratch

@@ -1,76 +1,43 @@
-"""UPDATE of paper 002, algorithm 1: an example comes or goes, and where a subtree has seen enough it is rebuilt.
+"""UPDATE of paper 002: an example comes or goes; the policy says what is rebuilt, now or at the next look.
 
 ::
 
-    root 1000/90 -> 120/13 -> 30/4 -> leaf      s(v)/c(v): examples when built, inserts and deletes since
-
-With epsilon = 0.1 the second node is the first that is due (13 > 12). s^ = 128, the root has more, so the second
-node itself is rebuilt; had the root been built from 128 examples or fewer, it would be.
+    EPSILON:      to the leaf -> the clocks on the way -> due? -> BUILD
+    EXACT, BETA:  to the leaf, noting what floors need -> is a side empty now? -> BUILD
 """
 
 from __future__ import annotations
 
+import math
+
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
-from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.jit import inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import release
-from algorithms.dynamic import nodes
-from algorithms.dynamic.build import build
+from algorithms.dynamic import epsilon, exact, nodes, rivals, slack, vocabulary
+from algorithms.dynamic.build import build, grow
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
-from algorithms.dynamic.nodes import (
-    BUILT,
-    BUILT_WEIGHT,
-    DEPTH,
-    EDITED_WEIGHT,
-    EDITS,
-    EXAMPLES,
-    FEATURE,
-    FIRST,
-    HIGH,
-    KIND,
-    LOW,
-    NONE,
-    PARENT,
-)
+from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, Segment
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
+from algorithms.dynamic.terms import EPSILON, EXACT
+from algorithms.trees.gain import added, closed, noise
 
 
 @inlined
-def _next_on_way(forest: Forest, row: int, node: int) -> int:
-    """Return the child of an inner node that a live example belongs to."""
+def _value_at(forest: Forest, row: int, node: int) -> float:
+    """Return the value of a live example that an inner node asks for."""
+    return value_of(examples_of(forest), row, forest.nodes.links[node, FEATURE])
+
+
+@inlined
+def _child(forest: Forest, node: int, value: float) -> int:
+    """Return the child of an inner node that an example with this value belongs to."""
     links = forest.nodes.links
-    value = value_of(examples_of(forest), row, links[node, FEATURE])
     return links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
-
-
-@inlined
-def _is_due(forest: Forest, rules: Rules, node: int) -> bool:
-    """Return whether a node has seen enough: c(v) > epsilon s(v), in examples or in weight.
-
-    Impurities and gains change with weight, k with examples: for each the proof needs its own count.
-    """
-    links = forest.nodes.links
-    examples = float(links[node, EDITS]) > rules.epsilon * float(links[node, BUILT])
-    return examples or float(links[node, EDITED_WEIGHT]) > rules.epsilon * float(links[node, BUILT_WEIGHT])
-
-
-@jit
-def _supertree(forest: Forest, node: int) -> int:
-    """Return the highest node on the way to a node that was built with at most s^ examples: lines 8 and 9."""
-    links = forest.nodes.links
-    most = int64(0)
-    if links[node, BUILT] > 0:
-        most = int64(1)
-        while most < links[node, BUILT]:
-            most *= 2
-    highest = node
-    while node != NONE:
-        if links[node, BUILT] <= most:
-            highest = node
-        node = links[node, PARENT]
-    return highest
 
 
 @jit
@@ -81,45 +48,219 @@ def update(
     links = forest.nodes.links
     label = forest.store.rows[row, example_store.LABEL]
     weight = forest.store.rows[row, example_store.WEIGHT]
+    keeps_floors = rules.terms.policy != EPSILON
     node = forest.trees[tree, ROOT]
     while True:
         links[node, EXAMPLES] += sign
+        if keeps_floors:
+            _note(forest, node, row, label, weight, sign)
         forest.nodes.weights[node, label] += sign * weight
         if links[node, FEATURE] == NONE:
             break
-        node = _next_on_way(forest, row, node)
+        value = _value_at(forest, row, node)
+        if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
+            exact.note_value(forest.slack, node, value, sign)
+        node = _child(forest, node, value)
     if sign > 0:
+        if rules.terms.policy == EXACT and links[node, FIRST] != NONE:
+            exact.note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
         links[node, FIRST] = link(examples_of(forest), links[node, FIRST], row)
     else:
         links[node, FIRST] = unlink(examples_of(forest), links[node, FIRST], row)
-    node = forest.trees[tree, ROOT]
-    while True:
-        links[node, EDITS] += 1
-        # With a large epsilon c(v) could pass what 64 bits hold: it stops before, the count of examples goes on.
-        links[node, EDITED_WEIGHT] = min(links[node, EDITED_WEIGHT], MAX_TOTAL) + weight
-        if _is_due(forest, rules, node):
-            _rebuild(forest, rules, segment, tree, _supertree(forest, node), event, out)
-            return
-        if links[node, FEATURE] == NONE:
-            return
-        node = _next_on_way(forest, row, node)
+    if not keeps_floors:
+        _run_clocks(forest, rules, segment, tree, row, weight, event, out)
+    elif sign < 0:
+        _close(forest, rules, segment, tree, row, event, out)
 
 
 @jit
-def _rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
+def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
+    """Keep the floor of a node and its rivals true, before its own class weights change."""
+    forest.slack.counts[node, IS_KNOWN] = 0
+    if forest.slack.counts[node, BLOCK] > 0:
+        _note_rivals(forest, node, row, label, sign * weight)
+    if sign > 0:
+        return
+    others = int64(0)
+    for k in range(forest.nodes.weights.shape[1]):
+        if k != label:
+            others += forest.nodes.weights[node, k]
+    slack.lower(forest.criterion, forest.slack, node, weight, others)
+
+
+@jit
+def _note_rivals(forest: Forest, node: int, row: int, label: int, change: int) -> None:
+    """Keep the class weights of rivals true. One that no example has any more is dropped, a new feature is one."""
+    held, links = forest.slack.rivals, forest.nodes.links
+    block = forest.slack.counts[node, BLOCK] - 1
+    known = int64(0)
+    if links[node, FEATURE] != NONE and _value_at(forest, row, node) != 0.0:
+        known = int64(1)
+    at = block * rivals.WIDTH
+    while at < block * rivals.WIDTH + held.heads[block, rivals.SIZE]:
+        if value_of(examples_of(forest), row, held.cells[at, rivals.FEATURE]) == 0.0:
+            held.cells[at, rivals.WEIGHTS + label] += change
+        else:
+            known += 1
+            if change < 0 and _is_last(forest, node, at, label, change):
+                rivals.drop(held, block, at)
+                if forest.slack.floor[node] < math.inf:
+                    forest.slack.floor[node] = min(
+                        forest.slack.floor[node], _impurity(forest, node, label, change)
+                    )
+                continue
+        at += 1
+    if (
+        change > 0
+        and forest.slack.floor[node] == math.inf
+        and known < forest.store.rows[row, example_store.LENGTH]
+    ):
+        _note_new(forest, node, row)
+
+
+@inlined
+def _is_last(forest: Forest, node: int, at: int, label: int, change: int) -> bool:
+    """Return whether no other example of a node has the feature of a rival than one that goes."""
+    for k in range(forest.nodes.weights.shape[1]):
+        here = forest.nodes.weights[node, k] + (change if k == label else 0)
+        if forest.slack.rivals.cells[at, rivals.WEIGHTS + k] != here:
+            return False
+    return True
+
+
+@jit
+def _note_new(forest: Forest, node: int, row: int) -> None:
+    """Make rivals of the features of an example that are none; where not all can be, the node gets a floor."""
+    held = forest.slack.rivals
+    block = forest.slack.counts[node, BLOCK] - 1
+    before = held.heads[block, rivals.SIZE]
+    start = forest.store.rows[row, example_store.START]
+    fits = True
+    for entry in range(start, start + forest.store.rows[row, example_store.LENGTH]):
+        feature = int64(forest.store.features[entry])
+        is_known = feature == forest.nodes.links[node, FEATURE]
+        for at in range(block * rivals.WIDTH, block * rivals.WIDTH + before):
+            is_known = is_known or held.cells[at, rivals.FEATURE] == feature
+        if is_known or not fits:
+            continue
+        kind = forest.words.cells[vocabulary.find(forest.words, feature), vocabulary.KIND]
+        if kind != BINARY or held.heads[block, rivals.SIZE] == rivals.WIDTH:
+            fits = False
+            continue
+        at = block * rivals.WIDTH + held.heads[block, rivals.SIZE]
+        held.heads[block, rivals.SIZE] += 1
+        held.cells[at, rivals.FEATURE] = feature
+        for k in range(forest.nodes.weights.shape[1]):
+            held.cells[at, rivals.WEIGHTS + k] = forest.nodes.weights[node, k]
+    if not fits:
+        while held.heads[block, rivals.SIZE] > before:  # in which order features come must not count
+            rivals.drop(held, block, block * rivals.WIDTH + held.heads[block, rivals.SIZE] - 1)
+        forest.slack.floor[node] = _impurity(forest, node, int64(0), int64(0))
+
+
+@jit
+def _impurity(forest: Forest, node: int, label: int, change: int) -> float:
+    """Return weight times impurity of a node one of whose classes changes, less what rounding may have added."""
+    total = forest.nodes.weights[node, 0] * 0
+    so_far = 0.0
+    for k in range(forest.nodes.weights.shape[1]):
+        here = forest.nodes.weights[node, k] + (change if k == label else 0)
+        so_far = added(forest.criterion, so_far, total, here)
+        total += here
+    return closed(forest.criterion, so_far, total) - noise(total, forest.nodes.weights.shape[1])
+
+
+@jit
+def _run_clocks(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, weight: int, event: int, out: Out
+) -> None:
+    """Count an edit on the way of an example, as far as the first node that is due, and rebuild there."""
+    node = forest.trees[tree, ROOT]
+    while True:
+        epsilon.note(forest, node, weight)
+        if epsilon.is_due(forest, rules.epsilon, node):
+            rebuild(forest, rules, segment, tree, epsilon.supertree(forest, node), event, out)
+            return
+        if forest.nodes.links[node, FEATURE] == NONE:
+            return
+        node = _child(forest, node, _value_at(forest, row, node))
+
+
+@jit
+def _close(forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, event: int, out: Out) -> None:
+    """Rebuild the highest node on the way of an example one of whose sides a delete has left empty.
+
+    This alone does not wait for a look: a node that splits on what nobody has would keep its name.
+    """
+    links = forest.nodes.links
+    node = forest.trees[tree, ROOT]
+    while links[node, FEATURE] != NONE:
+        child = _child(forest, node, _value_at(forest, row, node))
+        if links[child, EXAMPLES] == 0:
+            rebuild(forest, rules, segment, tree, node, event, out)
+            return
+        node = child
+
+
+@jit
+def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
     """Put the tree that BUILD makes of a subtree's examples in its place: lines 10 and 11."""
     links = forest.nodes.links
-    parent = links[top, PARENT]
-    depth = links[top, DEPTH]
-    side = int64(LOW)
-    if parent != NONE and links[parent, HIGH] == top:
-        side = int64(HIGH)
+    parent, side, depth = _stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
-    collect(forest, segment, top)
+    gather(forest, segment, top)
+    discard(forest, rules, top)
     top = begin(forest, rules, segment, tree, parent, side, depth)
     out.rebuilt[event] += links[top, EXAMPLES]
     if not was_leaf or links[top, FEATURE] != NONE:
         out.told[0] |= CHANGED
+
+
+@jit
+def replace(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, choice: Choice, event: int, out: Out
+) -> int:
+    """Do as `rebuild` where the examples are laid out and the split is chosen; return the new top."""
+    links = forest.nodes.links
+    parent, side, depth = _stand_of(forest, top)
+    was_leaf = links[top, FEATURE] == NONE
+    number = links[top, nodes.NUMBER]
+    discard(forest, rules, top)
+    forest.trees[tree, REBUILDS] += 1
+    forest.trees[tree, REBUILT] += segment.sizes[HELD]
+    top, _ = grow(
+        forest.criterion,
+        forest.nodes,
+        forest.slack,
+        segment,
+        examples_of(forest),
+        forest.words,
+        forest.names,
+        rules.terms,
+        parent,
+        side,
+        depth,
+        number,
+        choice,
+        True,
+    )
+    if parent == NONE:
+        forest.trees[tree, ROOT] = top
+    out.rebuilt[event] += links[top, EXAMPLES]
+    if not was_leaf or links[top, FEATURE] != NONE:
+        out.told[0] |= CHANGED
+    return top
+
+
+@inlined
+def _stand_of(forest: Forest, node: int) -> tuple[int, int, int]:
+    """Return the parent of a node, which of its sides the node is on, and the node's depth."""
+    links = forest.nodes.links
+    parent = links[node, PARENT]
+    side = int64(LOW)
+    if parent != NONE and links[parent, HIGH] == node:
+        side = int64(HIGH)
+    return parent, side, links[node, DEPTH]
 
 
 @jit
@@ -131,6 +272,7 @@ def begin(forest: Forest, rules: Rules, segment: Segment, tree: int, parent: int
     top, made = build(
         forest.criterion,
         forest.nodes,
+        forest.slack,
         segment,
         examples_of(forest),
         forest.words,
@@ -148,10 +290,31 @@ def begin(forest: Forest, rules: Rules, segment: Segment, tree: int, parent: int
 
 
 @jit
-def collect(forest: Forest, segment: Segment, top: int) -> None:
-    """Write the examples of a subtree to a segment, and give its nodes back. O(nodes + examples)."""
+def gather(forest: Forest, segment: Segment, top: int) -> None:
+    """Write the examples of a subtree to a segment. O(nodes + examples)."""
     links = forest.nodes.links
     held = int64(0)
+    node = top
+    while True:
+        while links[node, FEATURE] != NONE:
+            node = links[node, HIGH]
+        row = links[node, FIRST]
+        while row != NONE:
+            segment.rows[held] = row
+            held += 1
+            row = int64(forest.chain[row, AFTER])
+        while node != top and links[links[node, PARENT], LOW] == node:
+            node = links[node, PARENT]
+        if node == top:
+            break
+        node = links[links[node, PARENT], LOW]
+    segment.sizes[HELD] = held
+
+
+@jit
+def discard(forest: Forest, rules: Rules, top: int) -> None:
+    """Give the nodes of a subtree back. O(nodes)."""
+    links = forest.nodes.links
     todo = top
     links[top, PARENT] = NONE  # from here on the next one to do: nobody asks a node that goes for its parent
     while todo != NONE:
@@ -162,10 +325,6 @@ def collect(forest: Forest, segment: Segment, top: int) -> None:
             for side in (LOW, HIGH):
                 links[links[node, side], PARENT] = todo
                 todo = links[node, side]
-        row = links[node, FIRST]
-        while row != NONE:
-            segment.rows[held] = row
-            held += 1
-            row = int64(forest.chain[row, AFTER])
+        if rules.terms.policy != EPSILON:
+            slack.clear(forest.slack, node)
         nodes.free(forest.nodes, node)
-    segment.sizes[HELD] = held

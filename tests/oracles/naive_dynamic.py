@@ -23,6 +23,7 @@ from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import nodes
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.dynamic.terms import EPSILON
 from algorithms.trees.snapshot import Tree as Snapshot
 from tests.oracles.differential import Differential, columns_of, times_of
 from tests.oracles.tree_parts import heaviest, xlogx
@@ -191,9 +192,10 @@ def columns(terms: Terms, root: Node | None) -> list[tuple[Any, ...]]:
 class Settings:
     """The parameters of `DynamicPool`, with the same meaning."""
 
-    epsilon: float = 0.1
+    epsilon: float | None = 0.1
     alpha: float = 0.0
     beta: float = 0.0
+    guarantee: str | None = None
     min_examples: int = 1
     max_depth: int = 1 << 30
     criterion: str = "gini"
@@ -415,6 +417,7 @@ class NaiveForgetful:
     def is_due(self, node: Node) -> bool:
         """Return whether c(v) > epsilon s(v)."""
         epsilon = self.settings.epsilon
+        assert epsilon is not None
         return node.edits > epsilon * node.built or float(node.edited_weight) > epsilon * float(node.built_weight)
 
     def _rebuild(self, tree: Tree, old: Node, parent: Node | None) -> None:
@@ -498,12 +501,13 @@ def outcomes(pool: DynamicPool, events: Sequence[Event], rng: random.Random | No
     asked = dict(zip(answers.asked.tolist(), answers.weights.tolist(), strict=True))
     leaves = dict(zip(answers.asked.tolist(), answers.leaf.tolist(), strict=True))
     told = pool.rules.evaluated
+    is_counted = pool.rules.terms.policy == EPSILON
     return [
         Outcome(
             status=Status(status),
             predicted=int(answers.predicted[at]),
             loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
-            rebuilt=int(answers.rebuilt[at]),
+            rebuilt=int(answers.rebuilt[at]) if is_counted else 0,
             weights=tuple(weight.hex() for weight in asked.get(at, ())),
             leaf=leaves.get(at, 0),
             snapshot=snapshots.get(at),

@@ -118,13 +118,42 @@ def sample(kind: str, topic: str) -> dict[str, Any]:
     return {"kind": kind, "input": topic, **told, **section.SAMPLE}
 
 
+FLOORS: dict[str, dict[str, Any]] = {
+    "exact-words": {
+        "kind": "dynamic-tree",
+        "input": WORDS,
+        "classes": ["ham", "spam"],
+        "features": "names",
+        "guarantee": "exact",
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 20}},
+    },
+    "beta-clicks": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "classes": [1, 0, 2],
+        "features": "ids",
+        "attributes": {"numeric": [3, 4294967295]},
+        "criterion": "entropy",
+        "beta": 0.01,
+        "window": 60,
+        "emit": {"snapshots": "change"},
+    },
+}
+
+
 def every_kind(settings: str = SETTINGS) -> str:
-    """Return settings with models of every kind: of one that has none, its sample on each topic."""
+    """Return settings with models of every kind: of one that has none, its sample on each topic.
+
+    So there are of trees that forget such as keep floors under the scores of splits.
+    """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
     options["models"] |= {
         f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
     }
+    options["models"] |= FLOORS
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -180,6 +180,7 @@ SETS = {
     "mnist": _Set("mnist10k.npz", _mnist),
     "electricity": _Set("electricity.csv.gz", _electricity),
     "news20_unigram": _Set("news20_unigram.npz", _binary),
+    "sms_spam": _Set("sms_spam.npz", _binary),
     "spam_katakis": _Set("spam_katakis.npz", _binary),
     "farm_ads": _Set("farm_ads.npz", _binary),
     "a9a": _Set("a9a.npz", _binary),

@@ -1,4 +1,4 @@
-"""`bench dynamic`: trees that forget, over epsilon and models of updates: paper 002, Table 2 and Figure 1."""
+"""`bench dynamic`: trees that forget, over policies and models of updates: paper 002, Table 2 and Figure 1."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from worker.sources.generators import BINARY
 
 _WARM_UP = 300
 
+Policy = Mapping[str, Any]  # parameters of `DynamicPool` that say when subtrees are rebuilt
+
 
 class Run(NamedTuple):
     """What one run over a stream came to."""
@@ -28,6 +30,7 @@ class Run(NamedTuple):
     pool: DynamicPool
     seconds: float
     measures: Measures
+    scanned: int  # examples of nodes whose splits were looked for, beside those that were rebuilt
 
 
 def against(table: Table, positive: str) -> Table:
@@ -47,12 +50,13 @@ def against(table: Table, positive: str) -> Table:
 def bench_dynamic(
     table: Table,
     updates: Sequence[str],
-    epsilons: Sequence[float],
+    policies: Sequence[Policy],
     options: Mapping[str, Any],
     repeats: int,
     progress: Progress = lambda step: None,
+    latency: bool = False,
 ) -> Iterator[Row]:
-    """Yield one line for each model of updates and epsilon.
+    """Yield one line for each model of updates and policy.
 
     Parameters
     ----------
@@ -60,36 +64,76 @@ def bench_dynamic(
         Every example is predicted when it is inserted.
     updates : sequence of str
         As `worker.bench.updates.workload` takes them.
-    epsilons : sequence of float
-        0 builds the tree from scratch at each update; where it is among them, lines say how their times compare.
+    policies : sequence of mapping
+        ``epsilon``, ``beta`` or ``guarantee`` of each. An epsilon of 0 builds the tree from scratch at each
+        update; where it is among them, lines say how their times compare.
     options : mapping
         Further parameters of `DynamicPool`, the same for all.
     repeats : int
-        Rounds; in each round every epsilon has its turn, times are medians over the rounds.
+        Rounds; in each round every policy has its turn, times are medians over the rounds.
     progress : callable
         Called with what is about to run.
+    latency : bool
+        Apply the events once more, one by one, and tell how long each took, and how long the first look took at
+        what an example is predicted by after its delete.
     """
     progress("compile")
     warm = first(table, _WARM_UP)
-    run(pool_for(table, 0.1, options), batches_of(warm, *plan(len(warm.label), "window:50")), len(table.classes))
+    for policy in policies:
+        run(
+            pool_for(table, policy, options),
+            batches_of(warm, *plan(len(warm.label), "window:50")),
+            len(table.classes),
+        )
     for model in updates:
         op, example = plan(len(table.label), model)
         batches = batches_of(table, op, example)
-        taken: dict[float, list[float]] = {epsilon: [] for epsilon in epsilons}
-        last: dict[float, Run] = {}
+        taken: list[list[float]] = [[] for _ in policies]
+        last: list[Run] = []
         for repeat in range(repeats):
-            for epsilon in epsilons:
-                progress(f"{table.name}, {model}: epsilon {epsilon}, round {repeat + 1} of {repeats}")
-                last[epsilon] = run(pool_for(table, epsilon, options), batches, len(table.classes))
-                taken[epsilon].append(last[epsilon].seconds)
-        for epsilon in epsilons:
-            row: Row = {"bench": "dynamic", "data": table.name, "updates": model, "epsilon": epsilon, **options}
-            row |= {"inserts": len(table.label), "events": len(op)} | _figures(last[epsilon], len(op))
-            row["us_per_event"] = significant(statistics.median(taken[epsilon]) / len(op) * 1e6)
-            if 0.0 in taken:
-                pairs = zip(taken[epsilon], taken[0.0], strict=True)
+            last = []
+            for at, policy in enumerate(policies):
+                progress(f"{table.name}, {model}: {_words(policy)}, round {repeat + 1} of {repeats}")
+                last.append(run(pool_for(table, policy, options), batches, len(table.classes)))
+                taken[at].append(last[-1].seconds)
+        scratch = [times for policy, times in zip(policies, taken, strict=True) if policy.get("epsilon") == 0.0]
+        for policy, times, done in zip(policies, taken, last, strict=True):
+            row: Row = {"bench": "dynamic", "data": table.name, "updates": model, **policy, **options}
+            row |= {"inserts": len(table.label), "events": len(op)} | _figures(done, len(op))
+            row["us_per_event"] = significant(statistics.median(times) / len(op) * 1e6)
+            if scratch:
+                pairs = zip(times, scratch[0], strict=True)
                 row["to_from_scratch"] = significant(statistics.median(mine / whole for mine, whole in pairs))
+            if latency:
+                progress(f"{table.name}, {model}: {_words(policy)}, one by one")
+                row |= _latencies(pool_for(table, policy, options), batches_of(table, op, example, 1))
             yield row | {"repeats": repeats, "machine": machine()}
+
+
+def _words(policy: Policy) -> str:
+    return ", ".join(f"{name} {value}" for name, value in policy.items())
+
+
+def _latencies(pool: DynamicPool, events: list[Events]) -> Row:
+    """Return how long single events took, in microseconds: the call of the pool included."""
+    taken: dict[str, list[float]] = {"insert": [], "delete": [], "look_after_delete": []}
+    for event in events:
+        is_delete = event.op[0] == Op.DELETE
+        start = time.perf_counter()
+        pool.apply(event)
+        taken["delete" if is_delete else "insert"].append(time.perf_counter() - start)
+        if is_delete:
+            look = event._replace(op=np.array([Op.PREDICT], np.int8))
+            start = time.perf_counter()
+            pool.apply(look)
+            taken["look_after_delete"].append(time.perf_counter() - start)
+    return {
+        f"{what}_us": [
+            significant(float(figure) * 1e6) for figure in (*np.quantile(times, (0.5, 0.99)), max(times))
+        ]
+        for what, times in taken.items()
+        if times
+    }
 
 
 def _figures(done: Run, events: int) -> Row:
@@ -101,6 +145,7 @@ def _figures(done: Run, events: int) -> Row:
         **against_baselines(done.measures),
         "rebuilds": sizes.rebuilds,
         "rebuilt_per_event": significant(sizes.rebuilt / events),
+        "scanned_per_event": significant(done.scanned / events),
         "live": sizes.examples,
         "nodes": sizes.nodes,
         "depth": done.pool.depth,
@@ -108,32 +153,34 @@ def _figures(done: Run, events: int) -> Row:
     }
 
 
-def pool_for(table: Table, epsilon: float, options: Mapping[str, Any]) -> DynamicPool:
+def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> DynamicPool:
     """Return an empty pool for a table; a nominal feature counts as a number, as in the paper."""
     kinds: dict[int | bytes, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }
-    return DynamicPool(epsilon=epsilon, classes=len(table.classes), kinds=kinds, evaluate=True, **options)
+    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **policy, **options)
 
 
 def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:
     """Apply batches; only the pool's own time counts."""
     kept = Prequential(classes, BATCH)
     seconds = 0.0
+    scanned = 0
     for batch in batches:
         start = time.perf_counter()
         answers = pool.apply(batch)
         seconds += time.perf_counter() - start
+        scanned += int(answers.scanned.sum())
         new = batch.op == Op.INSERT
         kept.add(batch.label[new], answers.predicted[new], batch.weight[new], answers.loss[new])
-    return Run(pool, seconds, kept.total().measures())
+    return Run(pool, seconds, kept.total().measures(), scanned)
 
 
-def batches_of(table: Table, op: Int8s, example: Int64s) -> list[Events]:
-    """Return operations on the examples of a table, `BATCH` in each batch but the last; deletes are by id."""
+def batches_of(table: Table, op: Int8s, example: Int64s, size: int = BATCH) -> list[Events]:
+    """Return operations on the examples of a table, `size` in each batch but the last; deletes are by id."""
     batches = []
-    for begin in range(0, len(op), BATCH):
-        whose = example[begin : begin + BATCH]
+    for begin in range(0, len(op), size):
+        whose = example[begin : begin + size]
         n = len(whose)
         start = table.pointer[whose]
         length = table.pointer[whose + 1] - start
@@ -141,6 +188,6 @@ def batches_of(table: Table, op: Int8s, example: Int64s) -> list[Events]:
         np.cumsum(length, out=pointer[1:])
         source = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)
         label = table.label[whose].astype(np.int32)
-        events = Events.of(op[begin : begin + BATCH], label, pointer, table.feature[source], table.value[source])
+        events = Events.of(op[begin : begin + size], label, pointer, table.feature[source], table.value[source])
         batches.append(events._replace(named=np.ones(n, np.int8), id_high=whose, id_low=whose))
     return batches

@@ -322,6 +322,9 @@ def trees(
 @click.option("--positive", help="This class is 1 and all others are 0, as in paper 002; without it classes stay.")
 @click.option("--updates", multiple=True, help=f"{EXPECTED[0].upper()}{EXPECTED[1:]}; all three unless said.")
 @click.option("--epsilons", type=_Numbers(), default="0,0.1,0.3,1", show_default=True, help="0: from scratch.")
+@click.option("--betas", type=_Numbers(), help="Trees within beta of the best splits, without an epsilon.")
+@click.option("--exact", is_flag=True, help="The tree that is always the greedy one.")
+@click.option("--latency", is_flag=True, help="Once more, one by one: median, 99 % and longest of each event.")
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
 @click.option("--alpha", type=click.FloatRange(0.0), default=0.0, show_default=True)
 @click.option(
@@ -336,6 +339,9 @@ def dynamic(
     positive: str | None,
     updates: tuple[str, ...],
     epsilons: list[float],
+    betas: list[float] | None,
+    exact: bool,
+    latency: bool,
     criterion: str,
     alpha: float,
     min_examples: int,
@@ -343,7 +349,7 @@ def dynamic(
     examples: int | None,
     repeats: int,
 ) -> None:
-    """Keep a tree up to date under inserts and deletes, for each epsilon: time, accuracy, F1, rebuilds, memory."""
+    """Keep a tree up to date under inserts and deletes, by each policy: time, accuracy, F1, rebuilds, memory."""
     with _naming("--data"):
         table = table_of(data, folder, examples)
     if positive is not None:
@@ -354,7 +360,9 @@ def dynamic(
         for model in models:
             plan(1, model)
     options = {"criterion": criterion, "alpha": alpha, "min_examples": min_examples, "max_depth": max_depth}
-    _print(lambda progress: bench_dynamic(table, models, epsilons, options, repeats, progress))
+    policies: list[dict[str, Any]] = [{"guarantee": "exact"}] if exact else []
+    policies += [{"beta": beta} for beta in betas or ()] + [{"epsilon": epsilon} for epsilon in epsilons]
+    _print(lambda progress: bench_dynamic(table, models, policies, options, repeats, progress, latency))
 
 
 @bench.command()

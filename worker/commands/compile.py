@@ -155,7 +155,10 @@ def use(kernel: str) -> None:
         from algorithms.dynamic.pool import DynamicPool
 
         _evaluate()
-        DynamicPool().insert([1], 0)
+        grown = DynamicPool(guarantee="exact")
+        for label in (0, 1):
+            grown.insert([label], label)
+        grown.tree()  # which waits for a look
         return
     if kernel == _FOREST:
         from algorithms.forests.pool import ForestPool

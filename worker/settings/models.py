@@ -6,7 +6,7 @@ What is here is known to the worker by its line in `worker.models`, as is a kind
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import (
@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.feasibility import missing
+from algorithms.dynamic.feasibility import DEFAULT, missing
 from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
@@ -501,7 +501,7 @@ class ForgettingTreesSettings(TreesSettings):
 
     criterion: Literal["gini", "entropy"] = "gini"
     # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
-    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] | None = 0.1
     min_examples: Annotated[int, Ge(1), Le(1 << 30)] = 1  # a node of at most so many is a leaf
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 10
     alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
@@ -521,15 +521,21 @@ class ForgettingTreesSettings(TreesSettings):
     def _kept_by_epsilon(cls, beta: float, info: ValidationInfo) -> float:
         beside = ("epsilon", "alpha", "min_examples", "criterion")
         if all(name in info.data for name in beside):  # else what is wrong with them is told already
-            needed = missing(beta=beta, **{name: info.data[name] for name in beside})
+            told = {name: info.data[name] for name in beside}
+            needed = missing(beta=beta, **told) if told["epsilon"] is not None else None
             if needed is not None:
                 raise expected(f"0, which promises nothing, or beside it {needed}")
         return beta
 
     @property
+    def rebuilds(self) -> str:
+        """When a subtree is rebuilt, in a few words."""
+        return f"epsilon {self.epsilon:g}"
+
+    @property
     def summary(self) -> str:
         """How it learns, in a few words."""
-        return f"epsilon {self.epsilon:g}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
+        return f"{self.rebuilds}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
 
 
 class DynamicTreeSettings(ForgettingTreesSettings):
@@ -543,8 +549,34 @@ class DynamicTreeSettings(ForgettingTreesSettings):
         "emit": {"snapshots": {"every": 25}},
     }
 
+    LATER: ClassVar[tuple[str, ...]] = ("guarantee",)
+
     kind: Literal["dynamic-tree"]
+    # 'exact': what a record looks through is the tree that a batch learner builds from the live examples.
+    guarantee: Literal["exact"] | None = None
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] | None = None  # 0.1, unless `guarantee` or `beta` says when
     emit: DynamicEmitSettings = DynamicEmitSettings()
+
+    @field_validator("guarantee")
+    @classmethod
+    def _alone(cls, guarantee: str | None, info: ValidationInfo) -> str | None:
+        told = [name for name in ("epsilon", "beta") if info.data.get(name)]
+        if guarantee is not None and (told or info.data.get("epsilon") is not None):
+            raise expected(f"null, or no {' and no '.join(told or ['epsilon'])} beside it")
+        return guarantee
+
+    @model_validator(mode="after")
+    def _by_the_clock(self) -> Self:
+        if self.epsilon is None and self.guarantee is None and self.beta == 0.0:
+            object.__setattr__(self, "epsilon", DEFAULT)
+        return self
+
+    @property
+    def rebuilds(self) -> str:
+        """When a subtree is rebuilt, in a few words."""
+        if self.epsilon is not None:
+            return super().rebuilds
+        return self.guarantee or f"beta {self.beta:g}"
 
 
 class ForestEmitSettings(Section):
@@ -579,6 +611,7 @@ class ForestSettings(ForgettingTreesSettings):
     }
 
     kind: Literal["forest"]
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
     trees: Annotated[int, Ge(1), Le(MOST_TREES)] = 10
     # How often an example weighs its weight in a tree: none, poisson:1 or poisson:6; k of T: it is in k trees.
     bagging: str = Field(default="poisson:6", validate_default=True)

@@ -55,6 +55,21 @@ def test_epsilons_are_compared_under_each_model_of_updates() -> None:
         assert row["us_per_event"] > 0
 
 
+def test_policies_stand_beside_each_other() -> None:
+    """An exact tree predicts as one from scratch does and rebuilds far less, one within beta less still."""
+    given = ("--data", "sea", "--examples", "500", "--repeats", "1", "--updates", "window:100", "--max-depth", "4")
+    rows = _rows(_bench(*given, "--exact", "--betas", "0.02", "--epsilons", "0,0.1", "--latency"))
+    exact, near, scratch, clock = rows
+    assert (exact["guarantee"], near["beta"], scratch["epsilon"], clock["epsilon"]) == ("exact", 0.02, 0.0, 0.1)
+    assert exact["accuracy"] == scratch["accuracy"]
+    assert scratch["rebuilt_per_event"] > exact["rebuilt_per_event"] > near["rebuilt_per_event"]
+    assert exact["scanned_per_event"] > 0 == clock["scanned_per_event"] == scratch["scanned_per_event"]
+    for row in rows:
+        for what in ("insert_us", "delete_us", "look_after_delete_us"):
+            median, most, longest = row[what]
+            assert 0 < median <= most <= longest
+
+
 def test_one_class_may_stand_against_all_others() -> None:
     """Labels are 1 for the class that is named and 0 for the rest; a class that is none is refused."""
     table = table_of("led:noise=10", None, 200)

@@ -81,6 +81,27 @@ def test_a_delete_changes_no_evaluation() -> None:
     pipeline.models[0].check()
 
 
+def test_an_exact_tree_says_so() -> None:
+    """Snapshots tell the guarantee, and no epsilon; a tree is the one that a batch learner builds."""
+    events = named(labelled(90))
+    pipeline = pipeline_of(guarantee="exact", emit={"snapshots": {"every": 30}})
+    last = [output for output in run(pipeline, events) if isinstance(output, Tree)][-1]
+    assert last.parameters["guarantee"] == "exact"
+    assert "epsilon" not in last.parameters
+    pool = DynamicPool(epsilon=0, max_depth=10, names=True)
+    for _, event in events:
+        pool.insert([word.encode() for word in event["x"]], "ab".index(event["y"]))
+    model = pipeline.models[0]
+    assert isinstance(model, DynamicTreeModel)
+    assert [row[1:] for row in tree_columns(pool.tree(0))] == [
+        row[1:] for row in tree_columns(model._pool.tree(0))
+    ]
+    within = pipeline_of(beta=0.02, emit={"snapshots": {"every": 30}})
+    told = next(output for output in run(within, events) if isinstance(output, Tree)).parameters
+    assert told["beta"] == 0.02
+    assert not {"epsilon", "guarantee"} & set(told)
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
@@ -123,6 +144,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "replacing": {"on_duplicate": "replace", "evaluate": {"window": 9, "emit": {"every": 20}}},
     "bits": {"criterion": "entropy", "min_examples": 4, "emit": {"snapshots": {"every_ms": 30_000}}},
     "numbers": {"attributes": {"numeric": ["word 0", "word 3"]}, "evaluate": {}},
+    "exact": {
+        "guarantee": "exact",
+        "window": 40,
+        "attributes": {"numeric": ["word 0"]},
+        "evaluate": {"window": 9, "emit": {"every": 20}},
+    },
+    "exact at a look": {"guarantee": "exact", "criterion": "entropy", "emit": {"snapshots": "change"}},
+    "within beta": {"beta": 0.02, "on_duplicate": "replace", "emit": {"snapshots": {"every": 10}}},
     "promised": {"alpha": 0.9, "beta": 0.9, "epsilon": 0.05, "emit": {"snapshots": "change"}},
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from algorithms.core.kinds import Kind
 from algorithms.trees.policies import adwin
@@ -274,21 +275,50 @@ def test_dynamic_trees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("added", "epsilon", "summary"),
+    [
+        ("{}", 0.1, "epsilon 0.1, gini, 2 classes"),
+        ("{guarantee: exact}", None, "exact, gini, 2 classes"),
+        ("{beta: 0.02}", None, "beta 0.02, gini, 2 classes"),
+        ("{beta: 0.02, criterion: entropy, alpha: 0.3}", None, "beta 0.02, entropy, 2 classes"),
+    ],
+)
+def test_when_a_dynamic_tree_is_rebuilt(tmp_path: Path, added: str, epsilon: float | None, summary: str) -> None:
+    """By the clock unless a guarantee or a beta says when; settings that are kept are taken again."""
+    lines = "".join(f"    {name}: {value}\n" for name, value in yaml.safe_load(added).items())
+    model = _load(tmp_path, DYNAMIC + lines).models["spam"]
+    assert isinstance(model, DynamicTreeSettings)
+    assert (model.epsilon, model.summary) == (epsilon, summary)
+    assert ("guarantee" in model.relevant()) == ("guarantee" in added)
+    assert DynamicTreeSettings.model_validate_json(model.model_dump_json()) == model
+
+
+@pytest.mark.parametrize(
     ("added", "problem"),
     [
         ("epsilon: -1", "9:14: .epsilon: expected 0.0 or more, got -1"),
         (
-            "beta: 0.5",
-            "9:11: .beta: expected 0, which promises nothing, or beside it an alpha above 0, got 0.5",
+            "epsilon: 0.1\n    beta: 0.5",
+            "10:11: .beta: expected 0, which promises nothing, or beside it an alpha above 0, got 0.5",
+        ),
+        ("guarantee: near", "9:16: .guarantee: expected 'exact', got 'near'"),
+        (
+            "guarantee: exact\n    epsilon: 0.1",
+            "9:16: .guarantee: expected null, or no epsilon beside it, got 'exact'",
         ),
         (
-            "alpha: 0.5\n    beta: 0.5",
-            "10:11: .beta: expected 0, which promises nothing, or beside it an epsilon below 0.04, the least of "
+            "guarantee: exact\n    epsilon: 0",
+            "9:16: .guarantee: expected null, or no epsilon beside it, got 'exact'",
+        ),
+        ("guarantee: exact\n    beta: 0.1", "9:16: .guarantee: expected null, or no beta beside it, got 'exact'"),
+        (
+            "alpha: 0.5\n    epsilon: 0.1\n    beta: 0.5",
+            "11:11: .beta: expected 0, which promises nothing, or beside it an epsilon below 0.04, the least of "
             "1 / (min_examples + 1), alpha / 5 and beta / 12.5, got 0.5",
         ),
         (
-            "criterion: entropy\n    beta: 0.5",
-            "10:11: .beta: expected 0, which promises nothing, or beside it the criterion gini, whose gains are "
+            "criterion: entropy\n    epsilon: 0.1\n    beta: 0.5",
+            "11:11: .beta: expected 0, which promises nothing, or beside it the criterion gini, whose gains are "
             "the ones that the proof bounds, got 0.5",
         ),
         (

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import worker.state
 from algorithms.core import example_store, free_list
+from algorithms.dynamic.state import ROOT
 from algorithms.splits import slots
 from worker.audit import Audit, audit, digest_of
 from worker.codec.event import encode_event
@@ -30,11 +31,13 @@ MODELS: dict[str, Any] = {
     "counts": _BASE | {"kind": "split", "on_duplicate": "replace"},
     "recent": _BASE | {"kind": "split", "window": 8},
     "greedy": _BASE | {"kind": "dynamic-tree", "epsilon": 0, "attributes": {"numeric": ["size"]}},
+    "exact": _BASE | {"kind": "dynamic-tree", "guarantee": "exact", "attributes": {"numeric": ["size"]}},
     "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
     "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
 }
 DELETED = (3, "17", 20, 55)
 LIVE = 56
+EXAMPLES = 60
 
 
 def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
@@ -44,8 +47,8 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         return OutRecord("t", 0, b"key %d" % (number % 2), value, (), 1_000)
 
     draw = random.Random(seed)
-    has_numbers = set(models) == {"greedy"}
-    for number in range(60):
+    has_numbers = set(models) <= {"greedy", "exact"}
+    for number in range(EXAMPLES):
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
         x: Any = dict.fromkeys(words, 1.0) | {"size": draw.gauss(0, 1)} if has_numbers else sorted(words)
@@ -79,7 +82,7 @@ def _said(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["audit", *arguments])
 
 
-@pytest.mark.parametrize("names", [["counts"], ["greedy"], ["counts", "near", "counted"]], ids="-".join)
+@pytest.mark.parametrize("names", [["counts"], ["greedy"], ["exact"], ["counts", "near", "counted"]], ids="-".join)
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_left_of_what_was_deleted(tmp_path: Path, names: list[str], seed: int) -> None:
     """A model that forgets equals one that never saw the examples; of others it is told what is not proven."""
@@ -115,6 +118,35 @@ def test_what_a_window_remembers_is_told(tmp_path: Path) -> None:
     assert finding.unproven == ("its window has let others go that would be live if these had never come",)
     (finding,) = _audited(path, 40).findings
     assert finding.left == ("that the window dropped 40 is remembered, by the digest of the id",)
+
+
+def test_a_hundred_that_an_exact_tree_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deleted in any order after any history, each of them alone has left no trace, nor have all together."""
+    monkeypatch.setattr(f"{__name__}.EXAMPLES", 160)
+    monkeypatch.setattr(f"{__name__}.DELETED", [n for n in random.Random(4).sample(range(160), 110) if n != 17])
+    found = _audited(_ran(tmp_path, {"exact": MODELS["exact"]}), sample=100)
+    assert len(found.ids) == 100
+    assert found.is_clean
+    (finding,) = found.findings
+    assert (finding.left, finding.unproven) == ((), ())
+
+
+def test_a_count_of_an_exact_tree_that_was_tampered_with_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One class weight of one node that is one unit too large, in a tree that waits for no look."""
+    path = _ran(tmp_path, {"exact": MODELS["exact"] | {"emit": {"snapshots": {"every": 1}}}})
+
+    def restore(log: Any, pipeline: Any, *rest: Any) -> Any:
+        start = yield from honest_restore(log, pipeline, *rest)
+        (model,) = pipeline.models
+        arrays = model.arrays()
+        arrays["nodes.weights"][arrays["trees"][1, ROOT], 0] += 1
+        return start
+
+    monkeypatch.setattr(worker.audit, "restore", restore)
+    (finding,) = _audited(path, 20).findings
+    assert finding.left == ("keys that hold something else than without them: 1, first b'key 1'",)
 
 
 @pytest.mark.parametrize("what", ["count", "name", "row"])

@@ -1,0 +1,209 @@
+"""Looks: where floors are kept, what a record looks through is made what the policy promises.
+
+::
+
+    root stands? -> child stands? -> no: scan it -> it keeps its split, or BUILD -> child, .. -> leaf
+
+Nodes that no record looks through wait, however many edits they have seen. As a floor stays true whatever comes, a
+node is judged when it is looked at, and not before: what closes and opens again between two looks costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from algorithms.core.arrays import Float64s, UInt32s, int64
+from algorithms.core.fixed_point import PER_UNIT
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import precedes
+from algorithms.dynamic import beta, exact, rivals, vocabulary
+from algorithms.dynamic.build import is_done, settle, wanted
+from algorithms.dynamic.examples import side_of, value_in
+from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
+from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget, impurity, score
+from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
+from algorithms.dynamic.terms import EXACT
+from algorithms.dynamic.update import gather, replace
+from algorithms.trees.gain import noise
+
+
+@jit
+def look(
+    forest: Forest,
+    rules: Rules,
+    segment: Segment,
+    tree: int,
+    features: UInt32s,
+    values: Float64s,
+    start: int,
+    stop: int,
+    event: int,
+    out: Out,
+) -> None:
+    """Look through the nodes on the way of an example, whose features are entries start to stop."""
+    links = forest.nodes.links
+    node = _renewed(forest, rules, segment, tree, forest.trees[tree, ROOT], event, out)
+    while links[node, FEATURE] != NONE:
+        value = value_in(features, values, start, stop, links[node, FEATURE])
+        child = links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
+        node = _renewed(forest, rules, segment, tree, child, event, out)
+
+
+@jit
+def look_at_all(forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out) -> None:
+    """Look through all nodes of a tree. O(nodes), and what is scanned and rebuilt."""
+    node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
+    while node != NONE:
+        node = _next(forest, _renewed(forest, rules, segment, tree, node, event, out))
+
+
+@jit
+def is_current(forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
+    """Return whether `look_at_all` would leave a tree as it is. O(nodes)."""
+    node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
+    while node != NONE:
+        if not _stands(forest, rules, segment, node):
+            return False
+        node = _next(forest, node)
+    return True
+
+
+@inlined
+def _next(forest: Forest, node: int) -> int:
+    """Return the node after this in preorder, NONE after the last."""
+    links = forest.nodes.links
+    if links[node, FEATURE] != NONE:
+        return links[node, LOW]
+    while links[node, PARENT] != NONE and links[links[node, PARENT], HIGH] == node:
+        node = links[node, PARENT]
+    return links[links[node, PARENT], HIGH] if links[node, PARENT] != NONE else int64(NONE)
+
+
+@jit
+def _stands(forest: Forest, rules: Rules, segment: Segment, node: int) -> bool:
+    """Return whether a node surely is what the policy promises, as its floor tells. O(classes)."""
+    known, links = forest.slack, forest.nodes.links
+    if known.counts[node, IS_KNOWN] == 1:
+        return True
+    is_leaf = links[node, FEATURE] == NONE
+    if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
+        return bool(is_leaf)
+    if rules.terms.policy == EXACT and is_leaf:
+        return exact.leaf_stands(known, node)
+    own, whole, weight = _scores(forest, segment, node)
+    error = noise(weight, segment.totals.size)
+    rival, score_of_it = _best_rival(forest, segment, node)
+    if rules.terms.policy == EXACT:
+        is_ahead = rival == NONE or exact.is_ahead(forest.names, own, links[node, FEATURE], score_of_it, rival)
+        return is_ahead and exact.stands(known, node, own, whole, error)
+    floor = min(known.floor[node], score_of_it - error)
+    return beta.stands(floor, own, rules.terms.beta * (weight * PER_UNIT), error)
+
+
+@jit
+def _best_rival(forest: Forest, segment: Segment, node: int) -> tuple[int, float]:
+    """Return the feature of the rival that scores least, the lowest of equal ones, and its score; NONE and inf."""
+    held = forest.slack.rivals
+    block = forest.slack.counts[node, BLOCK] - 1
+    best, least = int64(NONE), math.inf
+    if block < 0:
+        return best, least
+    for at in range(block * rivals.WIDTH, block * rivals.WIDTH + held.heads[block, rivals.SIZE]):
+        feature = held.cells[at, rivals.FEATURE]
+        for k in range(segment.totals.size):
+            segment.below[k] = held.cells[at, rivals.WEIGHTS + k]
+        now = score(forest.criterion, segment.below, segment.totals)
+        if now < least or (now == least and precedes(forest.names, feature, best)):
+            best, least = feature, now
+    return best, least
+
+
+@inlined
+def _scores(forest: Forest, segment: Segment, node: int) -> tuple[float, float, int]:
+    """Return the score of what a node does, its impurity and weight; `totals` has its class weights."""
+    links = forest.nodes.links
+    whole = impurity(forest.criterion, segment.totals)
+    weight = int64(0)
+    for k in range(segment.totals.size):
+        weight += segment.totals[k]
+    own = whole
+    if links[node, FEATURE] != NONE:
+        for k in range(segment.totals.size):
+            segment.below[k] = forest.nodes.weights[links[node, LOW], k]
+        own = score(forest.criterion, segment.below, segment.totals)
+    return own, whole, weight
+
+
+@jit
+def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
+    """Make a node what the policy promises; return the node that is in its place now."""
+    if _stands(forest, rules, segment, node):
+        return node
+    links = forest.nodes.links
+    gather(forest, segment, node)
+    lay_out(segment, examples_of(forest), forest.words)
+    choice = NO_SPLIT
+    if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
+        held = segment.sizes[HELD]
+        out.scanned[event] += held
+        kept = wanted(rules.terms, segment, held)
+        choice = best_split(
+            forest.criterion,
+            segment,
+            forest.words,
+            forest.names,
+            int64(0),
+            held,
+            rules.terms.way,
+            False,
+            rules.terms.drawn,
+            rules.terms.salt,
+            kept,
+        )
+        if _keeps(forest, rules, segment, node, choice):
+            _keep(forest, rules, segment, node, choice, out)
+            return node
+    return replace(forest, rules, segment, tree, node, choice, event, out)
+
+
+@jit
+def _keeps(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice) -> bool:
+    """Return whether a node that was scanned stays, but for its threshold; `totals` has its class weights."""
+    links = forest.nodes.links
+    if choice.column == NONE or (links[node, FEATURE] == NONE and rules.terms.policy == EXACT):
+        return bool(links[node, FEATURE] == choice.column)  # both are NONE: still no split parts the examples
+    if rules.terms.policy == EXACT:
+        is_same = links[node, FEATURE] == vocabulary.feature_of(forest.words, choice.column)
+        return bool(
+            is_same and exact.keeps(links[node, KIND], forest.nodes.threshold[node], choice.below, choice.above)
+        )
+    own, _, weight = _scores(forest, segment, node)
+    most = rules.terms.beta * (weight * PER_UNIT)
+    return beta.stands(choice.score, own, most, 2.0 * noise(weight, segment.totals.size))
+
+
+@jit
+def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice, out: Out) -> None:
+    """Note what the scan of a node has told that keeps its split."""
+    own, _, _ = _scores(forest, segment, node)
+    settle(
+        forest.criterion,
+        forest.nodes,
+        forest.slack,
+        segment,
+        examples_of(forest),
+        forest.words,
+        rules.terms,
+        node,
+        int64(0),
+        segment.sizes[HELD],
+        choice,
+        own,
+    )
+    if rules.terms.policy == EXACT and forest.nodes.threshold[node] != choice.threshold:
+        forest.nodes.threshold[node] = choice.threshold
+        out.told[0] |= CHANGED
+    forget(segment)
+    clear(segment)

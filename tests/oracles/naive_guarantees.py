@@ -1,0 +1,271 @@
+"""The oracles of trees that keep floors: a tree built from scratch at every look, and all splits of all nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from algorithms.core.cadence import When
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import Op
+from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
+from algorithms.core.kinds import Kind
+from algorithms.dynamic import nodes, rivals
+from algorithms.dynamic.examples import value_of
+from algorithms.dynamic.nodes import FEATURE, NONE
+from algorithms.dynamic.pool import DynamicPool
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.state import examples_of
+from algorithms.dynamic.terms import EXACT
+from algorithms.trees.snapshot import Tree as Snapshot
+from tests.oracles.naive_dynamic import (
+    Event,
+    Example,
+    Live,
+    NaiveForgetful,
+    Node,
+    Outcome,
+    Pair,
+    Settings,
+    Terms,
+    Tree,
+    build,
+    columns,
+    rows_of,
+    side,
+    splits,
+)
+from tests.oracles.tree_parts import xlogx
+
+
+def placed(root: Node) -> Node:
+    """Return a tree whose nodes are numbered by their places: the root 0, its children 1 and 2, then 3 to 6."""
+    todo = [(root, 0)]
+    while todo:
+        node, number = todo.pop()
+        node.number = number
+        todo += [(child, 2 * number + 1 + at) for at, child in enumerate(node.children)]
+    return root
+
+
+class NaiveGreedy(NaiveForgetful):
+    """The tree of the live examples, built anew at every insert and delete."""
+
+    def apply(self, event: Event) -> Outcome:
+        """Apply one event; a tree has changed where it is another after all of it."""
+        tree = self.trees.get(event.key)
+        self._before = self._shape(tree.root if tree is not None else build(self.terms, [], 0, count()))
+        return super().apply(event)
+
+    def update(self, tree: Tree, example: Live, sign: int) -> None:  # noqa: ARG002
+        """Build the tree."""
+        tree.root = placed(build(self.terms, tree.live, 0, count()))
+        tree.changed = self._shape(tree.root) != self._before
+
+    def _shape(self, root: Node) -> list[Any]:
+        return [row[:-1] for row in columns(self.terms, root)]
+
+
+class GreedyPair(Pair):
+    """A pool with the guarantee `exact` beside trees built from scratch."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.twin = NaiveGreedy(settings)
+
+    def feed(self, events: Sequence[Event]) -> list[Outcome]:
+        """Apply events as one batch; raise AssertionError where pool and oracle differ."""
+        expected = []
+        for event in events:
+            outcome = self.twin.apply(event)
+            tree = self.twin.trees.get(event.key)
+            expected.append((outcome, columns(self.twin.terms, tree.root if tree is not None else None)))
+        got = self._outcomes(self.pool, events, None if self.settings.names else self._rng)
+        for at, (outcome, rows) in enumerate(expected):
+            told = got[at]
+            # A subtree may be rebuilt to be what it was: a change is told once too often then.
+            if self.settings.snapshots.when == When.CHANGE and told.snapshot is not None:
+                assert told.snapshot == rows
+                told = told.__class__(**vars(told) | {"snapshot": outcome.snapshot})
+            assert told == outcome, f"event {at}: {events[at]}"
+        for key in sorted({event.key for event in events}):
+            self.compare(key)
+        return got
+
+    def compare(self, key: int) -> None:
+        """Compare a tree, looked at as a whole, with one built from scratch; check all floors."""
+        tree = self.twin.trees.get(key)
+        assert rows_of(self.pool.tree(key)) == columns(self.twin.terms, tree.root if tree is not None else None)
+        check_floors(self.pool, self.twin.terms, key)
+
+    def check(self) -> None:
+        """Raise AssertionError unless the pool's invariants hold and it holds what the oracle does."""
+        self.pool.check()
+        trees = self.twin.trees.values()
+        assert self.pool.alive == len(self.twin.trees)
+        assert self.pool.live_examples == sum(len(tree.live) for tree in trees)
+        assert self.pool.slots == len({f for tree in trees for each in tree.live for f in each.x})
+
+
+class NearPair(GreedyPair):
+    """A pool with a beta beside all splits of all nodes."""
+
+    def feed(self, events: Sequence[Event]) -> list[Outcome]:
+        """Apply events one by one; raise AssertionError where a tree that was looked through is not feasible."""
+        got = []
+        for event in events:
+            expected = self.twin.apply(event)
+            before = self.pool.tree(event.key)
+            (outcome,) = self._outcomes(self.pool, [event])
+            got.append(outcome)
+            assert outcome.status == expected.status
+            tree = self.twin.trees.get(event.key)
+            if tree is not None and event.op in (Op.INSERT, Op.DELETE):
+                seen = self.pool.tree(event.key)
+                assert lacks(self.settings, seen, tree.live) is None
+                if outcome.snapshot is not None:
+                    assert outcome.snapshot == rows_of(seen)
+            if event.op == Op.PREDICT and outcome.weights and tree is not None:
+                x = {f: value for f, value in event.x.items() if value != 0}
+                assert (outcome.leaf, outcome.weights) == answer(self.twin.terms, before, x)
+            check_floors(self.pool, self.twin.terms, event.key)
+        return got
+
+    def compare(self, key: int) -> None:
+        """Compare nothing: `feed` has."""
+
+
+def answer(terms: Terms, tree: Snapshot, x: Mapping[Any, float]) -> tuple[int, tuple[str, ...]]:
+    """Return the number and the class weights of the leaf of an example."""
+    at = 0
+    while (feature := tree.feature[at]) is not None:
+        way = side(terms, feature, float(tree.threshold[at]), x)
+        at = next(i for i in range(len(tree.parent)) if tree.parent[i] == at and tree.branch[i] == way)
+    return int(tree.number[at]), tuple((weight / UNIT).hex() for weight in tree.weight[at].tolist())
+
+
+def lacks(settings: Settings, tree: Snapshot, live: Sequence[Example]) -> str | None:
+    """Return what a tree lacks to be what `beta` promises, None where it is; all splits are scored."""
+    terms = settings.terms()
+    held: list[list[Example]] = []
+    for at in range(len(tree.number)):
+        parent = int(tree.parent[at])
+        if parent == NONE:
+            examples = list(live)
+        else:
+            feature, threshold = tree.feature[parent], float(tree.threshold[parent])
+            assert feature is not None
+            examples = [
+                each for each in held[parent] if side(terms, feature, threshold, each.x) == tree.branch[at]
+            ]
+        held.append(examples)
+        counts = terms.counts(examples)
+        assert tree.weight[at].tolist() == counts
+        n = sum(counts) / UNIT
+        whole = terms.impurity(counts)
+        is_leaf = tree.feature[at] is None
+        if (
+            len(examples) <= terms.min_examples
+            or tree.depth[at] >= terms.max_depth
+            or whole <= 0.5 * terms.alpha * n
+        ):
+            if not is_leaf:
+                return f"node {at} must be a leaf"
+            continue
+        found = splits(terms, examples)
+        own = whole
+        if not is_leaf:
+            own = _score(terms, examples, tree.feature[at], float(tree.threshold[at]))
+        if found and own > min(found)[0] + settings.beta * n:
+            return f"node {at} scores {own}, the best split {min(found)}"
+    return None
+
+
+def _score(terms: Terms, examples: Sequence[Example], feature: Any, threshold: float) -> float:
+    parts = [
+        terms.counts([each for each in examples if side(terms, feature, threshold, each.x) == at]) for at in (0, 1)
+    ]
+    return terms.impurity(parts[0]) + terms.impurity(parts[1])
+
+
+def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
+    """Raise AssertionError where a split scores less than the floor of a node, as the tree is, looked at or not.
+
+    Rivals do not count, whose class weights must be right, nor does a node's own binary split. Nor do, for EXACT,
+    splits of its feature that part its examples as it does: if such a one is another threshold, the floor must say
+    that nothing is known.
+    """
+    forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
+    live = examples_of(forest)
+    for node in nodes.preorder(forest.nodes, pool._root(key)):
+        examples = [
+            Example(_x(pool, row), int(live.rows[row, LABEL]), int(live.rows[row, WEIGHT]))
+            for leaf in nodes.preorder(forest.nodes, node)
+            for row in pool._check_leaf(leaf)
+        ]
+        floor = float(known.floor[node])
+        found = splits(terms, examples)
+        is_exact = pool.rules.terms.policy == EXACT
+        others = check_rivals(pool, terms, node, examples)
+        found = [each for each in found if each[1] not in others]
+        if links[node, FEATURE] == NONE:
+            if is_exact and floor == math.inf:
+                assert not found, "a leaf that a split parts"
+            elif not is_exact:
+                assert all(score >= floor for score, *_ in found)
+            continue
+        number = int(links[node, FEATURE])
+        feature = pool._features([number])[0]
+        own = float(forest.nodes.threshold[node])
+        parts = _parts(terms, examples, feature, own)
+        for score, other, threshold in found:
+            alike = other == feature and _parts(terms, examples, other, threshold) == parts
+            alike = alike and (is_exact or terms.kind(other) == Kind.BINARY)
+            if not alike:
+                assert score >= floor, (node, other, threshold)
+            elif math.isfinite(floor):
+                assert threshold == own, "the threshold has moved and nothing says so"
+        if known.counts[node, IS_KNOWN] and is_exact:
+            counts = terms.counts(examples)
+            found = splits(terms, examples)
+            best = min(found)
+            if best[0] >= terms.impurity(counts) - noise(terms, counts):
+                best = min(found, key=lambda each: each[1:])
+            assert best[1:] == (feature, own), "what is known is not so"
+
+
+def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
+    """Return the features of a node's rivals, each a binary one that is not its own; check their class weights."""
+    known = pool._state.slack
+    block = int(known.counts[node, BLOCK]) - 1
+    if block < 0:
+        return set()
+    begin = block * rivals.WIDTH
+    cells = known.rivals.cells[begin : begin + known.rivals.heads[block, rivals.SIZE]].tolist()
+    features = [pool._features([cell[rivals.FEATURE]])[0] for cell in cells]
+    assert len(set(features)) == len(features)
+    for feature, cell in zip(features, cells, strict=True):
+        assert feature is not None
+        assert terms.kind(feature) == Kind.BINARY
+        assert cell[rivals.FEATURE] != pool._state.nodes.links[node, FEATURE]
+        assert cell[rivals.WEIGHTS :] == terms.counts([each for each in examples if not each.x.get(feature, 0.0)])
+    return set(features)
+
+
+def noise(terms: Terms, counts: Sequence[int]) -> float:
+    """Return the error of scores by rounding."""
+    n = sum(counts) / UNIT
+    return float(terms.classes * (2.0**-46 * (abs(xlogx(sum(counts))) + n + 1.0)))
+
+
+def _parts(terms: Terms, examples: Sequence[Example], feature: Any, threshold: float) -> list[int]:
+    return [side(terms, feature, threshold, each.x) for each in examples]
+
+
+def _x(pool: DynamicPool, row: int) -> dict[Any, float]:
+    live = examples_of(pool._state)
+    start = int(live.rows[row, START])
+    numbers = live.features[start : start + int(live.rows[row, LENGTH])].tolist()
+    return {pool._features([number])[0]: float(value_of(live, row, number)) for number in numbers}

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from algorithms.core import cache, jit, target
 from algorithms.core.cache import NotKeptError, kept_only
 from tests.support.recordings import every_kind
-from tests.worker.state.test_golden_checkpoints import SETTINGS, run_models, stream
+from tests.worker.state.test_golden_checkpoints import STATES, run_models, stream
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
@@ -54,10 +54,11 @@ def running(
 
 
 @compiled
-def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", STATES)
+def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path, name: str) -> None:
     """Empty batches load every kernel that events of any kind will need, of every kind of model."""
     path = tmp_path / "settings.yaml"
-    path.write_text(SETTINGS)
+    path.write_text(STATES[name])
     settings = load(path, {})
     assert are_kept(settings), "the suite compiles ahead what it uses"
     with kept_only():

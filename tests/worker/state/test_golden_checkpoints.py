@@ -1,7 +1,7 @@
 """Checkpoints that an earlier version wrote: the code as it is restores them, and goes on to the same bytes.
 
-`python -m tests.worker.state.test_golden_checkpoints` writes them anew: for a new kind of state, never for
-a change that makes the old ones unreadable. State topics of users are as old.
+`python -m tests.worker.state.test_golden_checkpoints NAME` writes some anew, or new ones: for a new kind of state,
+never for a change that makes the old ones unreadable. State topics of users are as old.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,30 @@ models:
 bounds: {keys: 6, live_ids: 150}
 """
 
+# Kinds and settings that came after those.
+LATER = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  counts: {kind: regression-tree, input: clicks, features: ids, grace_period: 10, split_confidence: 0.3,
+    tie_threshold: 0.3, on_delete: ignore, evaluate: {window: 20, emit: {every: 25}},
+    emit: {snapshots: {every: 40}}}
+  slots: {kind: regression-tree, input: clicks, features: ids, observer: tebst, attributes: {default: numeric},
+    grace_period: 10, split_confidence: 0.3, tie_threshold: 0.3, on_delete: ignore, expire: 20s,
+    emit: {snapshots: {every: 40}}}
+  forest: {kind: forest, input: words, classes: [ham, spam], features: names, trees: 3, bagging: "poisson:1",
+    subspace: 0.5, epsilon: 0.3, window: 40, on_duplicate: replace, evaluate: {}, emit: {snapshots: {every: 50}}}
+  exact: {kind: dynamic-tree, input: numbers, classes: [a, b, c], features: names, guarantee: exact, window: 60,
+    attributes: {default: numeric, binary: [flag, town]}, evaluate: {}, emit: {snapshots: {every: 15}}}
+  within: {kind: dynamic-tree, input: words, classes: [ham, spam], features: names, beta: 0.02, max_depth: 6,
+    on_duplicate: replace, expire: 30s, evaluate: {}, emit: {snapshots: {every: 15}}}
+  idle: {kind: split, input: words, classes: [ham, spam], features: names, expire: 20s, on_duplicate: replace}
+  shadow: {kind: tree, input: clicks, classes: [1, 0, 2], features: ids, shadow: true, evaluate: {},
+    on_delete: ignore}
+bounds: {keys: 6, live_ids: 150}
+"""
+STATES = {"checkpoints": SETTINGS, "later": LATER}
+
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}
 
 
@@ -128,12 +153,16 @@ def _layouts(arrays: dict[TopicPartition, dict[str, Any]]) -> dict[str, str]:
     }
 
 
+def _loaded(text: str, folder: Path) -> Settings:
+    path = folder / "settings.yaml"
+    path.write_text(text)
+    return load(path, {})
+
+
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Return the settings of the checkpoints."""
-    path = tmp_path_factory.mktemp("golden") / "settings.yaml"
-    path.write_text(SETTINGS)
-    return load(path, {})
+    """Return the settings of the oldest checkpoints."""
+    return _loaded(SETTINGS, tmp_path_factory.mktemp("golden"))
 
 
 def _unpacked(name: str, folder: Path) -> Path:
@@ -143,19 +172,25 @@ def _unpacked(name: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("names", [{}, ALIASES], ids=["as they were", "by the other names"])
-def test_checkpoints_restore_and_go_on(tmp_path: Path, names: dict[str, str]) -> None:
+def _renamed(text: str) -> str:
+    for name, alias in ALIASES.items():
+        assert f" {name}: " in text
+        text = text.replace(f" {name}: ", f" {alias}: ")
+    return text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [*STATES.items(), ("checkpoints", _renamed(SETTINGS))],
+    ids=[*STATES, "checkpoints, by the other names"],
+)
+def test_checkpoints_restore_and_go_on(tmp_path: Path, name: str, text: str) -> None:
     """A worker that starts from the kept checkpoints writes the bytes that the one which wrote them went on to.
 
     So does one whose settings have been called by the field's names since.
     """
-    text = SETTINGS
-    for name, alias in names.items():
-        assert f" {name}: " in text
-        text = text.replace(f" {name}: ", f" {alias}: ")
-    (tmp_path / "settings.yaml").write_text(text)
-    settings = load(tmp_path / "settings.yaml", {})
-    log, golden = _unpacked("checkpoints.db", tmp_path), _unpacked("checkpoints.out.db", tmp_path)
+    settings = _loaded(text, tmp_path)
+    log, golden = _unpacked(f"{name}.db", tmp_path), _unpacked(f"{name}.out.db", tmp_path)
     with EmbeddedLog(log, group=settings.group) as opened:
         for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
             for number in range(partitions):  # what is in the models must come from the checkpoint alone
@@ -198,10 +233,11 @@ def test_a_group_without_epochs_is_taken_over(tmp_path: Path, settings: Settings
     assert [epoch[::2] for epoch in epochs()] == [(1, 0), (2, joined)]
 
 
-def test_the_names_of_arrays_stay(tmp_path: Path, settings: Settings) -> None:
+@pytest.mark.parametrize("name", STATES)
+def test_the_names_of_arrays_stay(tmp_path: Path, name: str) -> None:
     """Checkpoints of today have arrays of the same names, types and row sizes as the kept ones."""
-    kept = np.load(GOLDEN / "arrays.npz")
-    arrays = run_models(tmp_path / "log.db", settings, stream()[:60])
+    kept = np.load(GOLDEN / f"{name}.arrays.npz")
+    arrays = run_models(tmp_path / "log.db", _loaded(STATES[name], tmp_path), stream()[:60])
     assert _layouts(arrays) == dict(zip(kept["names"].tolist(), kept["layouts"].tolist(), strict=True))
 
 
@@ -243,20 +279,18 @@ def test_regression_trees_restore_and_go_on(observer: str) -> None:
     assert _learn(pool, 150, 300) == expected
 
 
-def _write() -> None:
-    """Write the golden files."""
+def _write(name: str) -> None:
+    """Write the golden files of some settings."""
     folder = GOLDEN / "made"
     folder.mkdir()
-    settings_file = folder / "settings.yaml"
-    settings_file.write_text(SETTINGS)
-    settings = load(settings_file, {})
-    log = folder / "checkpoints.db"
+    settings = _loaded(STATES[name], folder)
+    log = folder / "log.db"
     arrays = run_models(log, settings, stream()[:EVENTS])
     layouts = _layouts(arrays)
     np.savez_compressed(
-        GOLDEN / "arrays.npz", names=np.array(list(layouts)), layouts=np.array(list(layouts.values()))
+        GOLDEN / f"{name}.arrays.npz", names=np.array(list(layouts)), layouts=np.array(list(layouts.values()))
     )
-    whole = folder / "checkpoints.out.db"
+    whole = folder / "whole.db"
     shutil.copyfile(log, whole)
     run_models(whole, settings, stream()[EVENTS:])
     with EmbeddedLog(whole) as opened, EmbeddedLog(folder / "results.db") as results:
@@ -265,9 +299,14 @@ def _write() -> None:
             results.create_topic(topic, partitions)
             for number in range(partitions):
                 results.record(opened.read(TopicPartition(topic, number), 0, 1_000_000))
-    for made, name in ((log, "checkpoints.db"), (folder / "results.db", "checkpoints.out.db")):
-        with made.open("rb") as raw, gzip.GzipFile(GOLDEN / f"{name}.gz", "wb", mtime=0) as packed:
+    for made, part in ((log, "db"), (folder / "results.db", "out.db")):
+        with made.open("rb") as raw, gzip.GzipFile(GOLDEN / f"{name}.{part}.gz", "wb", mtime=0) as packed:
             shutil.copyfileobj(raw, packed)
+    shutil.rmtree(folder)
+
+
+def _write_regression() -> None:
+    """Write the golden file of the library's regression trees."""
     states: dict[str, Any] = {}
     for observer in OBSERVERS:
         pool = _regression(observer)
@@ -275,8 +314,8 @@ def _write() -> None:
         states |= {f"{observer}/{name}": array.copy() for name, array in pool.arrays().items()}
         states[f"{observer}/predictions"] = np.array(_learn(pool, 150, 300))
     np.savez_compressed(GOLDEN / "regression.npz", **states)
-    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    _write()
+    for told in sys.argv[1:]:
+        _write_regression() if told == "regression" else _write(told)

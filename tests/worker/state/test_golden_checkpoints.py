@@ -76,7 +76,7 @@ bounds: {keys: 6, live_ids: 150}
 """
 
 # Kinds and settings that came after those.
-LATER = """
+ADDED_KINDS = """
 log: {embedded: unused.db}
 metrics: null
 models:
@@ -97,7 +97,7 @@ models:
     on_delete: ignore}
 bounds: {keys: 6, live_ids: 150}
 """
-STATES = {"checkpoints": SETTINGS, "later": LATER}
+STATES = {"checkpoints": SETTINGS, "added_kinds": ADDED_KINDS}
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}
 

@@ -153,7 +153,7 @@ class PendingExamples:
 
     def limit(self, most: int, span: int) -> Int32s:
         """Let other limits hold from now on; return the rows that became free."""
-        gone, counts = [], self._pending.counts
+        gone, keys, counts = [], set(), self._pending.counts
         if counts[[MOST, SPAN]].tolist() == [most, span]:
             return _NO_ROWS
         counts[[MOST, SPAN]] = most, span
@@ -164,9 +164,10 @@ class PendingExamples:
             row = int(queue[place])
             if row != NONE:
                 gone.append(row)
+                keys.add(int(rows[row, OWNER]) >> 1)  # before it is wiped
                 self._forget(row)
             place += 1
-        self._keys.keep(np.unique(rows[gone, OWNER] >> 1).astype(np.int32), self._are_alive)
+        self._keys.keep(np.array(sorted(keys), np.int32), self._are_alive)
         self._sweep_all()
         return np.array(gone, np.int32)
 

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.worker.late.test_late_table import TREE, Topic
+from tests.worker.late.test_late_table import PENDING, TREE, Topic
 from worker.audit import digest_of
+from worker.codec import Bounds
+from worker.models import KINDS
+from worker.settings.topics import PendingSettings
 
 NAME, NUMBER, VALUE = "a diagnosis that nobody else has", 4_000_000_007, 1234.0625
 NAMES = TREE | {"features": "names", "attributes": {"default": "numeric"}, "evaluate": {}, "policy": "periodic"}
@@ -51,6 +54,20 @@ def test_a_second_predict_wipes_the_first() -> None:
     topic.do("predict", id="somebody", x={NAME: VALUE})
     topic.do("predict", id="somebody", x=[])
     assert _traces(topic) == ["~pending pending.examples.rows: the id"]
+
+
+def test_a_key_whose_examples_go_with_a_smaller_max_is_wiped() -> None:
+    """Nothing that still waits is of that key, so its bytes are in no checkpoint."""
+    topic = Topic({"tree": IDS}, PENDING | {"max": 4})
+    for key, named in ((b"key", 1), (b"the key of somebody", "somebody"), (b"key", 2), (b"key", 3)):
+        topic.do("predict", id=named, x=[1], key=key)
+    models = {"tree": KINDS["tree"].settings.model_validate({"input": "in", **IDS})}
+    limits = PendingSettings.model_validate({"max": 2, "for": "10s"})
+    topic.pipeline.have(models, Bounds(), limits, kept=list(models))
+    topic.pipeline.late.check()
+    assert [each.key for each in topic.waiting()] == [b"key", b"key"]
+    of_store = topic.pipeline.late.arrays()["~pending"].values()
+    assert not any(b"somebody" in array.tobytes() for array in of_store)
 
 
 @pytest.mark.parametrize("way", WAYS)

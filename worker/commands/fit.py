@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import click
 from rich.console import Console
 
+from algorithms.forests.draws import MOST_SEED
 from worker.codec import Source as Place
 from worker.codec import Tree, cut, to_record
+from worker.codec.reference import LATEST
 from worker.commands.common import clear_errors, fail, show_command
 from worker.commands.init import topic_of
 from worker.commands.init_topic import is_log, only
@@ -34,6 +38,8 @@ from worker.views.words import topic_word
 from worker.watching import logs
 
 _MODEL = "fit"
+_MANY_NUMBERS = 50  # as labels: more are hardly classes
+_MOST = 1 << 30  # of options that count something
 _SHOWN_BAD = 5  # bad lines that are told one by one; the rest are counted
 
 _EXAMPLES = """\b
@@ -68,6 +74,12 @@ class _Lines(NamedTuple):
     skip_bad: bool
 
 
+def _finite(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter(f"expected a finite number, got {value}")
+    return value
+
+
 @click.command(short_help="Build the greedy tree of a file or recording.", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE|RECORDING", type=click.Path(exists=True, dir_okay=False))
 @click.option("--topic", help="RECORDING: the topic with the events.  [default: the only one]  FILE: its name.")
@@ -76,11 +88,11 @@ class _Lines(NamedTuple):
 @column_options
 @click.option("--skip-bad", is_flag=True, help="Count lines that are no events, and go on.")
 @click.option("--criterion", type=click.Choice(["gini", "entropy"]), default="gini", show_default=True)
-@click.option("--max-depth", type=click.IntRange(0), help="A node so deep is a leaf.  [default: no bound]")
+@click.option("--max-depth", type=click.IntRange(0, _MOST), help="A node so deep is a leaf.  [default: no bound]")
 @click.option(
     "--min-examples",
     metavar="N",
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MOST),
     default=1,
     show_default=True,
     help="A node of at most N examples is a leaf.",
@@ -88,14 +100,17 @@ class _Lines(NamedTuple):
 @click.option(
     "--alpha",
     type=click.FloatRange(0),
+    callback=_finite,
     default=0.0,
     show_default=True,
     help="A node whose impurity is at most half of it is a leaf.",
 )
-@click.option("--max-leaves", type=click.IntRange(1), help="Grow where a split gains most, to so many leaves.")
-@click.option("--max-features", metavar="K", type=click.IntRange(1), help="Draw K features for each node.")
+@click.option(
+    "--max-leaves", type=click.IntRange(1, _MOST), help="Grow where a split gains most, to so many leaves."
+)
+@click.option("--max-features", metavar="K", type=click.IntRange(1, _MOST), help="Draw K features for each node.")
 @click.option("--bootstrap", is_flag=True, help="Draw as many examples as there are, with replacement.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn.")
+@click.option("--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Of what is drawn.")
 @click.option(
     "--draw",
     "drawing",
@@ -109,7 +124,7 @@ class _Lines(NamedTuple):
     help="Instead: write the tree to this embedded log, as a snapshot in the topic NAME.out.",
 )
 @click.option(
-    "--timestamp", metavar="MS", type=click.IntRange(1), help="For events without a time, instead of now."
+    "--timestamp", metavar="MS", type=click.IntRange(1, LATEST), help="For events without a time, instead of now."
 )
 def fit(
     file: str,
@@ -134,7 +149,8 @@ def fit(
     """Build the greedy tree of the examples in a file or recording, by the builder of paper 003.
 
     FILE is read as `publish` reads it. Of a RECORDING (or any embedded log) events are applied in their order:
-    an example that was deleted is not in the tree. Examples of all keys make one tree, unless --only-key chooses.
+    an example that was deleted is not in the tree, and a label that came later makes an example of its predict.
+    Examples of all keys make one tree, unless --only-key chooses.
 
     Labels are classes. A feature whose values are all 1 is binary, others are numeric.
     """
@@ -152,11 +168,13 @@ def fit(
             else:
                 name = named_format(file, format_name)
                 check_columns(name, columns)
-                lines = _Lines(file, name, columns, encoding, skip_bad)
+                lines = _Lines(file, name, replace(columns, published=False), encoding, skip_bad)
                 topic = topic or topic_of(file)
                 _read_file(gatherer, lines, topic, key, timestamp or time.time_ns() // 1_000_000)
             terms = Terms(criterion, max_depth, min_examples, alpha, max_leaves, max_features, bootstrap, seed)
-            tree = _built(gatherer, gatherer.batch(), terms, topic)
+            batch = gatherer.batch()
+            _note_numbers(batch)
+            tree = _built(gatherer, batch, terms, topic)
             key = topic.encode() if key is None else key
             if output is not None:
                 _write(output, topic, key, tree)
@@ -222,14 +240,26 @@ def _read_file(gatherer: Gatherer, lines: _Lines, topic: str, key: bytes | None,
         click.echo(f"passed over {skipped:,} line{'' if skipped == 1 else 's'}", err=True)
 
 
+def _note_numbers(batch: Batch) -> None:
+    """Tell where labels look like what a tree of classes cannot learn well."""
+    if len(batch.classes) > _MANY_NUMBERS and isinstance(batch.classes[0], int):
+        click.echo(
+            f"labels are classes here, and these are {len(batch.classes):,} different numbers; to learn numbers, "
+            "use a model of kind regression-tree",
+            err=True,
+        )
+
+
 def _built(gatherer: Gatherer, batch: Batch, terms: Terms, topic: str) -> Tree:
     """Return the tree of a batch as a snapshot."""
     from algorithms.dynamic.builder import UNBOUNDED, build_tree  # loads the compiler
 
     depth = UNBOUNDED if terms.max_depth is None else terms.max_depth
-    tree = build_tree(
-        batch.sample, classes=len(batch.classes), kinds=batch.kinds, **terms._replace(max_depth=depth)._asdict()
-    )
+    options = terms._replace(max_depth=depth)._asdict()
+    try:
+        tree = build_tree(batch.sample, classes=len(batch.classes), kinds=batch.kinds, **options)
+    except ValueError as error:  # of the examples: options were looked at before
+        raise BatchError(str(error)) from error
     names = [name.encode() if isinstance(name, str) else name for name in batch.features]
     tree = tree._replace(feature=[None if each is None else names[int(each)] for each in tree.feature])
     source = Place(topic, 0, max(0, gatherer.events + gatherer.passed_over - 1), 0, gatherer.time)

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from worker.codec.reference import LATEST
 from worker.commands.common import until_signalled
 from worker.commands.publish_columns import check_columns, column_options, file_options, named_format
 from worker.commands.publish_recording import publish_recording
@@ -126,7 +127,7 @@ Examples:
 @click.option("--batch", type=click.IntRange(1, 65_536), help="Columnar records of up to so many events.")
 @click.option("--limit", "--events", metavar="N", type=click.IntRange(1), help="Stop after N events.")
 @click.option(
-    "--timestamp", metavar="MS", type=click.IntRange(1), help="For events without a time, instead of now."
+    "--timestamp", metavar="MS", type=click.IntRange(1, LATEST), help="For events without a time, instead of now."
 )
 @click.option("--skip-bad", is_flag=True, help="Count lines that are no events, and go on.")
 @click.option("--dry-run", is_flag=True, help=f"Print the first {_DRY} events as JSON and write nothing.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy as np
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.builder import Sample
 from worker.codec.bounds import Bounds
-from worker.codec.events import DELETE, DROP, INSERT
+from worker.codec.events import DELETE, DROP, INSERT, LABEL, PREDICT
 from worker.codec.reference import Event, check_key, decode
 from worker.sources.example import Label, brief
 
@@ -46,13 +46,15 @@ class _Example:
 class Gatherer:
     """Applies events in their order, as models do: what is deleted or replaced is not in the batch.
 
+    A label makes an example of the predict with its id, however long ago that came.
+
     Parameters
     ----------
     events
-        How many inserts and deletes were applied.
+        How many inserts, labels and deletes were applied.
     passed_over
         How many events of other kinds there were, or without effect: predicts, a second insert of a live id, a
-        delete of what is not there.
+        label of what was not predicted, a delete of what is not there.
     time
         The latest event time, ms.
     """
@@ -63,6 +65,7 @@ class Gatherer:
     _columns: dict[int | str, int] = field(default_factory=dict)
     _by_id: dict[bytes, dict[int | str, _Example]] = field(default_factory=dict)  # of a key
     _by_content: dict[bytes, dict[_Content, list[_Example]]] = field(default_factory=dict)  # those without an id
+    _asked: dict[bytes, dict[int | str, Event]] = field(default_factory=dict)  # predicts of a key without a label
 
     def add(self, key: bytes | None, value: bytes | None, timestamp: int) -> str | None:
         """Apply the events of a record; return what is wrong with the first that cannot be read."""
@@ -79,8 +82,15 @@ class Gatherer:
     def _apply(self, key: bytes, event: Event) -> None:
         self.time = max(self.time, event.time)
         with_id, without = self._by_id.setdefault(key, {}), self._by_content.setdefault(key, {})
+        asked = self._asked.setdefault(key, {})
+        before = None if event.id is None else asked.pop(event.id, None)
+        if event.op == LABEL and before is not None:
+            event = replace(event, op=INSERT, features=before.features, values=before.values)
         done = False
-        if event.op == DROP:
+        if event.op == PREDICT and event.id is not None:
+            asked[event.id] = event
+        elif event.op == DROP:
+            asked.clear()
             done = bool(with_id or without)
             with_id.clear()
             without.clear()

@@ -22,7 +22,7 @@ class Columns:
     ----------
     label, key, id, time, weight, op
         The columns of the label, the model's key, the example's id, the event time, the weight, and
-        of what is to be done: insert, delete or predict.
+        of what is to be done: insert, delete, predict or label.
     text
         Columns that are cut into words.
     numeric, nominal, binary
@@ -43,6 +43,8 @@ class Columns:
         What a time is counted in; None: milliseconds, and what looks like seconds is asked about.
     unlabelled
         Whether rows need no label, as they are predicts or deletes.
+    published
+        Whether rows become events of a topic, where those without a label can be predicts.
     """
 
     label: str | None = None
@@ -63,6 +65,7 @@ class Columns:
     missing: tuple[str, ...] = ()
     time_unit: Literal["ms", "s"] | None = None
     unlabelled: bool = False
+    published: bool = True
 
     def __post_init__(self) -> None:
         twice = [column for column, uses in Counter(self.special).items() if uses > 1]

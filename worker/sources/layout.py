@@ -136,7 +136,7 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
         example = option("--label", _likeliest_label(seen).name)
         raise SourceError(
             f"{lines.name}:1: expected to be told the label's column, as none is called {', '.join(_LABELS)}; got "
-            f"{_few(names)}; say {example}, or whichever it is{_without_label(names, header=header)}"
+            f"{_few(names)}; say {example}, or whichever it is{_without_label(columns, names, header=header)}"
         )
     taken = {column for column in uses.values() if column is not None}
     wanted = names if columns.features is None else [*dict.fromkeys([*columns.features, *columns.kinds])]
@@ -184,10 +184,10 @@ def _likeliest_label(seen: list[Seen]) -> Seen:
     return min(reversed(seen), key=lambda each: (each.has_more, len(each.values) < 2, len(each.values)))
 
 
-def _without_label(names: list[str], *, header: bool) -> str:
+def _without_label(columns: Columns, names: list[str], *, header: bool) -> str:
     """Return what can be said of a table that has no label."""
     text = ", or --format text where lines are a label, a tab and a text" if len(names) == 2 and not header else ""
-    return f"{text}; without labels, publish --as predict"
+    return f"{text}; without labels, publish --as predict" if columns.published else text
 
 
 def _uses(lines: Lines, columns: Columns, seen: list[Seen]) -> dict[str, str | None]:

@@ -143,9 +143,8 @@ class _Reading:
                 f"expected insert, delete, predict or label in the column {made.names[made.op]!r}, got {brief(op)}"
             )
         if "y" not in fields and op in ("insert", "label") and not self._columns.unlabelled:
-            raise UnreadableError(
-                "expected a label, got an empty cell; fill it in, or publish such rows apart with --as predict"
-            )
+            others = ", or publish such rows apart with --as predict" if self._columns.published else ""
+            raise UnreadableError(f"expected a label, got an empty cell; fill it in{others}")
         if "y" in fields and op == "predict":
             self._lines.note("labels of predicts are left out: a model answers with its own", line=row.line)
         return cells[made.key] or None, as_op(fields, op)

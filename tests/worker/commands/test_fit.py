@@ -99,6 +99,33 @@ def test_what_is_deleted_is_not_in_the_tree(tmp_path: Path) -> None:
         assert tree[column] == alone[column]
 
 
+def test_a_label_makes_an_example_of_its_predict(tmp_path: Path) -> None:
+    """With its own weight; not where the predict has another key, was deleted, dropped, or learned already."""
+    asked = [{"op": "predict", "id": n, "x": [n]} for n in range(6)]
+    labels: list[dict[str, Any]] = [{"op": "label", "id": n, "y": n % 2} for n in range(6)]
+    events = [
+        {"op": "predict", "id": 9, "x": [9]},
+        None,
+        *asked,
+        {"op": "predict", "id": 0, "x": [7]},  # takes the place of the first
+        {"op": "delete", "id": 4},
+        {"x": [8], "y": 1, "id": 5},
+        *labels[:2],
+        labels[2] | {"w": 2.0},
+        *labels[3:],
+        *labels[:1],  # a second time
+        {"op": "label", "id": 9, "y": 7},
+    ]
+    path = log_of(tmp_path / "late.db", *events)
+    log_of(path, {"op": "label", "id": 4, "y": 7}, key=b"other")
+    same = [([7], 0, 1.0), ([1], 1, 1.0), ([2], 0, 2.0), ([3], 1, 1.0), ([8], 1, 1.0)]
+    expected = log_of(tmp_path / "inserts.db", *({"x": x, "y": y, "w": w} for x, y, w in same))
+    tree, alone = tree_of(path), tree_of(expected)
+    for column in ("node", "feature", "counts", "classes", "threshold"):
+        assert tree[column] == alone[column]
+    assert tree["version"] == 5
+
+
 def test_one_key_of_several(tmp_path: Path) -> None:
     """Examples of all keys make one tree, or those of the key that is named; an id belongs to its key."""
     path = log_of(tmp_path / "r.db", {"x": [1], "y": 0, "id": 5}, {"x": [2], "y": 1})
@@ -192,7 +219,13 @@ def test_a_large_tree_is_written_in_parts(tmp_path: Path, monkeypatch: pytest.Mo
             "expected at most 1000 classes, got 1,001; grow",
         ),
         ("a.svm", "1 1:1\n0 x\n", (), "a.svm:2: "),
-        ("a.csv", "a,b\n1,2\n", (), "label"),
+        ("a.csv", "a,b\n1,2\n", (), "expected to be told the label's column, as none is called"),
+        ("a.csv", "a,y\n1,0\n2,\n", (), "fill it in correct the line, or go on past such lines with --skip-bad"),
+        ("a.csv", "y,w\n" + "0,2e9\n1,2e9\n" * 2_000, ("--weight", "w"), "expected weights below"),
+        ("a.svm", "1 1:1\n", ("--alpha", "nan"), "expected a finite number, got nan"),
+        ("a.svm", "1 1:1\n", ("--seed", 1 << 70), "is not in the range"),
+        ("a.svm", "1 1:1\n", ("--max-depth", 1 << 70), "is not in the range"),
+        ("a.svm", "1 1:1\n", ("--timestamp", 1 << 70), "is not in the range"),
         ("a.svm", "1 1:1\n", ("--label", "y"), "expected no options about columns"),
         ("a.xyz", "1 1:1\n", (), "say --format"),
         ("a.yaml", "log: {}\n", (), "expected a file of examples or a recording, got settings"),
@@ -207,7 +240,24 @@ def test_what_makes_no_tree_is_told(
     result = run(tmp_path / name, *options)
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
-    assert "Traceback" not in result.output
+    assert isinstance(result.exception, SystemExit), "a traceback"
+    assert "publish" not in result.output
+
+
+def test_numbers_as_labels_are_told(tmp_path: Path) -> None:
+    """More than fifty different ones are hardly classes; names are, and few numbers."""
+    path = tmp_path / "a.svm"
+    path.write_text("".join(f"{n} {n + 1}:1\n" for n in range(51)))
+    result = run(path)
+    assert result.exit_code == 0
+    assert "labels are classes here, and these are 51 different numbers" in result.stderr
+    assert "kind regression-tree" in result.stderr
+    for label in (str, lambda n: n % 50, lambda n: f"name {n}"):
+        table = tmp_path / "a.csv"
+        table.write_text("y,a\n" + "".join(f"{label(n)},{n}\n" for n in range(51)))
+        result = run(table)
+        assert result.exit_code == 0
+        assert ("labels are classes" in result.stderr) == (label is str)
 
 
 def test_what_is_no_event_is_passed_over(tmp_path: Path) -> None:

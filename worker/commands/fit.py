@@ -206,6 +206,11 @@ def _read_recording(gatherer: Gatherer, path: Path, topic: str | None, key: byte
             if wrong is not None:
                 unreadable += 1
                 first = first or f"{record.source} offset {record.offset}: {wrong}"
+    if unreadable and not gatherer.events and not gatherer.passed_over:
+        raise BatchError(
+            f"expected events as msgpack in {topic}, got none, the first record: {first}; fit reads no topic of "
+            "another format, but the files that such events came from"
+        )
     if unreadable:
         told = (
             f"passed over {unreadable:,} record{'' if unreadable == 1 else 's'} with what is no event, the first:"

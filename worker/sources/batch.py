@@ -170,7 +170,7 @@ def _classes(found: set[tuple[type, Any]]) -> list[int | str]:
     """Return the classes that labels are, ascending."""
     if not found:
         raise BatchError(
-            "expected examples with a label, got none; say which column is the label, or choose other events"
+            "expected examples with a label, got none; choose other events, or a file whose rows are inserts"
         )
     labels = sorted(label for kind, label in found if kind is not str)
     names = sorted((label for kind, label in found if kind is str), key=str.encode)

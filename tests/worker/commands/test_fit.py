@@ -266,6 +266,9 @@ def test_what_is_no_event_is_passed_over(tmp_path: Path) -> None:
     result = run(path)
     assert result.exit_code == 0
     assert "passed over 1 record with what is no event, the first: t/0 offset 1: " in result.stderr
+    result = run(log_of(tmp_path / "json.db", b'{"x": [1], "y": 0}', b'{"x": [2], "y": 1}'))
+    assert result.exit_code == 1
+    assert "expected events as msgpack in t, got none, the first record: t/0 offset 0: " in result.output
     lines = tmp_path / "a.svm"
     lines.write_text("1 1:1\n0 x\n0 2:1\n")
     result = run(lines, "--skip-bad")

@@ -168,6 +168,7 @@ def publish(
         format_name = named_format(file, format_name)
         columns = replace(columns, unlabelled=default_op not in ("insert", "label"))
         _check_file(format_name, columns, ids=ids, number_ids=number_ids, packed=packed)
+        columns = replace(columns, identified=default_op == "label" and not number_ids and updates is None)
         source = partial(file_source, file, format_name, columns, encoding)
     elif described is not None and file is None:
         stream = _stream(described)

@@ -43,6 +43,8 @@ class Columns:
         What a time is counted in; None: milliseconds, and what looks like seconds is asked about.
     unlabelled
         Whether rows need no label, as they are predicts or deletes.
+    identified
+        Whether rows need an id, as they are labels of what was predicted.
     published
         Whether rows become events of a topic, where those without a label can be predicts.
     """
@@ -65,6 +67,7 @@ class Columns:
     missing: tuple[str, ...] = ()
     time_unit: Literal["ms", "s"] | None = None
     unlabelled: bool = False
+    identified: bool = False
     published: bool = True
 
     def __post_init__(self) -> None:

@@ -138,6 +138,11 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
             f"{lines.name}:1: expected to be told the label's column, as none is called {', '.join(_LABELS)}; got "
             f"{_few(names)}; say {example}, or whichever it is{_without_label(columns, names, header=header)}"
         )
+    if uses["id"] is None and columns.identified:
+        raise SourceError(
+            f"{lines.name}:1: expected to be told the id's column, as none is called id, and a label has the id of "
+            f"its predict; got {_few(names)}; say --id COLUMN"
+        )
     taken = {column for column in uses.values() if column is not None}
     wanted = names if columns.features is None else [*dict.fromkeys([*columns.features, *columns.kinds])]
     features = []
@@ -201,8 +206,8 @@ def _uses(lines: Lines, columns: Columns, seen: list[Seen]) -> dict[str, str | N
         uses["time"] = next((free[name].name for name in _TIMES if name in free and _are_times(free[name])), None)
     looks: dict[str, Callable[[Seen], bool]] = {
         "op": lambda each: bool(_OPS & set(each.values)),
-        # A delete has the id of an insert.
-        "id": lambda each: uses["op"] is not None or each.is_all_different,
+        # A delete has the id of an insert; a label has that of a predict, and may come twice.
+        "id": lambda each: columns.identified or uses["op"] is not None or each.is_all_different,
         "key": lambda each: True,
     }
     for use, fits in looks.items():

@@ -125,3 +125,19 @@ def test_publish_writes_labels(tmp_path: Path) -> None:
         ("label", "p1", "a"),
         ("label", "p2", "b"),
     ]
+
+
+def test_a_label_that_comes_twice_has_its_id_all_the_same(tmp_path: Path) -> None:
+    """Ids of labels need not differ, unlike those of inserts; where no column is called id, it is asked for."""
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\np1,a\np1,b\n")
+    said = CliRunner().invoke(main, ["publish", str(path), "--dry-run", "--as", "label"])
+    assert said.exit_code == 0, said.output
+    assert [json.loads(line)["id"] for line in said.stdout.splitlines() if line.startswith("{")] == ["p1", "p1"]
+    path.write_text("request,label\np1,a\np2,b\n")
+    said = CliRunner().invoke(main, ["publish", str(path), "--dry-run", "--as", "label"])
+    assert said.exit_code == 1
+    assert "expected to be told the id's column" in said.output
+    numbered = ["--number-ids", "--ignore", "request"]
+    said = CliRunner().invoke(main, ["publish", str(path), "--dry-run", "--as", "label", *numbered])
+    assert said.exit_code == 0, said.output

@@ -155,7 +155,8 @@ class LateLabels:
         return (
             "expected the id of a pending example, this one is not: its label came before, or it was predicted "
             f"longer ago than {self._limits.for_.words} (pending.for of the topic), or before "
-            f"{self._limits.max:,} others (pending.max), or never; send an insert with the features"
+            f"{self._limits.max:,} others (pending.max), or with another key, or never (7 is another id than "
+            "'7'); send an insert with the features"
         )
 
     def caught_up(self, names: Iterable[str]) -> None:

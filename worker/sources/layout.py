@@ -140,7 +140,7 @@ def layout(lines: Lines, columns: Columns, seen: list[Seen], *, header: bool) ->
         )
     if uses["id"] is None and columns.identified:
         raise SourceError(
-            f"{lines.name}:1: expected to be told the id's column, as none is called id, and a label has the id of "
+            f"{lines.name}:1: expected to be told the id's column, as none is called id, and a label has that of "
             f"its predict; got {_few(names)}; say --id COLUMN"
         )
     taken = {column for column in uses.values() if column is not None}

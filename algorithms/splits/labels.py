@@ -130,17 +130,22 @@ class LabelSplits:
 
     def drop(self, key: int = 0) -> None:
         """Forget a key."""
+        first = self._first(key)
         for k in range(self._classes):
-            self._pool.drop(key * self._classes + k)
+            self._pool.drop(first + k)
+
+    def _first(self, key: int) -> int:
+        """Return the number of the first index of a key; they follow each other."""
+        return whole("a key", key, 0, (1 << 30) // self._classes) * self._classes
 
     def _apply(self, change: Any, x: Example, label: int, weight: float, id: Id | None, key: int) -> Status:
         label = whole("a label", label, 0, self._classes - 1)
-        features = self._features(x)
+        features, first = self._features(x), self._first(key)
         # The index of the label comes first: what it takes, the others take. They know less of the example, as the
         # rest of the labels are one to them; and what it refuses changes none.
         order = sorted(range(self._classes), key=lambda k: k != label)
         for k in order:
-            status: Status = change(features, int(k == label), weight=weight, id=id, key=key * self._classes + k)
+            status: Status = change(features, int(k == label), weight=weight, id=id, key=first + k)
             if status != Status.APPLIED and k == label:
                 return status
         return Status.APPLIED
@@ -150,7 +155,7 @@ class LabelSplits:
         features: list[Any] = []
         for feature, value in x.items() if isinstance(x, Mapping) else ((each, 1) for each in x):
             if isinstance(value, str):
-                if not self._named:
+                if not self._named or not isinstance(feature, str | bytes):
                     raise ValueError(f"expected names of features with categories, got {feature!r} with {value!r}")
                 name = feature if isinstance(feature, bytes) else feature.encode()
                 features.append(name + b"=" + value.encode())
@@ -164,7 +169,7 @@ class LabelSplits:
 
     def best(self, key: int = 0) -> LabelSplit:
         """Return the best split of a key now; no state is changed."""
-        first = whole("a key", key, 0, (1 << 30) // self._classes) * self._classes
+        first = self._first(key)
         self._pool.best(first + self._classes - 1)  # makes room for the key
         heads = self._pool.counted.heads
         totals = heads[first : first + self._classes, N1].copy()

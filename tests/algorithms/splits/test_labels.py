@@ -215,6 +215,10 @@ def test_replaced_and_dropped() -> None:
             "expected 0, 1 or a category as the value of 'a'",
         ),
         (lambda: LabelSplits(3, window=5).delete([1], 0), "expected an id of the example to delete"),
+        (lambda: LabelSplits(3, names=True).insert({1: "red"}, 0), "expected names of features with categories"),
+        (lambda: LabelSplits(2).insert([1], 0, key=0.5), "expected a key, a whole number"),  # type: ignore[arg-type]
+        (lambda: LabelSplits(2).delete([1], 0, key=-1), "expected a key, a whole number"),
+        (lambda: LabelSplits(3).drop(1 << 30), "expected a key, a whole number"),
     ],
 )
 def test_what_is_no_example_is_told(do: Any, message: str) -> None:

@@ -98,6 +98,15 @@ class TopicSettings(Section):
     def _from_the_settings(cls, path: Path | None, info: ValidationInfo) -> Path | None:
         return None if path is None else beside_the_file(path, info)
 
+    @model_validator(mode="after")
+    def _can_wait(self) -> Self:
+        if self.pending is not None and self.columns is not None and None in (self.columns.op, self.columns.id):
+            raise expected(
+                "columns with op and id beside pending: a record is a predict or a label by its op, and the label "
+                "has the id of its predict"
+            )
+        return self
+
     def relevant(self) -> dict[str, Any]:
         """Return what the bytes of outputs depend on, as far as it is not the default and cannot be changed."""
         told: dict[str, Any] = {} if self.format == "msgpack" else {"format": self.format}

@@ -41,6 +41,14 @@ WRONG = [
     ("topics: {in: {format: json, columns: {label: y, features: [y]}}}", "expected each column once"),
     ("topics: {in: {format: json, columns: {features: [a], ignore: [b]}}}", "expected either features or ignore"),
     ("topics: {in: {format: json, columns: {time_unit: h}}}", "expected 's', 'ms', 'us' or 'ns', got 'h'"),
+    (
+        "topics: {in: {format: json, columns: {label: y, id: i}, pending: {max: 3, for: 1d}}}",
+        "topics.in: expected columns with op and id beside pending",
+    ),
+    (
+        "topics: {in: {format: json, columns: {label: y, op: o}, pending: {max: 3, for: 1d}}}",
+        "topics.in: expected columns with op and id beside pending",
+    ),
     ("topics: {in: {format: json, columns: {labels: y}}}", "(did you mean 'label'?)"),
     ("topics: {in: {results: jsn}}", "expected 'msgpack' or 'json', got 'jsn' (did you mean 'json'?)"),
     ("topics: {in: {results: json}}\nbounds: {name_bytes: 65536}", "expected bounds.name_bytes of at most 16,384"),

@@ -152,21 +152,25 @@ class PendingExamples:
         return sum(array.nbytes for array in self.arrays().values())
 
     def limit(self, most: int, span: int) -> Int32s:
-        """Let other limits hold from now on; return the rows that became free."""
+        """Let other limits hold from now on; return the rows that became free.
+
+        What was due by those before goes, so that nothing depends on what had been removed by then.
+        """
         gone, keys, counts = [], set(), self._pending.counts
         if counts[[MOST, SPAN]].tolist() == [most, span]:
             return _NO_ROWS
+        rows, queue = self._pending.examples.rows, self._pending.row
+        for place in range(int(counts[HEAD]), int(counts[TAIL])):
+            row = int(queue[place])
+            if row == NONE:
+                continue
+            if len(self) <= most and not self.is_due(row):
+                break
+            gone.append(row)
+            keys.add(int(rows[row, OWNER]) >> 1)  # before it is wiped
+            self._forget(row)
         counts[[MOST, SPAN]] = most, span
         counts[CHANGED] += 1
-        rows, queue = self._pending.examples.rows, self._pending.row
-        place = int(self._pending.counts[HEAD])
-        while len(self) > most:
-            row = int(queue[place])
-            if row != NONE:
-                gone.append(row)
-                keys.add(int(rows[row, OWNER]) >> 1)  # before it is wiped
-                self._forget(row)
-            place += 1
         self._keys.keep(np.array(sorted(keys), np.int32), self._are_alive)
         self._sweep_all()
         return np.array(gone, np.int32)

@@ -70,6 +70,23 @@ def test_a_key_whose_examples_go_with_a_smaller_max_is_wiped() -> None:
     assert not any(b"somebody" in array.tobytes() for array in of_store)
 
 
+def test_what_was_due_does_not_wait_again_with_a_longer_span() -> None:
+    """It goes some at a time; what had not gone by the change was due all the same."""
+    topic = Topic({"tree": IDS}, PENDING | {"max": 100})
+    for each in range(40):
+        topic.do("predict", id=each, x=[1])
+    for timestamp in (1_000, 90_000, 90_000, 90_000):
+        topic.do("insert", id=None, x=[], y="a", timestamp=timestamp)
+    assert len(topic.waiting()) > 5
+    models = {"tree": KINDS["tree"].settings.model_validate({"input": "in", **IDS})}
+    limits = PendingSettings.model_validate({"max": 100, "for": "1d"})
+    topic.pipeline.have(models, Bounds(), limits, kept=list(models))
+    topic.pipeline.late.check()
+    assert topic.waiting() == []
+    assert topic.pipeline.late.store is not None
+    assert not topic.pipeline.late.arrays()["~given tree"]["said"].any()
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("space", ["names", "ids"])
 def test_what_is_forgotten_is_wiped(way: str, space: str) -> None:

@@ -178,9 +178,12 @@ def use(kernel: str) -> None:
     from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool
 
-    pool = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy")
-    pool.insert([1], 0)
+    pool = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy", names=True)
+    pool.insert([b"a"], 0)
     pool.best()
+    if pool.can_move:
+        none = np.zeros(0, np.int32)
+        pool.emptied().take(pool, none, none)
 
 
 def _evaluate() -> None:

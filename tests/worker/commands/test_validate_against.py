@@ -40,7 +40,8 @@ def test_it_tells_what_a_start_would_do(tmp_path: Path) -> None:
         told = _against(desk, what)
         told = told[next(at for at, line in enumerate(told) if line.startswith("words")) :]
         assert "  bounds: others from here on" in told
-        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in told[1:11]} == {
+        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in told[1:12]} == {
+            "exact-words": "kept",
             "everything": "kept; what it writes, and when, changes from here on",
             "forest-words": "kept",
             "forgetting": "kept",

@@ -182,8 +182,8 @@ def use(kernel: str) -> None:
     pool.insert([b"a"], 0)
     pool.best()
     if pool.can_move:
-        none = np.zeros(0, np.int32)
-        pool.emptied().take(pool, none, none)
+        no_keys = np.zeros(0, np.int32)
+        pool.emptied().take(pool, no_keys, no_keys)
 
 
 def _evaluate() -> None:

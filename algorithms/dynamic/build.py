@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 from algorithms.core.arrays import int64
+from algorithms.core.class_sums import noise
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
@@ -50,7 +51,6 @@ from algorithms.dynamic.splitter import (
     tally,
 )
 from algorithms.dynamic.terms import EPSILON, EXACT, Terms
-from algorithms.trees.gain import noise
 
 _ORDERED = int(Way.ORDERED)
 _PLACES = 50  # levels whose nodes are numbered by their places; deeper ones, by a hash of theirs

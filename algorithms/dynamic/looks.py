@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from algorithms.core.arrays import Float64s, UInt32s, int64
+from algorithms.core.class_sums import noise
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import precedes
@@ -26,7 +27,6 @@ from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget, im
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.dynamic.update import gather, replace
-from algorithms.trees.gain import noise
 
 
 @jit

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.class_sums import added, closed, noise
 from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
 from algorithms.core.hashing import mix
@@ -21,7 +22,6 @@ from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.ordering import put_in_order
 from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, KEPT, LIGHTEST, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.vocabulary import feature_of
-from algorithms.trees.gain import added, closed, noise
 from algorithms.trees.quantised import between
 
 

@@ -12,6 +12,7 @@ import math
 
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
+from algorithms.core.class_sums import added, closed, noise
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import release
@@ -24,7 +25,6 @@ from algorithms.dynamic.slack import BLOCK, IS_KNOWN
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EPSILON, EXACT
-from algorithms.trees.gain import added, closed, noise
 
 
 @inlined

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.class_sums import added, closed, noise
 from algorithms.core.criteria import Criterion, make_criterion
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.core.fixed_point import UNIT
@@ -31,7 +32,6 @@ from algorithms.core.pool import Id
 from algorithms.splits import slots
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.slots import C1, N1, NONE
-from algorithms.trees.gain import added, closed, noise
 
 Example: TypeAlias = "Mapping[str | bytes, Any] | Iterable[Any]"
 

@@ -1,15 +1,12 @@
-"""The score of a split with any number of classes and branches: the sum of its branches' impurities.
-
-The impurities are those of core.criteria for more than two classes, to the bit the same for two. They are
-sums over the classes: `added` takes in one class after another, `closed` makes the impurity of the sum.
-"""
+"""The score of a split with any number of classes and branches: the sum of its branches' impurities."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from algorithms.core.arrays import Int64s
-from algorithms.core.criteria import Criterion, by_criterion, rounding, xlogx_fixed
+from algorithms.core.class_sums import added, closed
+from algorithms.core.criteria import Criterion, by_criterion
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY, NUMERIC, QUANTISED
@@ -21,39 +18,6 @@ from algorithms.trees.observers import KIND, PART, POOR, Features
 from algorithms.trees.quantised import FIRST
 
 _LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
-
-
-@inlined
-def _entropy_added(criterion: Criterion, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
-    return so_far + xlogx_fixed(criterion.table, count)
-
-
-@inlined
-def _entropy_closed(criterion: Criterion, so_far: float, total: int) -> float:
-    return xlogx_fixed(criterion.table, total) - so_far
-
-
-@inlined
-def _gini_added(criterion: Criterion, so_far: float, before: int, count: int) -> float:  # noqa: ARG001
-    return so_far + (before * PER_UNIT) * (count * PER_UNIT)
-
-
-@inlined
-def _gini_closed(criterion: Criterion, so_far: float, total: int) -> float:  # noqa: ARG001
-    return 2.0 * so_far / (total * PER_UNIT) if total > 0 else 0.0
-
-
-added = by_criterion(
-    "Return the sum with one more class of weight `count`, those so far weighing `before`.",
-    entropy=_entropy_added,
-    gini=_gini_added,
-)
-closed = by_criterion(
-    "Return weight times impurity of a node of weight `total`: entropy n log2 n - sum n_k log2 n_k, "
-    "Gini 2 / n times the sum of n_i n_k over all pairs of classes.",
-    entropy=_entropy_closed,
-    gini=_gini_closed,
-)
 
 
 @inlined
@@ -255,9 +219,3 @@ def feature_score(
         branches += 1
         value = features.values.cells[value, NEXT]
     return (score if branches > 1 else np.inf), 0.0
-
-
-@inlined
-def noise(weight: int, classes: int) -> float:
-    """Return a bound on the rounding error of the scores of a leaf: no gain below it is real."""
-    return classes * rounding(weight, 0)

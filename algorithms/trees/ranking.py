@@ -8,13 +8,14 @@ import numpy as np
 
 from algorithms.core import rows
 from algorithms.core.arrays import int64
+from algorithms.core.class_sums import noise
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NEXT, NONE
 from algorithms.trees.bounds import margin
-from algorithms.trees.gain import feature_score, impurity, most_gain, noise
+from algorithms.trees.gain import feature_score, impurity, most_gain
 from algorithms.trees.nodes import OBSERVED, WEIGHT, Nodes
 from algorithms.trees.observers import KIND, Features
 from algorithms.trees.state import Choice, Rules

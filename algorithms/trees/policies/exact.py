@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Int64s, extended, int64
+from algorithms.core.class_sums import noise
 from algorithms.core.criteria import score
 from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
@@ -21,7 +22,6 @@ from algorithms.core.stored import stored
 from algorithms.splits import exact, slots
 from algorithms.splits.quadtree import Quadtrees
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE, Slots, feature_of
-from algorithms.trees.gain import noise
 from algorithms.trees.nodes import WEIGHT
 from algorithms.trees.ranking import is_sure
 from algorithms.trees.state import LATER, SHORT, Choice, Forest, Rules

@@ -18,6 +18,7 @@ import numpy as np
 
 from algorithms.core import free_list, rows
 from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
+from algorithms.core.class_sums import noise
 from algorithms.core.events import Batch
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
@@ -26,7 +27,7 @@ from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.core.stored import stored
 from algorithms.trees import gain
 from algorithms.trees.bounds import margin
-from algorithms.trees.gain import feature_score, impurity, noise
+from algorithms.trees.gain import feature_score, impurity
 from algorithms.trees.nodes import OBSERVED, SEEN, WEIGHT
 from algorithms.trees.observers import HELD, KIND, MARK
 from algorithms.trees.ranking import beats, rank

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.core import rows
+from algorithms.core import class_sums, rows
 from algorithms.core.criteria import UNIT, make_criterion
 from algorithms.core.rows import COUNT
 from algorithms.trees import gain
@@ -28,7 +28,7 @@ def test_no_part_gains_more_than_the_bound(criterion: str, classes: list[tuple[i
         state.cells[:, COUNT + k] = [part + rest, part, rest]
     whole, part_score, rest_score = (gain.impurity(made, state, row) for row in range(3))
     gained = whole - part_score - rest_score
-    rounding = gain.noise(int(state.cells[0, COUNT:].sum()), len(classes))
+    rounding = class_sums.noise(int(state.cells[0, COUNT:].sum()), len(classes))
     most = gain.most_gain(made, state, 0, state, 1)
     assert gained <= most * (1 + 1e-9) + 2 * rounding
     if criterion == "gini":

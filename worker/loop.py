@@ -31,7 +31,7 @@ from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
 from worker.settings import Settings, fingerprint
 from worker.topics import input_partitions, lacking_topics, moved_keys, prepare_topics
 from worker.transaction import Transaction
-from worker.warming import are_kept, compile_apart, compiled_for
+from worker.warming import are_kept, compile_apart, compiled_for, freeze, thaw
 from worker.watching.listener import WorkerListener
 
 _LONGEST_POLL = 0.25  # seconds; a longer one would keep a signal waiting, and the page would think the loop dead
@@ -103,6 +103,7 @@ class Worker:
         """
         try:
             self.join(stop)
+            freeze()
             ends: dict[TopicPartition, int] = {}
             while not stop():
                 if until_end and self.is_ready:
@@ -115,6 +116,7 @@ class Worker:
         finally:
             for partition in self.partitions.values():
                 partition.stop()
+            thaw()
 
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.

@@ -99,13 +99,17 @@ def _load(settings: Settings) -> None:
     for topic in settings.routes:
         Pipeline(TopicPartition(topic, 0), settings, time.monotonic).warm_up()
     load_ahead()
-    freeze()
 
 
 def freeze() -> None:
-    """Let the collector of garbage pass by all that is there by now, for it stays.
+    """Let the collector of garbage pass by all that is there by now, until `thaw`.
 
     To look through what the compiler and the client brought takes 80 ms, for which the loop would stop each time.
     """
     gc.collect()
     gc.freeze()
+
+
+def thaw() -> None:
+    """Let the collector look through everything again: clients of a worker that has ended are garbage."""
+    gc.unfreeze()

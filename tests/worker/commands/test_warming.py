@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -63,6 +64,7 @@ def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path, name: str) -> Non
     assert are_kept(settings), "the suite compiles ahead what it uses"
     with kept_only():
         run_models(tmp_path / "log.db", settings, stream(), check=False)
+    assert gc.get_freeze_count() == 0, "what an ended worker held is garbage"
 
 
 @pytest.mark.slow

@@ -164,8 +164,8 @@ def test_metrics_and_pages_tell_of_it(tmp_path: Path, kind: str) -> None:
 def test_it_is_one_file_with_one_line_of_registration() -> None:
     """No code but its own file names the kind; suites have it because it is registered."""
     assert KINDS["majority"] == Kind(MajoritySettings, MajorityModel)
-    runs = ["tests/worker/models/test_expiry.py", "tests/worker/models/test_kinds.py"]
-    naming = ["tests/support/__init__.py", *runs]
+    runs = ["late/test_late_labels.py", "models/test_expiry.py", "models/test_kinds.py"]
+    naming = ["tests/support/__init__.py", *(f"tests/worker/{each}" for each in runs)]
     assert list(_files_that_name_it()) == naming, "one imports it, the others run it"
     own = (ROOT / "tests/support/majority.py").read_text()
     assert own.count("register(") == 1

@@ -144,7 +144,7 @@ def test_a_count_of_an_exact_tree_that_was_tampered_with_is_named(
         arrays["nodes.weights"][arrays["trees"][1, ROOT], 0] += 1
         return start
 
-    monkeypatch.setattr(worker.audit, "restore", restore)
+    monkeypatch.setattr(worker.state, "restore", restore)
     (finding,) = _audited(path, 20).findings
     assert finding.left == ("keys that hold something else than without them: 1, first b'key 1'",)
 

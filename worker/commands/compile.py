@@ -167,6 +167,7 @@ def use(kernel: str) -> None:
         ForestPool(trees=1, names=True).insert([b"a"], 0)
         return
     if kernel.startswith(_REGRESSION):
+        from algorithms.core.jit import load_ahead
         from algorithms.regression.baselines import Comparison
         from algorithms.regression.evaluation import evaluated
         from algorithms.regression.pool import RegressionPool
@@ -174,6 +175,7 @@ def use(kernel: str) -> None:
         Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
         evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
         RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
+        load_ahead()
         return
     from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool

@@ -6,9 +6,10 @@ another, `closed` makes the impurity of the sum.
 
 from __future__ import annotations
 
+from algorithms.core.arrays import Int64s
 from algorithms.core.criteria import Criterion, by_criterion, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import inlined
+from algorithms.core.jit import inlined, jit
 
 
 @inlined
@@ -42,6 +43,33 @@ closed = by_criterion(
     entropy=_entropy_closed,
     gini=_gini_closed,
 )
+
+
+@jit
+def impurity(criterion: Criterion, totals: Int64s) -> float:
+    """Return weight times impurity of class weights."""
+    total = totals[0] * 0
+    so_far = 0.0
+    for k in range(totals.size):
+        so_far = added(criterion, so_far, total, totals[k])
+        total += totals[k]
+    return closed(criterion, so_far, total)
+
+
+@jit
+def score(criterion: Criterion, below: Int64s, totals: Int64s) -> float:
+    """Return weight times impurity after a split into `below` and the rest of `totals`: lower is better."""
+    low = totals[0] * 0
+    high = totals[0] * 0
+    low_so_far = 0.0
+    high_so_far = 0.0
+    for k in range(totals.size):
+        above = totals[k] - below[k]
+        low_so_far = added(criterion, low_so_far, low, below[k])
+        high_so_far = added(criterion, high_so_far, high, above)
+        low += below[k]
+        high += above
+    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
 
 
 @inlined

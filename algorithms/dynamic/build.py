@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from algorithms.core.arrays import int64
-from algorithms.core.class_sums import noise
+from algorithms.core.class_sums import impurity, noise
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
@@ -44,7 +44,6 @@ from algorithms.dynamic.splitter import (
     Way,
     best_split,
     forget,
-    impurity,
     part_columns,
     partition,
     take_out,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from algorithms.core.arrays import Float64s, UInt32s, int64
-from algorithms.core.class_sums import noise
+from algorithms.core.class_sums import impurity, noise, score
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import precedes
@@ -23,7 +23,7 @@ from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
 from algorithms.dynamic.slack import BLOCK, IS_KNOWN
-from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget, impurity, score
+from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.dynamic.update import gather, replace

@@ -10,8 +10,8 @@ import math
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.core.class_sums import added, closed, noise
+from algorithms.core.arrays import Float64s, Int32s, int64
+from algorithms.core.class_sums import impurity, noise, score
 from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
 from algorithms.core.hashing import mix
@@ -241,33 +241,6 @@ def _put(segment: Segment, at: int, negatives: int, positives: int) -> tuple[int
 
 
 # --- scores
-
-
-@jit
-def impurity(criterion: Any, totals: Int64s) -> float:
-    """Return weight times impurity of class weights."""
-    total = totals[0] * 0
-    so_far = 0.0
-    for k in range(totals.size):
-        so_far = added(criterion, so_far, total, totals[k])
-        total += totals[k]
-    return closed(criterion, so_far, total)
-
-
-@jit
-def score(criterion: Any, below: Int64s, totals: Int64s) -> float:
-    """Return weight times impurity after a split into `below` and the rest of `totals`: lower is better."""
-    low = totals[0] * 0
-    high = totals[0] * 0
-    low_so_far = 0.0
-    high_so_far = 0.0
-    for k in range(totals.size):
-        above = totals[k] - below[k]
-        low_so_far = added(criterion, low_so_far, low, below[k])
-        high_so_far = added(criterion, high_so_far, high, above)
-        low += below[k]
-        high += above
-    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
 
 
 @jit

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from algorithms.core import class_sums
 from algorithms.core.arrays import Float64s, Int64s
-from algorithms.core.class_sums import added, closed, noise
+from algorithms.core.class_sums import noise
 from algorithms.core.criteria import Criterion, make_criterion
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.core.fixed_point import UNIT
@@ -174,7 +175,7 @@ class LabelSplits:
         heads = self._pool.counted.heads
         totals = heads[first : first + self._classes, N1].copy()
         criterion = make_criterion(self._criterion, int(totals.sum()) // UNIT)
-        impurity = float(_score(criterion, np.zeros_like(totals), totals))
+        impurity = float(class_sums.impurity(criterion, totals))
         slack = 4.0 * float(noise(int(totals.sum()), self._classes))
         length = _FIRST
         best: tuple[float, int | bytes] | None = None
@@ -190,7 +191,7 @@ class LabelSplits:
                 if ranked:
                     ends.append(ranked[-1].score)
                     two = np.array([totals.sum() - totals[k], totals[k]])
-                    gains.append(float(_score(criterion, np.zeros_like(two), two)) - ends[-1])
+                    gains.append(float(class_sums.impurity(criterion, two)) - ends[-1])
                 new += [each.feature for each in ranked]
             new = [each for each in dict.fromkeys(new) if each not in seen]
             seen.update(new)
@@ -245,22 +246,6 @@ def _least(ends: list[float], gains: list[float], impurity: float) -> float:
 
 
 @jit
-def _score(criterion: Criterion, present: Int64s, totals: Int64s) -> float:
-    """Return weight times impurity after a split: of the absent ones first, as of a tree's node."""
-    low = totals[0] * 0
-    high = totals[0] * 0
-    low_so_far = 0.0
-    high_so_far = 0.0
-    for k in range(totals.size):
-        absent = totals[k] - present[k]
-        low_so_far = added(criterion, low_so_far, low, absent)
-        high_so_far = added(criterion, high_so_far, high, present[k])
-        low += absent
-        high += present[k]
-    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
-
-
-@jit
 def _score_all(
     criterion: Criterion,
     counted: slots.Slots,
@@ -275,4 +260,4 @@ def _score_all(
         for k in range(totals.size):
             slot = slots.lookup(counted, first + k, features[at])
             counts[at, k] = counted.rows[slot, C1] if slot != NONE else 0
-        scores[at] = _score(criterion, counts[at], totals)
+        scores[at] = class_sums.score(criterion, counts[at], totals)

@@ -211,9 +211,7 @@ def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int,
     gather(forest, segment, top)
     discard(forest, rules, top)
     top = begin(forest, rules, segment, tree, parent, side, depth)
-    out.rebuilt[event] += links[top, EXAMPLES]
-    if not was_leaf or links[top, FEATURE] != NONE:
-        out.told[0] |= CHANGED
+    _tell(forest, top, was_leaf, event, out)
 
 
 @jit
@@ -246,10 +244,16 @@ def replace(
     )
     if parent == NONE:
         forest.trees[tree, ROOT] = top
-    out.rebuilt[event] += links[top, EXAMPLES]
-    if not was_leaf or links[top, FEATURE] != NONE:
-        out.told[0] |= CHANGED
+    _tell(forest, top, was_leaf, event, out)
     return top
+
+
+@inlined
+def _tell(forest: Forest, top: int, was_leaf: bool, event: int, out: Out) -> None:
+    """Note how many examples a rebuild took in, and whether the tree may have changed by it."""
+    out.rebuilt[event] += forest.nodes.links[top, EXAMPLES]
+    if not was_leaf or forest.nodes.links[top, FEATURE] != NONE:
+        out.told[0] |= CHANGED
 
 
 @inlined

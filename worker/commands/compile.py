@@ -120,21 +120,26 @@ def all_kernels() -> list[str]:
 
 
 def use(kernel: str) -> None:
-    """Use a kernel once."""
+    """Use a kernel once, and what is loaded ahead with it, for when something has grown."""
+    from algorithms.core.jit import load_ahead
+
+    _call(kernel)
+    load_ahead()
+
+
+def _call(kernel: str) -> None:
     if kernel == _CODEC:
         from worker.codec import Bounds, decode_batch
 
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
-        # All that a worker may need once something has grown.
+        # What is loaded ahead for any kind of model.
         import worker.models.dynamic
         import worker.models.forest
         import worker.models.regression_tree
         import worker.models.split
         import worker.models.tree
         import worker.pipeline  # noqa: F401
-        from algorithms.core.jit import load_ahead
 
-        load_ahead()
         return
     if kernel == _LATE:
         from worker.codec import Bounds, decode_batch
@@ -167,7 +172,6 @@ def use(kernel: str) -> None:
         ForestPool(trees=1, names=True).insert([b"a"], 0)
         return
     if kernel.startswith(_REGRESSION):
-        from algorithms.core.jit import load_ahead
         from algorithms.regression.baselines import Comparison
         from algorithms.regression.evaluation import evaluated
         from algorithms.regression.pool import RegressionPool
@@ -175,7 +179,6 @@ def use(kernel: str) -> None:
         Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
         evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
         RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
-        load_ahead()
         return
     from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool

@@ -338,6 +338,9 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         """Bytes of all arrays of the state, room to grow included."""
         return sum(array.nbytes for array in self.arrays().values())
 
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them. No state is changed."""
+
     # --- state
 
     def sweep(self, interned: Int64s | UInt32s) -> None:

@@ -23,6 +23,7 @@ from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.regression import elements, grow, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
+from algorithms.regression.leaves import known_of, seen_by
 from algorithms.regression.state import Forest, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
@@ -186,6 +187,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
             self._state = state.with_elements(forest, 2 * max(ones, len(forest.elements.key)))
 
     # --- looking
+
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them. No state is changed."""
+        for told in (seen_by, known_of):  # of any node: what splits and trees are told by
+            told(self._state, 0)
 
     def tree(self, key: int = 0) -> Tree:
         """Return a tree as columns; one that has learned nothing has no nodes. No state is changed."""

@@ -324,6 +324,12 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         self._covered = min(self._covered, self._reach - weight // UNIT)
         other.sweep(_NOTHING)
 
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them. No state is changed."""
+        if self.can_move:
+            none: Int32s = np.zeros(0, np.int32)
+            self.emptied().take(self, none, none)
+
     def _make_room(self, ones: int, rows: int, content: int) -> None:
         """Make room for so many slots, examples and features of examples."""
         if slots.room(self._state.slots) < ones:

@@ -178,7 +178,9 @@ def _call(kernel: str) -> None:
 
         Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
         evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
-        RegressionPool(observer=kernel.removeprefix(_REGRESSION)).insert([1], 0.0)
+        numbers = RegressionPool(observer=kernel.removeprefix(_REGRESSION))
+        numbers.insert([1], 0.0)
+        numbers.warm_up()
         return
     from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool
@@ -186,9 +188,7 @@ def _call(kernel: str) -> None:
     pool = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy", names=True)
     pool.insert([b"a"], 0)
     pool.best()
-    if pool.can_move:
-        no_keys = np.zeros(0, np.int32)
-        pool.emptied().take(pool, no_keys, no_keys)
+    pool.warm_up()
 
 
 def _evaluate() -> None:

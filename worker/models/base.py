@@ -48,6 +48,10 @@ class Pool(Protocol):
         """Forget the names that nothing refers to."""
         ...
 
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them."""
+        ...
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state."""
         ...
@@ -287,9 +291,7 @@ class PoolModel(ABC, Generic[P, A]):
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them."""
-        if isinstance(self._pool, MovingPool) and self._pool.can_move:
-            none: Int32s = np.zeros(0, np.int32)
-            self._pool.emptied().take(self._pool, none, none)
+        self._pool.warm_up()
 
     # --- state
 

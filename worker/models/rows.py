@@ -74,6 +74,9 @@ class Rows:
     def sweep(self, interned: Any) -> None:
         """Forget the names that nothing refers to: there are none."""
 
+    def warm_up(self) -> None:
+        """Compile nothing: there are no kernels."""
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
         return {"rows": self.rows, "learned": self._learned}

@@ -21,6 +21,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -169,8 +170,21 @@ def copy(files: Iterable[Path], into: Path) -> None:
         folder = into / file.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         index = file.with_name(file.name.rsplit(".", 2)[0] + ".nbi")
-        for each in (index, file):
-            shutil.copyfile(each, folder / each.name)
+        for each in (index, file, _cost_of(file)):
+            if each.exists():
+                shutil.copyfile(each, folder / each.name)
+
+
+def cost(file: Path) -> float:
+    """Return the CPU seconds that a kept kernel took to compile; 0 where that was not noted."""
+    try:
+        return float(_cost_of(file).read_text("ascii"))
+    except OSError:
+        return 0.0
+
+
+def _cost_of(file: Path) -> Path:
+    return file.with_suffix(".cost")
 
 
 class Kept(FunctionCache):
@@ -181,6 +195,7 @@ class Kept(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         stamp, name = self._impl.locator.stamp, self._impl.filename_base
+        self._began = 0.0  # CPU seconds of this process when the kernel was last not found
         self._cache_file = _Index(Path(self._cache_path), name, stamp)
         self._found = [_Index(folder / stamp, name, stamp) for folder in folders()]
 
@@ -197,6 +212,7 @@ class Kept(FunctionCache):
                 return self._impl.rebuild(target_context, data)
         if _forbidden:
             raise NotKeptError(f"{self._impl.filename_base} for {sig}")
+        self._began = time.process_time()
         return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
@@ -210,6 +226,7 @@ class Kept(FunctionCache):
             with (folder / "lock").open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
                 super()._save_overload(sig, data)
+            _cost_of(used[-1]).write_text(f"{time.process_time() - self._began:.2f}", "ascii")
         except OSError as error:
             _warn(f"{written_folder()}, which cannot be written ({error.strerror})")
 

@@ -96,14 +96,16 @@ class Worker:
         self._look_at = 0.0
         self.partitions: dict[TopicPartition, Partition] = {}
 
-    def run(self, stop: Callable[[], bool], *, until_end: bool = False) -> None:
+    def run(self, stop: Callable[[], bool], *, until_end: bool = False, alone: bool = False) -> None:
         """Work until `stop` says so, or (`until_end`) until the end that the input has when it starts.
 
-        What was polled is committed before it returns.
+        What was polled is committed before it returns. In a process that is the worker's `alone` the collector of
+        garbage passes by all that is there once the worker has joined: see `warming.freeze`.
         """
         try:
             self.join(stop)
-            freeze()
+            if alone:
+                freeze()
             ends: dict[TopicPartition, int] = {}
             while not stop():
                 if until_end and self.is_ready:
@@ -116,7 +118,8 @@ class Worker:
         finally:
             for partition in self.partitions.values():
                 partition.stop()
-            thaw()
+            if alone:
+                thaw()
 
     def join(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Look at the topics, load or compile the kernels and join the group, unless `stop` says so before.

@@ -39,7 +39,9 @@ class Cost(NamedTuple):
 
 @click.command("compile")
 @click.argument("kernels", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="Say which are kept, what they took, and how large; compile nothing.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Say which are kept, what they took, and how large; compile nothing."
+)
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),

@@ -54,7 +54,7 @@ def run(settings_file: Path, until_end: bool) -> None:
 
         with open_log(settings, pulse) as log, worker_on(log, settings, board=board, tally=tally) as (worker, url):
             logger.info("starting", settings=str(settings_file), page=url)
-            worker.run(stop, until_end=until_end)
+            worker.run(stop, until_end=until_end, alone=True)
         logger.info("stopped")
     if until_end:
         _tell(tally, settings, settings_file)

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from algorithms.core import cache, jit, target
 from algorithms.core.cache import NotKeptError, kept_only
 from tests.support.recordings import every_kind
+from tests.support.workers import worker_on
 from tests.worker.state.test_golden_checkpoints import STATES, run_models, stream
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
@@ -64,7 +65,25 @@ def test_nothing_is_compiled_after_the_warm_up(tmp_path: Path, name: str) -> Non
     assert are_kept(settings), "the suite compiles ahead what it uses"
     with kept_only():
         run_models(tmp_path / "log.db", settings, stream(), check=False)
-    assert gc.get_freeze_count() == 0, "what an ended worker held is garbage"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_garbage_is_collected_as_before_where_others_live_too(tmp_path: Path, alone: bool) -> None:
+    """Only a process of its own has its collector set; and what an ended worker held is garbage."""
+    path, passed_by = tmp_path / "settings.yaml", []
+    path.write_text(f"log: {{embedded: {tmp_path / 'log.db'}}}\n" + SPLIT)
+    settings = load(path, {})
+
+    def stop() -> bool:
+        passed_by.append(gc.get_freeze_count())
+        return len(passed_by) > 3
+
+    with EmbeddedLog(tmp_path / "log.db", group=settings.group) as log:
+        for topic in settings.routes:
+            log.create_topic(topic, 1)
+        worker_on(log, settings).run(stop, alone=alone)
+    assert (passed_by[-1] > 0) == alone
+    assert gc.get_freeze_count() == 0
 
 
 @pytest.mark.slow
@@ -107,7 +126,7 @@ def test_a_signal_ends_a_worker_that_compiles(tmp_path: Path) -> None:
 @pytest.mark.slow
 @compiled
 def test_what_kernels_take_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`compile --list` says which are kept, the CPU seconds that they took and their size, and compiles nothing."""
+    """`compile --list` says which are kept, what they took and how large they are, and compiles nothing."""
     listed = CliRunner().invoke(main, ["compile", "--list", "codec"])
     found = re.search(r"codec +(\d+\.\d) +\d+ +kept", listed.output)
     assert found, listed.output

@@ -21,6 +21,9 @@ _TREE = "tree-"
 _DYNAMIC = "dynamic"
 _REGRESSION = "regression-"
 _FOREST = "forest"
+_CORES = os.cpu_count() or 1
+_FEW_CORES = 4
+_SAME = {_LATE: _CODEC, _FOREST: _DYNAMIC}
 
 
 class Cost(NamedTuple):
@@ -73,21 +76,38 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
         copy([file for cost in costs for file in cost.files], into)
 
 
-def _costs(jobs: list[str], only_list: bool) -> list[Cost]:
+def _costs(kernels: list[str], only_list: bool) -> list[Cost]:
     columns = (TextColumn("compiling kernels"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
+    families = _families(kernels)
     with (
         Progress(*columns, console=console, disable=only_list or not console.is_terminal) as bar,
-        # Other processes, so that what compiling takes of memory is given back. What two kernels of one process
-        # have in common is compiled once: half of a second tree.
-        ProcessPoolExecutor(min(len(jobs), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool,
+        # Other processes, so that what compiling takes of memory is given back.
+        ProcessPoolExecutor(min(len(families), _CORES), mp_context=get_context("spawn")) as pool,
     ):
-        task = bar.add_task("compiling", total=len(jobs))
+        task = bar.add_task("compiling", total=len(kernels))
         costs = []
-        for done in as_completed([pool.submit(_cost, job, only_list) for job in jobs]):
-            costs.append(done.result())
-            bar.advance(task)
+        for done in as_completed([pool.submit(_family_costs, family, only_list) for family in families]):
+            costs += done.result()
+            bar.update(task, completed=len(costs))
         return costs
+
+
+def _families(kernels: list[str]) -> list[list[str]]:
+    """Return the kernels by what they have in common, which one process compiles once; large families first.
+
+    That is nearly all of a forest's kernel beside that of its trees, and a third of a second policy's. Where there
+    are cores enough each kernel but the forest's has a process of its own.
+    """
+    families: dict[str, list[str]] = {}
+    for name in kernels:
+        family = _SAME.get(name, name.partition("-")[0] if _CORES <= _FEW_CORES else name)
+        families.setdefault(family, []).append(name)
+    return sorted(families.values(), key=len, reverse=True)
+
+
+def _family_costs(family: list[str], only_look: bool) -> list[Cost]:
+    return [_cost(kernel, only_look) for kernel in family]
 
 
 def _cost(kernel: str, only_look: bool) -> Cost:
@@ -103,7 +123,7 @@ def _cost(kernel: str, only_look: bool) -> Cost:
         is_kept = False
         if not only_look:
             use(kernel)
-    return Cost(kernel, sum(map(cache.cost, cache.used)), is_kept, cache.used)
+    return Cost(kernel, sum(map(cache.cost, cache.used)), is_kept, list(cache.used))
 
 
 def all_kernels() -> list[str]:

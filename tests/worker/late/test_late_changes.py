@@ -123,7 +123,7 @@ def test_death_while_a_new_model_learns_from_late_labels(
     lives = []
     for name, dies_at in (
         ("lives", []),
-        ("dies", [*range(1, 60, 2 if share > 1 else 5), *range(60, 260, 20)]),
+        ("dies", [*range(1, 60, 4 if share > 1 else 9), *range(60, 260, 40)]),
     ):
         (tmp_path / name).mkdir()
         desk = Waits(tmp_path / name, **told)

@@ -275,7 +275,7 @@ def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     del desk.models["recent"]
     desk.publish(60)
     died = 0
-    for at in [*range(1, 60, 1 if share > 1 else 3), *range(60, 260, 20)]:
+    for at in [*range(1, 60, 3 if share > 1 else 7), *range(60, 260, 40)]:
         try:
             desk.run(0, deaths(at))
         except Died:
@@ -411,7 +411,7 @@ def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest
     del desk.models["recent"]
     desk.publish(60)
     died = 0
-    for at in [*range(1, 40, 2), *range(40, 400, 30)]:
+    for at in [*range(1, 40, 3), *range(40, 400, 60)]:
         left = at
 
         def dying(log: EmbeddedLog, records: Any) -> int:
@@ -427,7 +427,7 @@ def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest
                 desk.run(0, lambda worker: setattr(worker, "_has_run", False))
             except Died:
                 died += 1
-    assert died > 15
+    assert died > 10
     held = desk.run(190)
     after, same = undisturbed(tmp_path / "after", desk.told, 400)
     assert held == same

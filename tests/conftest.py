@@ -6,6 +6,7 @@ import os
 import signal
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,8 @@ from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
 _BROKERS = {"installation", "kafka", "kafka3", "schema_registry", "secured"}
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
+_MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
+_ENOUGH = 8 << 30  # bytes free in it; all tests together write some three
 
 
 def pytest_configure() -> None:
@@ -28,8 +31,20 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if _has_memory():
+        # Each commit of the embedded log waits for the disk, and tests commit some hundred thousand times.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
     settings.register_profile("no deadline", deadline=None)
     settings.load_profile("no deadline")
+
+
+def _has_memory() -> bool:
+    """Return whether the tests' files find room in memory, programs that they write to start among them."""
+    try:
+        found = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize >= _ENOUGH and not found.f_flag & os.ST_NOEXEC
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

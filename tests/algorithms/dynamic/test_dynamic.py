@@ -27,8 +27,8 @@ OFF = bool(numba.config.DISABLE_JIT)
 
 
 def steps(count: int) -> int:
-    """Return how long a stream is to be: half where the compiler is off."""
-    return count // 2 if OFF else count
+    """Return how long a stream is to be: a quarter where the compiler is off."""
+    return count // 4 if OFF else count
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def compare(examples: Sequence[Example], terms: Terms) -> Tree:
 
 
 @settings(
-    max_examples=budget(400),
+    max_examples=budget(200),
     deadline=None,
     derandomize=True,
     database=None,

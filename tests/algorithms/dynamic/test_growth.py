@@ -40,7 +40,7 @@ def compare(examples: Sequence[Example], terms: Terms, growth: Growth) -> Tree:
     return trees[0]
 
 
-@settings(max_examples=budget(400), **SEARCHED)
+@settings(max_examples=budget(200), **SEARCHED)
 @given(st.data())
 def test_any_growth_is_the_oracles(data: st.DataObject) -> None:
     """Any bound of leaves, any number of drawn features, drawn examples or not: the same tree to the bit."""

@@ -407,3 +407,62 @@ def test_a_format_that_changes(place: Place) -> None:
     assert "format, columns, reader_schema and results of a topic cannot change. Go back to those" in told
     _work(place, 10)
     assert "make all results anew with these" in told
+
+
+def test_records_that_a_new_model_needs_are_gone(place: Place) -> None:
+    """A model that crashed before its first checkpoint lacks what is gone; under another name it begins anew."""
+    _work(place, 30)
+    rare = {"interval_ms": 86_400_000, "records": 1 << 40, "bytes_per_second": 1 << 40}
+    spam = place.settings.models["spam"].model_dump(exclude_unset=True)
+    place.settings = _changed(place, models={"spam": spam, "late": spam | {"criterion": "gini"}}, checkpoint=rare)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 60
+        place.send(10)
+        until(worker, lambda: examples(worker) == 80)
+        worker.commit()
+    _lose_records(place, 20)
+    told = _told(place)
+    assert "expected the records from offset 0 on, which late have still to learn, but those below 20 are" in told
+    assert "or give these models other names, so that they begin anew" in told
+    results = place.results()
+    place.settings = _changed(place, models={"spam": spam, "later": spam | {"criterion": "gini"}})
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 40 + 20 - 1, "the offset 30 is that of a transaction's end"
+    assert place.results()[: len(results)] == results
+
+
+def test_an_offset_beyond_the_end(place: Place) -> None:
+    """Where a shorter topic came back under the name with the offsets of the one that was: all begins anew."""
+    _work(place, 30)
+    _delete(place, place.topic)
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 1)
+    place.sent = 0
+    place.send(10)
+    at = At(place.topic, 0, 31)
+    group = ConsumerGroupTopicPartitions(place.settings.group, [at])
+    _ask(place, lambda admin: admin.alter_consumer_group_offsets([group]))
+    told = _told(place)
+    assert f"expected the committed offset to be at most {place.log_end()}, where the topic ends, got 31" in told
+    place.settings = _anew(place, told)
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 10)
+
+
+def test_a_checkpoint_of_a_newer_schema(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older version refuses what a newer one wrote, and the newer one goes on."""
+    with monkeypatch.context() as newer:
+        newer.setattr("worker.checkpoint.writer.SCHEMA", 2)
+        _work(place, 30)
+    told = _told(place)
+    assert "expected a checkpoint of schema 1 or older, found 2" in told
+    assert "run that version, or a newer one" in told
+    monkeypatch.setattr("worker.checkpoint.reader.SCHEMA", 2)
+    monkeypatch.setattr("worker.checkpoint.writer.SCHEMA", 2)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+    _work(place, 10)

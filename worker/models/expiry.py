@@ -23,9 +23,7 @@ from worker.models.intake import Bools
 AT_ONCE = 1
 _LAST = 5  # timestamps that the clock is the median of
 _UNSEEN = -1  # in the place of one that has not come yet
-_LATEST = (
-    1 << 61
-)  # the clock does not go on beyond: spans are added to it, and stamps that are not known are above
+_END_OF_TIME = 1 << 61  # of the clock: spans are added to it, and what stands for stamps to come is above
 _NEVER = np.iinfo(np.int64).max  # the stamp of uses whose clock is not known yet
 _NAME = "expiry"  # of the arrays in checkpoints, before their own
 MEANWHILE = (f"{_NAME}.place", f"{_NAME}.left")  # arrays that there are while keys get other numbers
@@ -44,7 +42,7 @@ class Clock:
         told = timestamps >= 0
         seen = np.concatenate([self.last, timestamps[told]])
         windows = np.lib.stride_tricks.sliding_window_view(seen, _LAST)
-        medians = np.minimum(np.partition(windows, _LAST // 2, axis=1)[:, _LAST // 2], _LATEST)
+        medians = np.minimum(np.partition(windows, _LAST // 2, axis=1)[:, _LAST // 2], _END_OF_TIME)
         medians[(windows < 0).any(axis=1)] = 0
         medians[0] = self.now[0]
         after = np.maximum.accumulate(medians)

@@ -25,9 +25,10 @@ from confluent_kafka.admin import (
 from structlog.testing import capture_logs
 
 from tests.support.logs import TIME_LIMIT
-from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, until
+from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, open_transaction, until
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
+from worker.log.kafka.reader import KafkaReader
 from worker.log.port import LogError, OutRecord
 from worker.models.split import SplitModel
 from worker.settings import Settings
@@ -471,3 +472,68 @@ def test_a_checkpoint_of_a_newer_schema(place: Place, monkeypatch: pytest.Monkey
         make_ready(worker)
         assert examples(worker) == 30
     _work(place, 10)
+
+
+def test_an_output_that_is_compacted(place: Place) -> None:
+    """Once its policy is what the message says, the worker starts."""
+    output = f"{place.topic}.out"
+    _set_config(place, output, "cleanup.policy", "compact")
+    found = re.search(r"to have (cleanup\.policy)=(\w+); it has not; correct that", _told(place))
+    assert found is not None
+    _set_config(place, output, *found.groups())
+    _work(place, 10)
+
+
+def test_topics_that_are_not_there(place: Place) -> None:
+    """The command that the message names creates them."""
+    _work(place, 10)
+    before = place.settings.model_dump(exclude_unset=True)
+    others = {use: f"{place.topic}-2.{use}" for use in ("output", "dead_letters", "state")}
+    kafka = before["log"]["kafka"] | {"topic_wait_seconds": 0}
+    place.settings = _changed(place, topics={place.topic: others}, group=f"{place.topic}-2", log={"kafka": kafka})
+    assert "create them: anabranch topics create SETTINGS" in _told(place)
+    with place.log("creator") as log:
+        create_topics(log, place.settings)
+    _work(place, 10)
+
+
+def test_an_input_that_is_not_there(place: Place) -> None:
+    """Once there are events in it, or the command has created it as the message says, the worker starts."""
+    place.topic = f"{place.topic}-new"
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": place.topic}
+    before = place.settings.model_dump(exclude_unset=True)
+    kafka = before["log"]["kafka"] | {"topic_wait_seconds": 0}
+    place.settings = _changed(place, models={"spam": model}, log={"kafka": kafka})
+    assert "create them: anabranch topics create SETTINGS --inputs PARTITIONS" in _told(place)
+    with place.log("creator") as log, pytest.raises(LogError, match="publish events to it first") as told:
+        create_topics(log, place.settings)
+    assert f"{place.topic!r}, the input of model spam" in str(told.value)
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 1)
+        create_topics(log, place.settings)
+    place.sent = 0
+    _work(place, 10)
+
+
+def test_a_transaction_that_stays_open_on_the_state_topic(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is started again once it is over goes on."""
+    _work(place, 30)
+    with monkeypatch.context() as patch, open_transaction(place):
+        patch.setattr("worker.loop.RESTORE_TIMEOUT", 2.0)
+        assert "start again once it is over (transaction.timeout.ms)" in _told(place)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+
+
+def test_a_replay_to_which_nothing_comes(kafka: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends after a while rather than wait for ever, and a start with brokers that are well goes on."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 20)
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.loop.RESTORE_TIMEOUT", 1.0)
+        patch.setattr(KafkaReader, "poll", lambda *_given: [])
+        assert "is the broker well?" in _told(place)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 20

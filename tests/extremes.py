@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgpack
 import numpy as np
 
 from algorithms.core.events import Op, Status
@@ -44,10 +45,14 @@ from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model, sorted_by_source
 from worker.codec import (
     DeadLetter,
+    DelayedEvaluation,
     Drift,
     Evaluation,
+    Expired,
+    LetGo,
     Output,
     Prediction,
+    RegressionDelayedEvaluation,
     RegressionEvaluation,
     RegressionPrediction,
     RegressionSplit,
@@ -78,6 +83,9 @@ INTS = (0, 1, -1, 2**63 - 1, -(2**63), 255, 256, 1_000)
 TEXTS = ("", "a", "z" * 256, "ß" * 128, "0", "\0", "True", "null")
 TIMES = (-1, 0, 1, 2**53, 2**53 + 1, 2**62, 2**63 - 1)  # of records, which are the sender's
 EXAMPLES = (0, -(2**63), 2**63 - 1, "", "0", "e" * 256, 7, "7")
+WINDOWS = (None, None, 1, 2, 30, "1s", "20s", "36500d")
+SPANS = (None, None, None, "1s", "20s", "36500d")  # for which keys are kept
+PENDING = (None, {"max": 1, "for": "1s"}, {"max": 3, "for": "20s"}, {"max": 1 << 30, "for": "36500d"})
 KEYS = (b"\0", b"k" * 1_024, b"\xff\xfe", b"key")
 
 
@@ -86,7 +94,7 @@ KEYS = (b"\0", b"k" * 1_024, b"\xff\xfe", b"key")
 
 def split_settings(draw: random.Random, finder: str, criterion: str) -> dict[str, Any]:
     """Return settings of a model of kind `split`."""
-    window = draw.choice((None, None, 1, 2, 30))
+    window = draw.choice(WINDOWS)
     return {
         "kind": "split",
         "finder": finder,
@@ -143,7 +151,7 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
         "min_examples": draw.choice((1, 1, 5)),
         "max_depth": draw.choice((1, 5, 1 << 20)),
         "alpha": draw.choice((0.0, 0.3)),
-        "window": draw.choice((None, None, 1, 2, 30)),
+        "window": draw.choice(WINDOWS),
         "on_duplicate": draw.choice(("reject", "ignore", "replace")),
         "evaluate": draw.choice(
             (None, {"window": draw.choice((1, 7, 1_000)), "emit": draw.choice(({"every": 9}, {"every_ms": 1}))})
@@ -152,9 +160,11 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
-def sample_settings(draw: random.Random, kind: str) -> dict[str, Any]:  # noqa: ARG001
+def sample_settings(draw: random.Random, kind: str) -> dict[str, Any]:
     """Return settings of a model of a kind of which nothing else is known than what its settings say."""
-    return {"kind": kind, **KINDS[kind].settings.SAMPLE}
+    section = KINDS[kind].settings
+    window = {"window": draw.choice(WINDOWS)} if "window" in section.model_fields else {}
+    return {"kind": kind, **section.SAMPLE, **window}
 
 
 def some_values(draw: random.Random) -> list[float]:
@@ -219,7 +229,7 @@ class Stream:
         draw = self._draw
         key = draw.choice(KEYS[: draw.randrange(1, len(KEYS) + 1)])
         what = draw.choices(
-            ("insert", "delete", "predict", "batch", "tombstone", "hostile"), (70, 12, 10, 5, 1, 2)
+            ("insert", "delete", "predict", "label", "batch", "tombstone", "hostile"), (68, 12, 10, 6, 5, 1, 2)
         )[0]
         if what == "tombstone":
             return key, None
@@ -227,6 +237,9 @@ class Stream:
             return key, draw.choice(HOSTILE)[1][:10_000]
         if what == "predict":
             return key, encode_event(self._x(), op="predict", id=draw.choice((None, *EXAMPLES)))
+        if what == "label":
+            told = {"op": "label", "id": draw.choice(EXAMPLES), "y": self._example()["y"]}
+            return key, msgpack.packb(told if draw.random() < 0.5 else told | {"w": draw.choice(WEIGHTS)})
         if what == "delete":
             gone = draw.choice(self._live) if self._live and draw.random() < 0.8 else self._example()
             if "id" in gone and draw.random() < 0.9:
@@ -335,20 +348,23 @@ def check_output(output: Output) -> None:
             sane("a prediction", output.value, -_LARGEST_MEAN, _LARGEST_MEAN)
             sane("a deviation", output.deviation)
             return
-        case RegressionEvaluation():
+        case RegressionEvaluation() | RegressionDelayedEvaluation():
             for measures in (output.total, output.recent):
                 sane("a weight", measures.weight)
                 for error in (measures.mae, measures.rmse, measures.mean_mae):
                     sane("an error", error)
                 sane("R2", measures.r2, -math.inf, 1.0 + 1e-9)
             return
-        case Evaluation():
+        case Evaluation() | DelayedEvaluation():
             check_measures(output.total)
             check_measures(output.recent)
             return
         case Drift():
             assert 0.0 <= output.before < output.after <= 1.0
             assert 0 < output.width < output.examples
+            return
+        case Expired() | LetGo():
+            assert output.due >= 0
             return
         case DeadLetter():
             assert output.detail
@@ -400,7 +416,9 @@ def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
     """Drive a model of the worker once; return how many events it applied."""
     stream = Stream(draw, settings)
     bounds = {"keys": draw.choice((2, 100)), "live_ids": draw.choice((3, 100))}
-    pipeline = one_model(settings, bounds)
+    settings |= {"expire": draw.choice(SPANS)}
+    pending = draw.choice(PENDING)
+    pipeline = one_model(settings, bounds, pending)
     times = draw.sample(TIMES, draw.randrange(1, 5)) if draw.random() < 0.3 else []
     applied = 0
     sent: list[Record] = []
@@ -417,7 +435,7 @@ def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
         outputs += processed.outputs
         applied += sum(sum(outcome.applied.values()) for _, outcome in processed.outcomes)
     if draw.random() < 0.3:
-        again = one_model(settings, bounds)
+        again = one_model(settings, bounds, pending)
         half = len(sent) // 2
         twice = [*again.process(records_of(sent[:half], 0, times)).outputs]
         again.restore(

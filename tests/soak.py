@@ -42,6 +42,9 @@ KEYS = 40
 WORDS = 3_000
 LIVE = 5_000  # examples that are live at a time, over all keys
 WINDOW = 100  # of each key, for the models that have one: below its share of LIVE, so that windows drop some
+AGE = 5  # seconds that examples have in the model whose window is a time: fewer than LIVE come in it
+WAITING = 100  # examples that wait for labels at a time
+WAIT = 30  # seconds that they wait at most
 ROWS = 20  # of a columnar record
 WARM_UP = 0.4  # of the run
 SETTLED = 80.0  # seconds that the warm-up has at least: until then windows and trees fill, and arrays grow
@@ -88,6 +91,7 @@ _TREE = _SPLIT | {
 }
 MODELS: dict[str, dict[str, Any]] = {
     "recent": _SPLIT | {"window": WINDOW, "emit": {"splits": {"every": 20}, "snapshots": {"every": 100}}},
+    "aged": _SPLIT | {"window": f"{AGE}s", "emit": {"splits": {"every": 20}}},
     "checked": _SPLIT | {"verify_deletes": True, "on_duplicate": "replace"},
     "near-entropy": _SPLIT | {"finder": "updent", "alpha": 0.2, "on_duplicate": "ignore"},
     "near-gini": _SPLIT | {"finder": "updgini", "window": WINDOW, "verify_deletes": True},
@@ -129,6 +133,7 @@ MODELS: dict[str, dict[str, Any]] = {
 SETTINGS: dict[str, Any] = {
     "group": "soak",
     "models": MODELS,
+    "topics": {"soak": {"pending": {"max": WAITING, "for": f"{WAIT}s"}}},
     "checkpoint": {"interval_ms": 5_000},
     "logging": {"level": "warning"},
 }
@@ -140,6 +145,10 @@ EXPECTED = [
     *(f"{_APPLIED} {model} {op}" for model in MODELS for op in ("insert", "predict", "drop")),
     *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] in FORGETTING),
     *(f"{_PRODUCED} {kind}" for kind in ("split", "snapshot", "prediction", "evaluation", "dead-letter")),
+    *(f"{_PRODUCED} {kind}" for kind in ("delayed-evaluation", "let-go")),
+    *(f"anabranch_late_labels_total {fate} soak" for fate in ("learned", "not-pending")),
+    "anabranch_pending_gone_total soak expired",
+    "anabranch_examples_let_go_total aged",
     *(f"{_PASSED_OVER} {model} dropped-by-window" for model in ("recent", "dynamic")),
     *(f"{_PASSED_OVER} {model} delete-ignored" for model in ("imac", "efdt", "hat")),
     f"{_PASSED_OVER} near-entropy duplicate-ignored",
@@ -159,6 +168,7 @@ class Load:
         self._draw = random.Random(1)
         self._started = time.monotonic()
         self._undo: deque[tuple[int, int, bytes]] = deque()  # key, examples, what deletes them
+        self._asked: deque[tuple[int, str]] = deque()  # what predicts asked about, by key and id
         self._live = 0
         self._ids = 0
         self._records = 0
@@ -184,6 +194,8 @@ class Load:
             self._bad(number // 50, key)
         elif number % 20 == 0:
             self._publish(key, encode_event(self._words()[0], op="predict", id=f"asked {number}"))
+            self._asked.append((key, f"asked {number}"))
+            self._label(number)
         elif number % 15 == 0:
             self._columns(key)
         elif number % 4 == 0:
@@ -193,6 +205,17 @@ class Load:
             words, label = self._words()
             name: int | str = self._next_id() if number % 3 else f"example {self._next_id()}"
             self._insert(key, 1, encode_event(words, label, id=name), encode_event(op="delete", id=name))
+
+    def _label(self, number: int) -> None:
+        """Publish the label of what was asked about some time ago, but of some never, and of some another time."""
+        if len(self._asked) < WAITING // 4:
+            return
+        key, name = self._asked.popleft()
+        label = encode_event(None, "ab"[number % 3 == 0], op="label", id=name)
+        if number % 60 == 0:
+            self._publish(key, label)
+        if number % 100 != 0:
+            self._insert(key, 1, label, encode_event(op="delete", id=name))
 
     def _number(self, key: int, number: int) -> None:
         """Publish an example whose label is a number, a question, or what is refused; none is deleted again."""

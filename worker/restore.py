@@ -304,11 +304,13 @@ def _what_changes(
             raise _replaced(source, newer)
         return True, None
     lost = [name for name, at in behind.items() if at < bounds.low]
-    if any(committed > epoch.models[name].joined for name in lost):
+    kept = compare(epoch, settings, source.topic).kept if lost else ()
+    lacking = [name for name in lost if name in kept and committed > epoch.models[name].joined]
+    if lacking:
         raise LogError(
-            f"{source}: expected the records from offset {min(behind[name] for name in lost)} on, which "
-            f"{', '.join(lost)} have still to learn, but those below {bounds.low} are gone; bring the topic back, "
-            "or give these models other names, so that they begin anew"
+            f"{source}: expected the records from offset {min(behind[name] for name in lacking)} on, which "
+            f"{', '.join(lacking)} have still to learn, but those below {bounds.low} are gone; bring the topic "
+            "back, or give these models other names, so that they begin anew"
         )
     change = compare(epoch, settings, source.topic, anew=lost)
     if not change.is_any:

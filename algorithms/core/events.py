@@ -53,6 +53,8 @@ class Status(IntEnum):
 
 # The same as plain numbers, for kernels.
 INSERT, DELETE, PREDICT, DROP = (int(op) for op in Op)
+# An op that is no user's: the oldest example of all keys goes if it is due, where a window is a span of time.
+LET_GO = 5  # 4 is the op of labels in records, which no pool sees
 APPLIED, IGNORED, ALREADY_DROPPED, SKIPPED = range(4)
 DUPLICATE_ID, ABSENT_ID, ABSENT_EXAMPLE, CANNOT_FORGET = range(4, 8)
 TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW = range(8, 11)
@@ -61,6 +63,13 @@ WRONG_LABEL, WRONG_WEIGHT, WRONG_VALUE, REPEATED_FEATURE = range(11, 15)
 # Why a kernel stopped: all events are applied; there is something to tell of the event before. All else is what
 # must be enlarged before it can go on, of which each kernel has its own.
 DONE, TOLD = 0, 1
+
+
+# Columns of `Events.clock`.
+WHEN = 0  # what the clock shows; of an insert the stamp that its example gets
+SINCE, LEFT = 1, 2  # of a LET_GO, to which the pool writes it: the stamp of what went, how many more are due
+
+_NO_CLOCK = np.zeros((0, 3), np.int64)
 
 
 class Events(NamedTuple):
@@ -77,6 +86,7 @@ class Events(NamedTuple):
     pointer: Int64s  # int64[n + 1], where the features of each example begin, and end
     feature: UInt32s  # uint32[entries], ids or numbers of names, in any order
     value: Float64s  # float64[entries], 1 where the feature is just present; 0 is the same as absent
+    clock: Int64s = _NO_CLOCK  # int64[n, 3], where a window is a span of time, else of no size
 
     @classmethod
     def of(
@@ -126,3 +136,4 @@ class Batch(NamedTuple):
     named: Int8s = UNREAD
     id_high: Int64s = UNREAD
     id_low: Int64s = UNREAD
+    clock: Int64s = UNREAD

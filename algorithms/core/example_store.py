@@ -5,6 +5,9 @@ its id; an anonymous one's is the digest of its content, and equal ones hang tog
 first. All live rows of an index form a list from oldest to newest, which is its window. A named example
 that the window has dropped leaves its key behind (without features) for a while, so that a late delete
 of it can be told from a delete of an id that never was.
+
+Where a window is a span of time the store has ages, see ages.py. Then a dropped id is remembered for as long as
+the window is.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core import free_list, hashing
+from algorithms.core import ages, free_list, hashing
+from algorithms.core.ages import Ages
 from algorithms.core.arrays import Int64s, UInt32s, extended, int64
+from algorithms.core.events import LEFT, SINCE, WHEN, Batch
 from algorithms.core.free_list import EVER as EVER
 from algorithms.core.free_list import NONE as NONE
 from algorithms.core.free_list import USED as USED
@@ -43,10 +48,12 @@ FIRST_DROPPED, LAST_DROPPED, DROPS = 3, 4, 5  # likewise of the dropped ones
 END, HELD = 3, 4  # end of what was written to `features`; how much of it belongs to live rows
 NAMED = 5  # live named examples
 
+ALL = 1 << 62  # a limit that nothing reaches
+
 _M61 = (1 << 61) - 1
 
 
-@stored("table", "rows", "features", "heads", "counts")
+@stored("table", "rows", "features", "heads", "counts", None)
 class ExampleStore(NamedTuple):
     """Live examples of all indexes of a pool."""
 
@@ -55,19 +62,21 @@ class ExampleStore(NamedTuple):
     features: UInt32s  # uint32[...]
     heads: Int64s  # int64[indexes, 6]
     counts: Int64s  # int64[6]
+    ages: Ages  # stored by the pool, where it asks for them
 
 
 _EMPTY_HEAD = (NONE, NONE, 0, NONE, NONE, 0)
 
 
-def make(indexes: int) -> ExampleStore:
-    """Return an empty store."""
+def make(indexes: int, *, aged: bool = False) -> ExampleStore:
+    """Return an empty store, with ages or without."""
     store = ExampleStore(
         table=hashing.table_for(8),
         rows=np.zeros((8, 12), np.int64),
         features=np.zeros(64, np.uint32),
         heads=np.zeros((indexes, 6), np.int64),
         counts=np.array([0, 0, NONE, 0, 0, 0], np.int64),
+        ages=ages.make(8 if aged else 0),
     )
     store.heads[:] = _EMPTY_HEAD
     return store
@@ -83,8 +92,17 @@ def grown(store: ExampleStore, indexes: int) -> ExampleStore:
 
 def with_rows(store: ExampleStore) -> ExampleStore:
     """Return the example store with room for twice as many examples."""
+    is_short = ages.are_kept(store.ages) and not ages.room(store.ages)
+    if is_short:
+        store = store._replace(ages=ages.with_places(store.ages))
+        if store.counts[USED] < len(store.rows):  # places alone were short, as some are another pool's
+            return store
     capacity = 2 * len(store.rows)
-    return store._replace(table=hashing.grown(store.table, capacity), rows=extended(store.rows, capacity))
+    return store._replace(
+        table=hashing.grown(store.table, capacity),
+        rows=extended(store.rows, capacity),
+        ages=ages.with_rows(store.ages, capacity),
+    )
 
 
 def with_features(store: ExampleStore, more: int) -> ExampleStore:
@@ -113,6 +131,8 @@ def _squeeze(store: ExampleStore, features: UInt32s) -> None:
 def room(store: ExampleStore, ones: int) -> tuple[bool, bool]:
     """Return whether there is room for one more row, and for so many more features."""
     rows = store.rows.shape[0] - store.counts[USED] > 0
+    if ages.are_kept(store.ages):
+        rows = rows and ages.room(store.ages) > 0
     return rows, store.features.size - store.counts[END] >= ones
 
 
@@ -244,6 +264,8 @@ def _release_content(store: ExampleStore, row: int) -> None:
 def remove(store: ExampleStore, row: int) -> None:
     """Strike out a row, live or dropped, and wipe it."""
     rows = store.rows
+    if ages.are_kept(store.ages):
+        ages.forget(store.ages, row, rows[row, STATE] == LIVE)
     if rows[row, STATE] == LIVE:
         _release_content(store, row)
         _detach(store, row, OLDEST)
@@ -277,10 +299,58 @@ def expire(store: ExampleStore, row: int, limit: int) -> None:
     index = store.rows[row, OWNER] >> 1
     _release_content(store, row)
     _detach(store, row, OLDEST)
+    if ages.are_kept(store.ages):
+        ages.shelve(store.ages, row)
     store.rows[row, STATE] = DROPPED
     _append(store, row, FIRST_DROPPED)
     if store.heads[index, DROPS] > limit:
         remove(store, store.heads[index, FIRST_DROPPED])
+
+
+# --- a window by time
+
+
+@inlined
+def date(store: ExampleStore, index: int, batch: Batch, event: int) -> None:
+    """Give the newest example of an index, which an event has just inserted, its age, where ages are kept."""
+    if ages.are_kept(store.ages):
+        ages.enter(store.ages, store.heads[index, NEWEST], batch.clock[event, WHEN])
+
+
+@inlined
+def is_remembered(store: ExampleStore, row: int, batch: Batch, event: int, span: int) -> bool:
+    """Return whether a dropped id counts as known: with ages, as long as it went no longer ago than a span."""
+    if not ages.are_kept(store.ages):
+        return True
+    return store.ages.stamp[store.ages.place[row]] > batch.clock[event, WHEN] - 2 * span
+
+
+@jit
+def turn(store: ExampleStore, batch: Batch, event: int, span: int) -> int:
+    """Return the row of the example whose turn it is at an event, or NONE; the event is its key's from now on."""
+    if not ages.are_kept(store.ages):
+        return int64(NONE)
+    row = ages.oldest_due(store.ages, batch.clock[event, WHEN] - span)
+    if row != NONE:
+        batch.key[event] = store.rows[row, OWNER] >> 1
+        batch.clock[event, SINCE] = store.ages.stamp[store.ages.place[row]]
+    return row
+
+
+@jit
+def let_go(store: ExampleStore, row: int, batch: Batch, event: int, span: int) -> None:
+    """Let the example whose turn it is go, and forget up to two ids that have been remembered for long enough."""
+    expire(store, row, int64(ALL))
+    counts = store.ages.counts
+    counts[ages.GONE] += 1
+    batch.clock[event, LEFT] = counts[ages.DUE]
+    for _ in range(2):
+        first = counts[ages.FIRST_GONE]
+        if first == NONE or store.ages.stamp[first] > batch.clock[event, WHEN] - 2 * span:
+            return
+        if store.ages.row[first] < 0:  # its key has not moved to this pool yet
+            return
+        remove(store, int64(store.ages.row[first]))
 
 
 def live(store: ExampleStore, index: int) -> list[tuple[npt.NDArray[np.uint32], int, int]]:
@@ -331,3 +401,4 @@ def check(store: ExampleStore) -> None:
     alive = [row for row in seen if rows[row, STATE] == LIVE]
     assert counts[HELD] == sum(int(rows[row, LENGTH]) for row in alive)
     assert counts[NAMED] == sum(int(rows[row, OWNER]) & 1 for row in alive)
+    ages.check(store.ages, alive, [row for row in seen if rows[row, STATE] == DROPPED])

@@ -175,6 +175,9 @@ def check_columns(events: Events, label: type, names: Interner | None) -> None:
         Of the pool.
     """
     columns = events._asdict()
+    clock = columns.pop("clock")
+    if clock.shape not in ((0, 3), (len(events.key), 3)) or clock.dtype != np.int64:
+        raise ValueError(f"expected a clock of int64 with 3 columns for all events or none, got {clock.shape}")
     for name, column in columns.items():
         dtype = np.dtype(_DTYPES.get(name, label))
         if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:

@@ -30,6 +30,7 @@ from algorithms.core.events import (
     DUPLICATE_ID,
     IGNORED,
     INSERT,
+    LET_GO,
     PREDICT,
     SKIPPED,
     TOLD,
@@ -219,6 +220,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         segment.sizes[HELD] = 0
         begin(forest, rules, segment, tree, int64(NONE), int64(LOW), int64(0))
     row = _enter(forest, owner, high, low, batch, event)
+    example_store.date(forest.store, tree, batch, event)
     update(forest, rules, segment, tree, row, 1, event, out)
     if rules.window > 0 and forest.store.heads[tree, example_store.LIVES] > rules.window:
         oldest = forest.store.heads[tree, example_store.OLDEST]
@@ -237,7 +239,8 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         if row == NONE:
             return ABSENT_ID
         if forest.store.rows[row, example_store.STATE] == example_store.DROPPED:
-            return ALREADY_DROPPED
+            is_known = example_store.is_remembered(forest.store, row, batch, event, rules.span)
+            return ALREADY_DROPPED if is_known else ABSENT_ID
     else:
         if weight <= 0 or label < 0 or label >= rules.classes:
             return ABSENT_EXAMPLE
@@ -321,6 +324,13 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
     while event < batch.key.size:
         op = batch.op[event]
         out.told[0] = 0
+        due = int64(NONE)
+        if op == LET_GO:
+            due = example_store.turn(forest.store, batch, event, rules.span)
+            if due == NONE:
+                out.status[event] = SKIPPED
+                event += 1
+                continue
         short = _shortage(forest, rules, segment, batch, event)
         if short != DONE:
             return event, short
@@ -333,10 +343,13 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
             _answer(forest, rules, segment, batch, event, out)
         elif op == DROP:
             _drop(forest, rules, int64(batch.key[event]))
+        elif op == LET_GO:
+            _remove(forest, rules, segment, due, event, out)
+            example_store.let_go(forest.store, due, batch, event, rules.span)
         else:
             status = SKIPPED
         out.status[event] = status
-        if status == APPLIED and op <= DELETE:
+        if status == APPLIED and (op <= DELETE or op == LET_GO):
             forest.trees[int64(batch.key[event]), EVENTS] += 1
             _note_snapshot(forest, rules, segment, batch, event, out)
             if out.told[0] & SNAPSHOT_DUE:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import example_store, rows
+from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser
@@ -17,7 +18,7 @@ from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
-from algorithms.core.pool import MEMO, Pool
+from algorithms.core.pool import MEMO
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic import events as kernel
@@ -70,7 +71,7 @@ class Sizes(NamedTuple):
     rebuilt: int  # examples in them
 
 
-class DynamicPool(Pool[Forest, Answers, Float64s]):
+class DynamicPool(AgingPool[Forest, Answers, Float64s]):
     """Any number of trees under inserts and deletes, one for each key.
 
     Parameters
@@ -99,6 +100,8 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         The kinds of others.
     window : int, optional
         Keep only the last so many examples of each key.
+    span : int, optional
+        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
     on_duplicate : OnDuplicate
         What an insert of a live id does.
     names : bool
@@ -127,6 +130,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
         window: int | None = None,
+        span: int | None = None,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
         evaluate: bool = False,
@@ -146,6 +150,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
             classes=classes,
             window=window or 0,
+            span=span or 0,
             on_duplicate=int(on_duplicate),
             evaluated=evaluate,
             max_keys=max_keys,
@@ -155,7 +160,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
         )
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
-        made = example_store.make(1)
+        made = example_store.make(1, aged=span is not None)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
@@ -200,6 +205,7 @@ class DynamicPool(Pool[Forest, Answers, Float64s]):
             named=events.named,
             id_high=events.id_high,
             id_low=events.id_low,
+            clock=events.clock,
         )
         n, asked = len(made.op), made.asked
         out = self._out(n, len(asked))

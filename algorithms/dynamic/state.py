@@ -49,7 +49,8 @@ class Rules(NamedTuple):
     epsilon: float  # of the policy EPSILON
     terms: Terms
     classes: int
-    window: int  # 0: no window
+    window: int  # 0: no window of a number of examples
+    span: int  # in ms, 0: no window by time
     on_duplicate: int
     evaluated: bool  # whether every example is predicted before it is learned
     max_keys: int

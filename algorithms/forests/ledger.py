@@ -36,6 +36,7 @@ from algorithms.core.events import (
     DUPLICATE_ID,
     IGNORED,
     INSERT,
+    LET_GO,
     PREDICT,
     SKIPPED,
     TOLD,
@@ -85,7 +86,8 @@ class Rules(NamedTuple):
 
     draws: Draws
     classes: int
-    window: int  # 0: no window
+    window: int  # 0: no window of a number of examples
+    span: int  # in ms, 0: no window by time
     on_duplicate: int
     evaluated: bool  # whether every example is predicted before it is learned
     max_weight: int  # the weights of a key sum to less
@@ -145,8 +147,8 @@ def _move_example(
 
 
 @jit
-def _forget(ledger: Ledger, rules: Rules, plan: Plan, event: int, row: int, expires: bool) -> None:
-    """Strike out a live example, or let it leave its window; the trees give back its highest copy."""
+def _give_back(ledger: Ledger, rules: Rules, plan: Plan, event: int, row: int) -> None:
+    """Let the trees give back a live example, the highest of its copies; it stays in the ledger."""
     rows = ledger.store.rows
     owner, high, low = rows[row, example_store.OWNER], rows[row, example_store.HIGH], rows[row, example_store.LOW]
     named = owner & 1
@@ -159,10 +161,13 @@ def _forget(ledger: Ledger, rules: Rules, plan: Plan, event: int, row: int, expi
         if newest == row and copy > 0:
             rows[rows[row, example_store.DUPLICATE], COPIES] = copy
     _move_example(rules, plan, event, DELETE, high, low, named, copy)
-    if expires:
-        example_store.expire(ledger.store, row, rules.window)
-    else:
-        example_store.remove(ledger.store, row)
+
+
+@inlined
+def _forget(ledger: Ledger, rules: Rules, plan: Plan, event: int, row: int) -> None:
+    """Strike out a live example."""
+    _give_back(ledger, rules, plan, event, row)
+    example_store.remove(ledger.store, row)
 
 
 @jit
@@ -207,7 +212,7 @@ def _insert(ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, event: i
         _move(plan, event, PREDICT)
     copy = int64(0)
     if named and is_live:
-        _forget(ledger, rules, plan, event, old, False)
+        _forget(ledger, rules, plan, event, old)
     elif named and old != NONE:
         example_store.remove(store, old)
     elif old != NONE:
@@ -218,10 +223,13 @@ def _insert(ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, event: i
     nothing = int64(0)
     example_store.add(store, owner, high, low, label, weight, batch.feature, nothing, nothing)
     store.rows[store.heads[key, example_store.NEWEST], COPIES] = copy + 1
+    example_store.date(store, key, batch, event)
     ledger.keys[key, WEIGHT] += weight
     _move_example(rules, plan, event, INSERT, high, low, named, copy)
     if rules.window > 0 and store.heads[key, example_store.LIVES] > rules.window:
-        _forget(ledger, rules, plan, event, store.heads[key, example_store.OLDEST], True)
+        oldest = store.heads[key, example_store.OLDEST]
+        _give_back(ledger, rules, plan, event, oldest)
+        example_store.expire(store, oldest, rules.window)
     return APPLIED
 
 
@@ -234,7 +242,8 @@ def _delete(ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, event: i
         if row == NONE:
             return ABSENT_ID
         if ledger.store.rows[row, example_store.STATE] == example_store.DROPPED:
-            return ALREADY_DROPPED
+            is_known = example_store.is_remembered(ledger.store, row, batch, event, rules.span)
+            return ALREADY_DROPPED if is_known else ABSENT_ID
     else:
         if batch.weight[event] <= 0 or label < 0 or label >= rules.classes:
             return ABSENT_EXAMPLE
@@ -242,7 +251,7 @@ def _delete(ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, event: i
         row = example_store.lookup(ledger.store, key * 2, high, low)
         if row == NONE:
             return ABSENT_EXAMPLE
-    _forget(ledger, rules, plan, event, row, False)
+    _forget(ledger, rules, plan, event, row)
     return APPLIED
 
 
@@ -295,10 +304,17 @@ def enter(
             _move(plan, event, PREDICT)
         elif op == DROP:
             _drop(ledger, event, int64(batch.key[event]), plan)
+        elif op == LET_GO:
+            row = example_store.turn(ledger.store, batch, event, rules.span)
+            if row != NONE:
+                _give_back(ledger, rules, plan, event, row)
+                example_store.let_go(ledger.store, row, batch, event, rules.span)
+            else:
+                status[event] = SKIPPED
         else:
             status[event] = SKIPPED
         event += 1
-        if status[event - 1] == APPLIED and op in (INSERT, DELETE):
+        if status[event - 1] == APPLIED and op in (INSERT, DELETE, LET_GO):
             key = int64(batch.key[event - 1])
             if _is_snapshot_due(ledger, rules, key, batch.time[event - 1]):
                 plan.due[0] = 1

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import example_store
+from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonical, Canonicaliser
@@ -18,7 +19,6 @@ from algorithms.core.given import whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
-from algorithms.core.pool import Pool
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic.builder import UNBOUNDED
@@ -62,7 +62,7 @@ class Answers(NamedTuple):
         return shares
 
 
-class ForestPool(Pool[Ledger, Answers, Float64s]):
+class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     """Any number of forests under inserts and deletes, one for each key.
 
     The trees are those of `DynamicPool`: a pool for each tree number, over all keys. Which features a tree sees,
@@ -88,6 +88,8 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         As of `DynamicPool`.
     window : int, optional
         Keep only the last so many examples of each key, wherever they are.
+    span : int, optional
+        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
     evaluate : bool
         Predict every example before it is learned.
     snapshots : Emit
@@ -113,6 +115,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
         window: int | None = None,
+        span: int | None = None,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
         evaluate: bool = False,
@@ -145,6 +148,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             draws=drawn,
             classes=classes,
             window=window or 0,
+            span=span or 0,
             on_duplicate=int(on_duplicate),
             evaluated=evaluate,
             max_weight=MAX_TOTAL // drawn.most,
@@ -157,7 +161,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
         state = Ledger(
             keys=np.zeros((1, KEY_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
-            store=example_store.make(1),
+            store=example_store.make(1, aged=span is not None),
             names=NO_NAMES,
         )
         super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
@@ -216,6 +220,7 @@ class ForestPool(Pool[Ledger, Answers, Float64s]):
             named=events.named,
             id_high=events.id_high,
             id_low=events.id_low,
+            clock=events.clock,
         )
         hashes = self._hashes(made)
         n = len(made.op)

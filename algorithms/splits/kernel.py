@@ -29,6 +29,7 @@ from algorithms.core.events import (
     DUPLICATE_ID,
     IGNORED,
     INSERT,
+    LET_GO,
     PREDICT,
     SKIPPED,
     TOO_MANY_KEYS,
@@ -64,7 +65,8 @@ SLOTS, BOXES, ROWS, CONTENT = range(2, 6)
 class Rules(NamedTuple):
     """The settings of a pool, as its kernel sees them."""
 
-    window: int  # 0: no window
+    window: int  # 0: no window of a number of examples
+    span: int  # in ms, 0: no window by time
     tracked: bool  # every live example is in the example store
     keyed: bool  # the caller gives the digests of anonymous examples' contents, see shards.py
     on_duplicate: int
@@ -306,6 +308,7 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
     _add(pool, index, label, weight, found, stop - start)
     if named or rules.tracked:
         _enter_row(pool, owner, high, low, batch, event)
+        example_store.date(pool.store, index, batch, event)
     if rules.window > 0 and pool.store.heads[index, example_store.LIVES] > rules.window:
         oldest = pool.store.heads[index, example_store.OLDEST]
         _forget_row(pool, index, oldest, found, True)
@@ -329,7 +332,8 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
         if row == NONE:
             return ABSENT_ID
         if pool.store.rows[row, example_store.STATE] == example_store.DROPPED:
-            return ALREADY_DROPPED
+            is_known = example_store.is_remembered(pool.store, row, batch, event, rules.span)
+            return ALREADY_DROPPED if is_known else ABSENT_ID
     elif rules.tracked:
         if not rules.keyed:
             high, low = content_key(batch.feature, start, stop, label, weight)
@@ -343,6 +347,14 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
         return ABSENT_EXAMPLE
     _strike_row(pool, row)
     return APPLIED
+
+
+@jit
+def _let_go(pool: State, rules: Rules, row: int, batch: Batch, event: int, found: Int32s) -> None:
+    """Let an example go that is due."""
+    _forget_row(pool, int64(batch.key[event]), row, found, True)
+    _release_names(pool, row)
+    example_store.let_go(pool.store, row, batch, event, rules.span)
 
 
 @jit
@@ -495,7 +507,7 @@ def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
 def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
-    if op != INSERT and op != DELETE:
+    if op != INSERT and op != DELETE and op != LET_GO:
         return DONE
     index = int64(batch.key[event])
     ones = batch.pointer[event + 1] - batch.pointer[event]
@@ -513,7 +525,7 @@ def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
         row = example_store.lookup(pool.store, index * 2 + 1, batch.id_high[event], batch.id_low[event])
         if row != NONE:
             touched += pool.store.rows[row, example_store.LENGTH]
-    if rules.window > 0:
+    if rules.window > 0 or op == LET_GO:
         oldest = pool.store.heads[index, example_store.OLDEST]
         if oldest != NONE:
             touched += pool.store.rows[oldest, example_store.LENGTH]
@@ -529,6 +541,9 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
     """
     while event < batch.key.size:
         op = batch.op[event]
+        due = int64(NONE)
+        if op == LET_GO and not decide:
+            due = example_store.turn(pool.store, batch, event, rules.span)
         index = int64(batch.key[event])
         if not decide:
             short = _shortage(pool, rules, batch, event)
@@ -541,7 +556,9 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
                 status = _delete(pool, rules, batch, event, out.scratch)
             elif op == DROP:
                 drop(pool, index)
-            elif op < 0:
+            elif due != NONE:
+                _let_go(pool, rules, due, batch, event, out.scratch)
+            elif op < 0 or op == LET_GO:
                 status = SKIPPED
             out.status[event] = status
             decide = status == APPLIED and op != DROP

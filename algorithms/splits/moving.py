@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorithms.core import example_store
+from algorithms.core import ages, example_store
 from algorithms.core.arrays import Int32s, Int64s, UInt32s, int64
 from algorithms.core.example_store import (
+    ALL,
     DROPPED,
     DROPS,
     FIRST_DROPPED,
@@ -36,8 +37,6 @@ from algorithms.splits.kernel import State
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, FEATURES, GRAIN, N0, N1, NONE
 from algorithms.splits.slots import NEWER as NEWER_SLOT
 from algorithms.splits.slots import OLDER as OLDER_SLOT
-
-_ALL = 1 << 62  # a limit that nothing reaches
 
 
 @jit
@@ -166,9 +165,11 @@ def _copy_row(pool: State, row: int, into: State, to: int, numbers: Int64s, feat
     if not named and numbers.size > 0:  # the digest of an anonymous one is made of the numbers of its features
         high, low = content_key(features, 0, length, label, weight)
     example_store.add(into.store, to * 2 + named, high, low, label, weight, features, 0, length)
+    copy = into.store.heads[to, NEWEST]
     if rows[row, STATE] == DROPPED:
-        copy = into.store.heads[to, NEWEST]
-        example_store.expire(into.store, copy, _ALL)
+        example_store.expire(into.store, copy, int64(ALL))
+    if ages.are_kept(into.store.ages):
+        ages.move(pool.store.ages, row, into.store.ages, copy)
 
 
 NO_NUMBERS = np.zeros(0, np.int64)

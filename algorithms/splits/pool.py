@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core import example_store
+from algorithms.core import ages, example_store
+from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
@@ -21,7 +22,7 @@ from algorithms.core.given import check_columns, features_of, key_of, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import HIGH, NO_NAMES, Interner, name_or_id
-from algorithms.core.pool import MEMO, Example, OneByOne, Pool
+from algorithms.core.pool import MEMO, Example, OneByOne
 from algorithms.core.schema import Schema
 from algorithms.splits import finders, kernel, moving, ranking, slots
 from algorithms.splits.exact import SHORT
@@ -94,7 +95,7 @@ class SplitCalls(OneByOne[Decisions, Float64s]):
         return answers.weights[0] / UNIT
 
 
-class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
+class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
     """Any number of split models in one set of arrays, one for each key.
 
     Features are present or absent: all values are 1.
@@ -110,6 +111,8 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         the best. The others ignore it.
     window : int, optional
         Keep only the last so many examples of each key.
+    span : int, optional
+        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
     verify_deletes : bool
         Keep every live example, so that a delete by value is checked exactly. Without it a delete by
         value is refused where the counts show that the example cannot be there.
@@ -133,6 +136,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         criterion: str = "entropy",
         alpha: float = 0.1,
         window: int | None = None,
+        span: int | None = None,
         verify_deletes: bool = False,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
@@ -156,7 +160,8 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         self.can_move = finder not in _HISTORY
         self.rules = Rules(
             window=window or 0,
-            tracked=verify_deletes or window is not None,
+            span=span or 0,
+            tracked=verify_deletes or window is not None or span is not None,
             keyed=False,
             on_duplicate=int(on_duplicate),
             max_keys=max_keys,
@@ -178,7 +183,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             alive=np.zeros(1, np.int64),
             slots=slots.make(1, 16),
             finder=self._make_finder(),
-            store=example_store.make(1),
+            store=example_store.make(1, aged=self.rules.span > 0),
             names=NO_NAMES,
             criterion=criterion,
         )
@@ -229,6 +234,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             named=events.named,
             id_high=events.id_high,
             id_low=events.id_low,
+            clock=events.clock,
         )
         told = list(self._run(batch, out))
         assert not told, "all that splits have to tell is in their decisions"
@@ -298,6 +304,10 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             pool._state = pool._state._replace(store=example_store.with_rows(pool._state.store))
         store = example_store.with_features(pool._state.store, int(state.store.counts[example_store.HELD]) // 2)
         pool._state = pool._state._replace(store=store)
+        if ages.are_kept(state.store.ages):
+            np.invert(self._ages.row, out=self._ages.row)
+            pool._share_ages(self._ages)
+            store = store._replace(ages=pool._ages)
         pool._state.alive[:] = state.alive
         store.counts[example_store.NAMED] = state.store.counts[example_store.NAMED]
         return pool
@@ -313,6 +323,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
             Their numbers there, and here, where they must be empty.
         """
         self._reserve(int(to.max(initial=-1)) + 1)
+        other._share_ages(self._ages)
         needs = np.zeros(4, np.int64)
         moving.measure(other._state, keys, needs)
         ones, rows, content, longest = needs.tolist()
@@ -323,6 +334,14 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
         weight = int(moving.move(other._state, keys, self._state, to, numbers, features))
         self._covered = min(self._covered, self._reach - weight // UNIT)
         other.sweep(_NOTHING)
+
+    def _share_ages(self, shared: ages.Ages) -> None:
+        """Take over the places of ages that another pool has, beside where the examples here stand."""
+        self._set_ages(shared._replace(place=self._ages.place))
+
+    def moved(self) -> None:
+        """All keys have moved here: what they shared takes no more room than they need."""
+        self._set_ages(ages.packed(self._ages))
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
@@ -354,6 +373,7 @@ class SplitPool(SplitCalls, Pool[State, Decisions, Float64s]):
 
     def check_beside(self, other: Self) -> None:
         """Raise AssertionError unless `check` holds for both, while keys move here from there."""
+        other._share_ages(self._ages)
         other.check()
         totals = ((self._state.alive, 0), (self._state.store.counts, example_store.NAMED))
         others = (other.alive, int(other._state.store.counts[example_store.NAMED]))

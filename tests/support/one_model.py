@@ -20,9 +20,16 @@ from worker.settings import Settings
 SOURCE = TopicPartition("in", 0)
 
 
-def one_model(model: dict[str, Any], bounds: dict[str, int] | None = None) -> Pipeline:
-    """Return a pipeline with a model of these settings."""
-    settings = {"log": {"embedded": "unused.db"}, "models": {"tree": model}, "bounds": bounds or {}}
+def one_model(
+    model: dict[str, Any], bounds: dict[str, int] | None = None, pending: dict[str, Any] | None = None
+) -> Pipeline:
+    """Return a pipeline with a model of these settings, and a store of what waits for labels, if any."""
+    settings = {
+        "log": {"embedded": "unused.db"},
+        "models": {"tree": model},
+        "bounds": bounds or {},
+        "topics": {SOURCE.topic: {"pending": pending}},
+    }
     return Pipeline(SOURCE, Settings.model_validate_json(json.dumps(settings)), time.monotonic)
 
 

@@ -143,17 +143,49 @@ FLOORS: dict[str, dict[str, Any]] = {
 }
 
 
+AGED: dict[str, dict[str, Any]] = {
+    "aged": {
+        "kind": "split",
+        "input": WORDS,
+        "classes": ["ham", "spam"],
+        "features": "names",
+        "window": "90s",
+        "emit": {"splits": "change", "snapshots": {"every": 20}},
+    },
+    "aged-clicks": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "classes": [1, 0, 2],
+        "features": "ids",
+        "window": "60s",
+        "expire": "2m",
+        "on_duplicate": "replace",
+        "emit": {"snapshots": "change"},
+    },
+    "aged-forest": {
+        "kind": "forest",
+        "input": WORDS,
+        "classes": ["ham", "spam"],
+        "features": "names",
+        "trees": 2,
+        "window": "60s",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
+    },
+}
+
+
 def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
-    So there are of trees that forget such as keep floors under the scores of splits.
+    So there are of trees that forget such as keep floors under the scores of splits, and windows by time.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
     options["models"] |= {
         f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS
+    options["models"] |= FLOORS | AGED
     return yaml.safe_dump(options, sort_keys=False)
 
 

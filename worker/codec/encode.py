@@ -2,8 +2,8 @@
 
 A value is a msgpack map whose fields come in the order in which the class declares them; `source`
 is a map of its own. Where the settings say so it is a JSON object, see result_json.py. The headers are `type`
-(split, tree, prediction, evaluation, drift, expired or dead-letter) and `out_id`. All numbers must be Python's
-own, so that one result has one encoding.
+(split, tree, prediction, evaluation, drift, expired, let-go or dead-letter) and `out_id`. All numbers must be
+Python's own, so that one result has one encoding.
 """
 
 from __future__ import annotations
@@ -329,6 +329,30 @@ class Expired(NamedTuple):
     source: Source
 
 
+class LetGo(NamedTuple):
+    """An example that left a window by time. Of every hundred one is told, the first among them; without a key.
+
+    Parameters
+    ----------
+    model
+        Name of the model in the settings.
+    since
+        What the partition's clock showed when the example came, in ms.
+    gone
+        How many examples of the model have gone so in the partition, with this one.
+    due
+        How many more are due and go with the next events.
+    source
+        The event before which it went: of any key.
+    """
+
+    model: str
+    since: int
+    gone: int
+    due: int
+    source: Source
+
+
 class DeadLetter(NamedTuple):
     """A record, or rows of one, that was refused. Made by `dead_letter`, which cuts what does not fit.
 
@@ -376,6 +400,7 @@ Output: TypeAlias = (
     | DelayedEvaluation
     | Drift
     | Expired
+    | LetGo
     | DeadLetter
     | RegressionSplit
     | RegressionTree
@@ -397,6 +422,7 @@ _TYPES: dict[type[Output], str] = {
     DelayedEvaluation: "delayed-evaluation",
     Drift: "drift",
     Expired: "expired",
+    LetGo: "let-go",
     DeadLetter: "dead-letter",
     RegressionSplit: "split",
     RegressionTree: "tree",

@@ -9,19 +9,22 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import Int8s, Int32s, UInt32s
+from algorithms.core.arrays import Int8s, Int32s, Int64s, UInt32s
+from algorithms.core.events import LEFT, LET_GO, SINCE, Op, Status
 from algorithms.core.events import Events as Columns
-from algorithms.core.events import Op, Status
 from algorithms.core.names import Interner
 from algorithms.core.pool import Answered
-from worker.codec import Events, Expired, Reason, Source
+from worker.codec import Events, Expired, LetGo, Reason, Source
+from worker.codec.encode import Output
 from worker.codec.events import NO_ID
 from worker.log.port import Records
+from worker.models.aging import AT_ONCE as AT_ONCE_LET_GO
+from worker.models.aging import TOLD_EVERY, Aging
 from worker.models.awaited import Awaited
+from worker.models.expiry import NO_TIMES, NOBODY, Expiry, Part, with_own
 from worker.models.expiry import Expired as Going
-from worker.models.expiry import Expiry, Part, with_drops
 from worker.models.holdings import Holdings
-from worker.models.intake import Bools, Intake, Labels, id_digests, refusal
+from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse
 from worker.models.port import Outcome, Refusal, Result
@@ -65,7 +68,11 @@ class Pool(Protocol):
         ...
 
 
-_EXPIRED_SEQ = 2_000_000  # no model has as many results of an event before
+# No model has as many results of an event before.
+_EXPIRED_SEQ = 2_000_000
+_LET_GO_SEQ, _LET_GO_EACH = 3_000_000, 1_000_000  # and of an example that goes before an event
+
+_NO_CLOCK: Int64s = np.zeros((0, 3), np.int64)
 
 P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound=Answered)
@@ -80,6 +87,18 @@ class Prepared(NamedTuple):
     feature: UInt32s  # uint32[ones], ids, or numbers of names
     instance: Int32s  # int32[n], the number of each event's key
     op: Int8s  # int8[n], negative where the event is refused already
+    clock: Int64s  # int64[n, 3], as `Events.clock` of pools
+    key_of: Callable[[int], bytes]  # the key behind a number
+
+    def result(self, event: int, seq: int, output: Output, *, keyed: bool = True) -> Result:
+        """Return a result that follows from an event, or from an example that has gone before one."""
+        record, row = int(self.events.record[event]), int(self.events.row[event])
+        if self.op[event] != LET_GO:
+            return Result(record, row, seq, output, keyed)
+        begin = max(event - AT_ONCE_LET_GO + 1, 0)
+        turn = int(np.count_nonzero(self.op[begin:event] == LET_GO))
+        key = self.key_of(int(self.instance[event])) if keyed else None
+        return Result(record, row, _LET_GO_SEQ + _LET_GO_EACH * turn + seq, output, keyed, key)
 
     def applied(self, status: Int8s) -> dict[str, int]:
         """Return how many events were applied, by operation."""
@@ -102,6 +121,7 @@ class Prepared(NamedTuple):
             pointer=events.pointer,
             feature=self.feature,
             value=events.value,
+            clock=self.clock,
         )
 
 
@@ -120,17 +140,28 @@ class PoolModel(ABC, Generic[P, A]):
         What the settings name, to be told where it does not come.
     expire : Span, optional
         For how long a key must have had no event to be dropped.
+    window : Span, optional
+        For how long examples are kept.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"learned"})  # of a pool of `Rows`
 
-    def __init__(self, name: str, intake: Intake, pool: P, awaited: Awaited, expire: Span | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        intake: Intake,
+        pool: P,
+        awaited: Awaited,
+        expire: Span | None = None,
+        window: Span | None = None,
+    ) -> None:
         self.name = name
         self._awaited = awaited
         self._intake = intake
         self._pool = pool
         self._keys = Keys()
         self._expiry = Expiry(expire.ms) if expire is not None else None
+        self._aging = Aging(window.ms) if window is not None else None
         self._left: Left[Any] | None = None  # while what lives moves to a smaller pool
 
     # --- what kinds fill in
@@ -168,27 +199,48 @@ class PoolModel(ABC, Generic[P, A]):
         instance = numbers[events.record]
         if self._left is not None:
             self._move(self._left.keys.known({key or b"" for key in records.keys}))
-        if self._expiry is None or not len(instance):
+        if (self._expiry is None and self._aging is None) or not len(instance):
             outcome = self._take(records, events, instance)
         else:
-            outcome = Outcome(())
-            for part in self._expiry.parts(events, instance, records.timestamps):
-                going = self._with_moved(self._expiry.plan(part))
-                outcome = outcome.then(self._take_part(records, part, going))
-                self._expiry.note(part, going, self._pool.are_alive)
-                numbers = np.concatenate([numbers, going.key])
+            outcome, numbers = self._take_by_time(records, events, instance, numbers)
         # Keys were interned before it was known whether their events would be accepted.
         self._keys.keep(numbers, self._pool.are_alive)
         self._move_on(len(instance))
         return outcome
 
+    def _take_by_time(
+        self, records: Records, events: Events, instance: Int32s, numbers: Int32s
+    ) -> tuple[Outcome, Int32s]:
+        """Apply events, and let go what is due before them; return the numbers of all keys that this was about."""
+        pool: Any = self._pool
+        if self._aging is not None:
+            self._aging.see(events, records.timestamps, pool)
+        outcome = Outcome(())
+        if self._expiry is None:
+            outcome = self._take_part(records, Part(events, instance, NO_TIMES, NO_TIMES), NOBODY)
+        else:
+            for part in self._expiry.parts(events, instance, records.timestamps):
+                going = self._with_moved(self._expiry.plan(part))
+                outcome = outcome.then(self._take_part(records, part, going))
+                self._expiry.note(part, going, self._pool.are_alive)
+                numbers = np.concatenate([numbers, going.key])
+        if self._aging is not None:
+            self._aging.done(pool)
+        return outcome, numbers
+
     def _take_part(self, records: Records, part: Part, going: Going) -> Outcome:
-        """Apply some events, and before them drop keys that go; results tell of these."""
-        assert self._expiry is not None
-        events, instance = with_drops(part, going)
+        """Apply some events, and before them let go keys and examples that are due; results tell of these."""
+        turns = NO_TIMES
+        if self._aging is not None:
+            pool: Any = self._pool
+            turns, left = self._aging.turns(part, pool, self._left.pool if self._left is not None else None)
+            if len(left):
+                self._move(left)
+        events, instance = with_own(part, going, turns)
         outcome = self._take(records, events, instance)
         if not len(going.key):
             return outcome
+        assert self._expiry is not None
         results, told = list(outcome.results), part.events
         record, row = told.record[going.event], told.row[going.event]
         seq = _EXPIRED_SEQ + np.arange(len(going.key)) - np.searchsorted(going.event, going.event)
@@ -209,10 +261,16 @@ class PoolModel(ABC, Generic[P, A]):
         label = self._intake.labels(events)
         feature = self._intake.numbers(events, self._pool.names)
         deletes = events.op == Op.DELETE
-        bare = (events.op == Op.DROP) | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
+        bare = (
+            (events.op == Op.DROP)
+            | (events.op == LET_GO)
+            | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
+        )
         wrong, complain = self._wrong_values(feature, events)
         op, refused = self._intake.validate(events, label, bare, wrong, complain)
-        prepared = Prepared(records, events, label, feature, instance, op)
+        clock = self._aging.clock(events, op) if self._aging is not None else _NO_CLOCK
+        prepared = Prepared(records, events, label, feature, instance, op, clock, self._keys.key)
+        gone = self._gone
         answers = self._apply(prepared)
         status = answers.status
         refused += [
@@ -228,9 +286,24 @@ class PoolModel(ABC, Generic[P, A]):
             ignored=int(np.count_nonzero(status == Status.IGNORED)),
             already_dropped=int(np.count_nonzero(status == Status.ALREADY_DROPPED)),
         )
+        if self._gone > gone:
+            outcome = self._with_let_go(outcome, prepared, status, gone)
         # Names were interned before it was known whether their events would be accepted.
         self._pool.sweep(feature)
         return outcome
+
+    def _with_let_go(self, outcome: Outcome, prepared: Prepared, status: Int8s, gone: int) -> Outcome:
+        """Tell of examples that went because it was time, of every so many of them in a result."""
+        went = np.flatnonzero((prepared.op == LET_GO) & (status == Status.APPLIED))
+        results = list(outcome.results)
+        for at in range(-gone % TOLD_EVERY, len(went), TOLD_EVERY):
+            event = int(went[at])
+            since, due = prepared.clock[event, [SINCE, LEFT]].tolist()
+            source = source_of(prepared.records, prepared.events, event)
+            told = LetGo(self.name, since, gone + at + 1, due, source)
+            results.append(prepared.result(event, _LET_GO_EACH - 1, told, keyed=False))
+        results.sort(key=lambda result: result[:3])
+        return outcome._replace(results=results, let_go=len(went))
 
     # --- moving to a smaller pool, see moving.py
 
@@ -276,6 +349,8 @@ class PoolModel(ABC, Generic[P, A]):
         self._left = None
         if self._expiry is not None:
             self._expiry.end_move()
+        pool: Any = self._pool
+        pool.moved()
         give_back()
 
     @property
@@ -304,7 +379,8 @@ class PoolModel(ABC, Generic[P, A]):
         return left | {MOVED + name: array for name, array in own.items()}
 
     def _expiring(self) -> dict[str, npt.NDArray[Any]]:
-        return self._expiry.arrays() if self._expiry is not None else {}
+        expiring = self._expiry.arrays() if self._expiry is not None else {}
+        return expiring | (self._aging.arrays() if self._aging is not None else {})
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
@@ -319,16 +395,32 @@ class PoolModel(ABC, Generic[P, A]):
         self._pool.restore(own or arrays)
         if self._expiry is not None:
             self._expiry.restore(own or arrays, self._pool.are_alive)
+        if self._aging is not None:
+            self._aging.restore(own or arrays)
 
     @property
     def due(self) -> int:
         """How many keys are due and have not gone yet."""
         return self._expiry.due if self._expiry is not None else 0
 
+    @property
+    def examples_due(self) -> int:
+        """How many examples are due and have not gone yet."""
+        pool: Any = self._pool
+        return pool.due if self._aging is not None else 0
+
+    @property
+    def _gone(self) -> int:
+        """How many examples have gone because it was time."""
+        pool: Any = self._pool
+        return pool.gone if self._aging is not None else 0
+
     def status(self) -> ModelStatus:
         """Return how large the model is."""
         size = sum(array.nbytes for array in self.arrays().values())
-        return ModelStatus(self.name, keys=self._pool.alive, bytes=size, due=self.due)
+        return ModelStatus(
+            self.name, keys=self._pool.alive, bytes=size, due=self.due, examples_due=self.examples_due
+        )
 
     def keys(self) -> list[bytes]:
         """Return the keys that it holds something of."""

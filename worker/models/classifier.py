@@ -22,6 +22,7 @@ from worker.models.evaluation import LATER, Evaluations, Predictions
 from worker.models.intake import ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import ClassifierSettings, EvaluateSettings
+from worker.settings.values import span_of
 from worker.watching.status import ModelStatus
 
 SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
@@ -107,7 +108,8 @@ class ClassifierModel(PoolModel[P, A]):
     ) -> None:
         awaited = Awaited(settings.classes, settings.feature_kinds[1], complete=settings.names_all_features)
         intake = ClassIntake(settings.classes, settings.features)
-        super().__init__(name, intake, pool, awaited, settings.expire)
+        window = getattr(settings, "window", None)  # which kinds that only grow have not
+        super().__init__(name, intake, pool, awaited, settings.expire, span_of(window))
         self._classes = settings.classes
         self._evaluations = Evaluations(name, settings.classes, evaluate) if evaluate is not None else None
 

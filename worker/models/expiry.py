@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Int32s, Int64s
+from algorithms.core.events import LET_GO
 from worker.codec.events import DROP, NO_FEATURES, NO_ID, NO_LABEL, Events
 from worker.models.intake import Bools
 
@@ -22,6 +23,7 @@ from worker.models.intake import Bools
 AT_ONCE = 1
 _LAST = 5  # timestamps that the clock is the median of
 _UNSEEN = -1  # in the place of one that has not come yet
+_END_OF_TIME = 1 << 61  # of the clock: spans are added to it, and what stands for stamps to come is above
 _NEVER = np.iinfo(np.int64).max  # the stamp of uses whose clock is not known yet
 _NAME = "expiry"  # of the arrays in checkpoints, before their own
 MEANWHILE = (f"{_NAME}.place", f"{_NAME}.left")  # arrays that there are while keys get other numbers
@@ -40,7 +42,7 @@ class Clock:
         told = timestamps >= 0
         seen = np.concatenate([self.last, timestamps[told]])
         windows = np.lib.stride_tricks.sliding_window_view(seen, _LAST)
-        medians = np.partition(windows, _LAST // 2, axis=1)[:, _LAST // 2]
+        medians = np.minimum(np.partition(windows, _LAST // 2, axis=1)[:, _LAST // 2], _END_OF_TIME)
         medians[(windows < 0).any(axis=1)] = 0
         medians[0] = self.now[0]
         after = np.maximum.accumulate(medians)
@@ -156,7 +158,7 @@ class Expiry:
         begin, tail = int(counts[_DUE]), int(counts[_TAIL])
         limit = int(clock[-1]) - self._span
         if clock[-1] == 0 or not (counts[_WAITING] or (begin < tail and self._stamp[begin] <= limit)):
-            return _NONE
+            return NOBODY
         end = begin + int(np.searchsorted(self._stamp[begin:tail], limit, side="right"))
         n = len(part.instance)
         keys, first = np.unique(part.instance, return_index=True)
@@ -320,8 +322,8 @@ class Expiry:
         assert (self._first == _NEVER).all()
 
 
-_NO_TIMES = np.zeros(0, np.int64)
-_NONE = Expired(_NO_TIMES, np.zeros(0, np.int32), _NO_TIMES, _NO_TIMES)
+NO_TIMES = np.zeros(0, np.int64)
+NOBODY = Expired(NO_TIMES, np.zeros(0, np.int32), NO_TIMES, NO_TIMES)
 
 
 def _going(due: Int64s, used: Int64s, n: int) -> Int64s:
@@ -354,20 +356,27 @@ def _last_events(instance: Int32s) -> Int64s:
     return np.sort(len(instance) - 1 - behind)
 
 
-def with_drops(part: Part, expired: Expired) -> tuple[Events, Int32s]:
-    """Return the events of a part with a tombstone before the event at which a key goes, and their keys."""
-    n = len(part.instance)
-    if not len(expired.key):
+def with_own(part: Part, expired: Expired, turns: Int64s) -> tuple[Events, Int32s]:
+    """Return the events of a part with those of the model's own before them, and their keys.
+
+    A tombstone stands before the event at which a key goes, then, before the events of `turns`, which rise, what
+    lets an example go.
+    """
+    own = np.concatenate([expired.event, turns])
+    if not len(own):
         return part.events, part.instance
-    order = np.insert(np.arange(n), expired.event, expired.event)
-    added = expired.event + np.arange(len(expired.event))
+    by_event = np.argsort(own, kind="stable")
+    own = own[by_event]
+    order = np.insert(np.arange(len(part.instance)), own, own)
+    added = own + np.arange(len(own))
     changed = {name: getattr(part.events, name)[order] for name in _ROWS}
     for name, value in (("op", DROP), ("id_kind", NO_ID), ("label_kind", NO_LABEL), ("space", NO_FEATURES)):
         changed[name][added] = value
+    changed["op"][added[by_event >= len(expired.event)]] = LET_GO
     sizes = np.diff(part.events.pointer)[order]
     sizes[added] = 0
     instance = part.instance[order]
-    instance[added] = expired.key
+    instance[added] = np.concatenate([expired.key, np.zeros(len(turns), np.int32)])[by_event]
     pointer = np.concatenate([[0], np.cumsum(sizes)])
     return part.events._replace(pointer=pointer, **changed), instance
 

@@ -12,6 +12,7 @@ from worker.models.base import Prepared
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.settings.models import ForgettingTreesSettings
+from worker.settings.values import ms_of, number_of
 from worker.watching.status import ModelStatus
 
 if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
@@ -51,7 +52,8 @@ def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, A
         "classes": len(settings.classes),
         "default": default,
         "kinds": kinds,
-        "window": settings.window,
+        "window": number_of(settings.window),
+        "span": ms_of(settings.window),
         "on_duplicate": OnDuplicate[settings.on_duplicate.upper()],
         "names": settings.features == "names",
         "evaluate": settings.evaluate is not None,

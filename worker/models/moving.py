@@ -59,6 +59,10 @@ class MovingPool(Protocol):
         """Move keys from the other pool here, where they have other numbers."""
         ...
 
+    def moved(self) -> None:
+        """All keys have moved here."""
+        ...
+
     def check_beside(self, other: Self) -> None:
         """Raise AssertionError unless every invariant holds of two pools between which keys move."""
         ...

@@ -55,6 +55,7 @@ class Outcome(NamedTuple):
     drifts: int | None = None  # how often the error of predictions rose, None where nobody watches it
     errors: Compared | None = None  # of numbers predicted before they were learned, where that is evaluated
     expired: int = 0  # keys that were dropped because nobody used them
+    let_go: int = 0  # examples that left a window by time
 
     def then(self, later: Outcome) -> Outcome:
         """Return what the events of both led to, those of the other being the later ones."""
@@ -73,7 +74,7 @@ class Outcome(NamedTuple):
 
 _COUNTED = (
     *("changes", "ignored", "already_dropped", "deletes_ignored"),
-    *("evaluated", "right", "majority", "no_change", "expired"),
+    *("evaluated", "right", "majority", "no_change", "expired", "let_go"),
 )
 
 

@@ -137,7 +137,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
                 split = self._split(made, source_at(made.event))
                 yield result_of(prepared.events, made.event, SPLIT_SEQ, split)
         for event, version, tree in answers.snapshots:
-            yield from in_parts(prepared.events, event, [self._tree(version, tree, source_at(event))])
+            yield from in_parts(prepared.result, event, [self._tree(version, tree, source_at(event))])
 
     def _split(self, made: Made, source: Source) -> RegressionSplit:
         return RegressionSplit(

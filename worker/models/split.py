@@ -25,6 +25,7 @@ from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, 
 from worker.models.intake import Bools, ClassIntake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import SplitSettings
+from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
 
 _SPLIT_SEQ, _TREE_SEQ = 0, 1
@@ -66,7 +67,8 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             finder=settings.finder,
             criterion=settings.criterion,
             alpha=settings.alpha if settings.alpha is not None else 0.1,
-            window=settings.window,
+            window=number_of(settings.window),
+            span=ms_of(settings.window),
             verify_deletes=settings.verify_deletes,
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
             names=settings.features == "names",
@@ -76,7 +78,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             max_live_ids=bounds.live_ids,
         )
         intake, awaited = ClassIntake(settings.classes, settings.features), Awaited(settings.classes)
-        super().__init__(name, intake, pool, awaited, settings.expire)
+        super().__init__(name, intake, pool, awaited, settings.expire, span_of(settings.window))
         self._settings = settings
 
     # --- events
@@ -101,9 +103,9 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
                 answer = next(predictions, None)
             source = source_of(records, events, decision.event)
             if decision.due & SPLIT_DUE:
-                yield Result(*where, _SPLIT_SEQ, self._split(decision, source))
+                yield prepared.result(decision.event, _SPLIT_SEQ, self._split(decision, source))
             if decision.due & TREE_DUE:
-                yield Result(*where, _TREE_SEQ, self._tree(decision, source))
+                yield prepared.result(decision.event, _TREE_SEQ, self._tree(decision, source))
         while answer is not None:
             yield answer
             answer = next(predictions, None)
@@ -160,7 +162,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
                 "criterion": self._settings.criterion,
                 "finder": self._settings.finder,
                 "kind": self._settings.kind,
-                "window": self._settings.window,
+                "window": written(self._settings.window),
             },
             source=source,
         )

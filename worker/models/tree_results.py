@@ -9,9 +9,8 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
 from algorithms.regression.answers import Tree as RegressionSnapshot
 from algorithms.trees.snapshot import Tree as Snapshot
-from worker.codec import Events, RegressionTree, Source, Tree, cut
+from worker.codec import RegressionTree, Source, Tree, cut
 from worker.models.classifier import TREE_SEQ
-from worker.models.intake import result_of
 from worker.models.port import Result
 from worker.settings.models import ClassName
 
@@ -42,7 +41,7 @@ class TreeResults:
 
     def snapshots(
         self,
-        events: Events,
+        result_of: Callable[[int, int, Tree], Result],
         due: Iterable[tuple[int, int, Snapshot | list[Snapshot]]],
         source_at: Callable[[int], Source],
     ) -> Iterator[Result]:
@@ -56,7 +55,7 @@ class TreeResults:
                 ]
             else:
                 trees = [self.record(version, found, source)]
-            yield from in_parts(events, event, trees)
+            yield from in_parts(result_of, event, trees)
 
     def record(self, version: int, tree: Snapshot, source: Source) -> Tree:
         """Return the snapshot of a tree."""
@@ -93,8 +92,8 @@ def structure(tree: Snapshot | RegressionSnapshot, *, named: bool) -> dict[str, 
     }
 
 
-def in_parts(events: Events, event: int, trees: Iterable[T]) -> Iterator[Result]:
+def in_parts(result_of: Callable[[int, int, T], Result], event: int, trees: Iterable[T]) -> Iterator[Result]:
     """Yield snapshots that follow from an event, each in as many parts as it takes."""
     parts = (part for tree in trees for part in cut(tree))
     for number, part in enumerate(parts, TREE_SEQ):
-        yield result_of(events, event, number, part)
+        yield result_of(event, number, part)

@@ -27,7 +27,7 @@ from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind, kind_of
 from worker.settings.problems import expected
-from worker.settings.values import Cadence, Due, Section, TimeSpan, TopicName
+from worker.settings.values import Cadence, Due, Section, Span, TimeSpan, TopicName, Window
 
 if TYPE_CHECKING:
     from algorithms.trees.policies import Policy
@@ -194,7 +194,7 @@ class SplitSettings(ClassifierSettings):
     criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
     # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
     alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
-    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    window: Window | None = None  # the last W examples of each key, or those of a time span
     verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
     emit: EmitSettings = EmitSettings()
@@ -239,7 +239,9 @@ class SplitSettings(ClassifierSettings):
         return Kind.BINARY, {}
 
 
-def _of_the_last(window: int | None) -> str:
+def _of_the_last(window: int | Span | None) -> str:
+    if isinstance(window, Span):
+        return f", last {window.words}"
     return f", last {window} examples" if window else ""
 
 
@@ -507,7 +509,7 @@ class ForgettingTreesSettings(TreesSettings):
     alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
     # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small.
     beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
-    window: Annotated[int, Ge(1), Le(1 << 30)] | None = None  # the last W examples of each key
+    window: Window | None = None  # the last W examples of each key, or those of a time span
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
 
     @field_validator("attributes")

@@ -85,14 +85,53 @@ _UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}  # in ms, th
 _LONGEST = 36_500 * _UNITS["d"]
 
 
-def _span(value: object) -> Span:
+def _span_in(value: object) -> Span | None:
     if isinstance(value, Span):
         return value
     if isinstance(value, str) and (found := re.fullmatch(r"([1-9][0-9]{0,11})([dhms])", value)):
         ms = int(found[1]) * _UNITS[found[2]]
         if ms <= _LONGEST:
             return Span(ms)
+    return None
+
+
+def _span(value: object) -> Span:
+    if (span := _span_in(value)) is not None:
+        return span
     raise expected("a time span from 1s to 36500d: a whole number and d, h, m or s, as in 90d")
+
+
+def _window(value: object) -> int | Span:
+    if type(value) is int and 1 <= value <= _MOST:
+        return value
+    if (span := _span_in(value)) is not None:
+        return span
+    raise expected(f"a number of examples from 1 to {_MOST}, or a time span from 1s to 36500d, as in 1000 or 30d")
+
+
+_MOST = 1 << 30
+
+Window: TypeAlias = Annotated[int | Span, PlainValidator(_window), PlainSerializer(lambda window: written(window))]
+
+
+def written(window: int | Span | None) -> int | str | None:
+    """Return a window as it is written in settings."""
+    return window.words if isinstance(window, Span) else window
+
+
+def number_of(window: int | Span | None) -> int | None:
+    """Return how many examples a window has, None where it is a span of time, or none."""
+    return None if isinstance(window, Span) else window
+
+
+def span_of(window: int | Span | None) -> Span | None:
+    """Return the span of a window, None where it is a number of examples, or none."""
+    return window if isinstance(window, Span) else None
+
+
+def ms_of(window: int | Span | None) -> int | None:
+    """Return the span of a window in ms, None where it has none."""
+    return window.ms if isinstance(window, Span) else None
 
 
 ModelName: TypeAlias = Annotated[str, AfterValidator(_model_name)]

@@ -15,6 +15,7 @@ from worker.codec import (
     Drift,
     Evaluation,
     Expired,
+    LetGo,
     Measures,
     Output,
     Prediction,
@@ -394,6 +395,9 @@ def output_line(key: bytes | None, output: Output) -> Text:
         case Expired():
             line.append(f"{model_word(output.model)}  the key has expired", "default")
             return line.append(f"  {output.expired:,} have so far, {output.due:,} more are due", "dim default")
+        case LetGo():
+            line.append(f"{model_word(output.model)}  an example has left the window", "default")
+            return line.append(f"  {output.gone:,} have so far, {output.due:,} more are due", "dim default")
         case DeadLetter():
             line.append(f"{output.reason}", "bold red")
             return line.append(f"  {printable(output.detail, 400)}", "default")

@@ -42,6 +42,7 @@ _TYPES = {
     b"delayed-evaluation": "delayed-evaluation",
     b"drift": "drift",
     b"expired": "expired",
+    b"let-go": "let-go",
     b"dead-letter": "dead-letter",
 }
 
@@ -277,6 +278,7 @@ class WorkerListener:
             if outcome.drifts is not None:
                 metrics.drifted(model, outcome.drifts)
             metrics.expired(model, outcome.expired)
+            metrics.let_go(model, outcome.let_go)
             metrics.passed_over(model, "duplicate-ignored", outcome.ignored)
             metrics.passed_over(model, "dropped-by-window", outcome.already_dropped)
             metrics.passed_over(model, "delete-ignored", outcome.deletes_ignored)

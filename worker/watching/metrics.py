@@ -22,7 +22,15 @@ Stage: TypeAlias = Literal["poll", "decode", "update", "encode", "commit", "chec
 Operation: TypeAlias = Literal["insert", "delete", "predict", "drop"]
 PassedOver: TypeAlias = Literal["duplicate-ignored", "dropped-by-window", "delete-ignored"]
 Output: TypeAlias = Literal[
-    "split", "snapshot", "prediction", "evaluation", "delayed-evaluation", "drift", "expired", "dead-letter"
+    "split",
+    "snapshot",
+    "prediction",
+    "evaluation",
+    "delayed-evaluation",
+    "drift",
+    "expired",
+    "let-go",
+    "dead-letter",
 ]
 LateLabel: TypeAlias = Literal["learned", "not-pending"]
 Unlabelled: TypeAlias = Literal["inserted", "deleted", "expired", "crowded-out"]
@@ -269,6 +277,23 @@ class Metrics:
         self._due = _Children(
             Gauge("anabranch_keys_due", "Keys that expire with the next events.", ("model",), registry=registry)
         )
+        # Of a model whose window is a span of time: examples that went, and that are older and have not gone yet.
+        self._let_go = _Children(
+            Counter(
+                "anabranch_examples_let_go",
+                "Examples that left a window by time.",
+                ("model",),
+                registry=registry,
+            )
+        )
+        self._examples_due = _Children(
+            Gauge(
+                "anabranch_examples_due",
+                "Examples that leave a window by time with the next events.",
+                ("model",),
+                registry=registry,
+            )
+        )
         # A slot is a feature of a key that at least one live example has; of trees, of a leaf.
         self._slots = _Children(Gauge("anabranch_live_slots", "Live slots.", ("model",), registry=registry))
         # Examples kept: those with an id; all where a model has a window or verifies deletes.
@@ -444,11 +469,16 @@ class Metrics:
         """Count keys that went because nobody used them."""
         self._expired[(model,)].inc(keys)
 
+    def let_go(self, model: str, examples: int) -> None:
+        """Count examples that left a window by time."""
+        self._let_go[(model,)].inc(examples)
+
     def size(self, model: ModelStatus) -> None:
         """Note the size of a model name, over all partitions of this worker, and how good it is."""
         name = model.name
         self._keys[(name,)].set(model.keys)
         self._due[(name,)].set(model.due)
+        self._examples_due[(name,)].set(model.examples_due)
         self._slots[(name,)].set(model.slots)
         self._examples[(name,)].set(model.examples)
         self._state[(name,)].set(model.bytes)

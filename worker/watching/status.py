@@ -74,6 +74,7 @@ class ModelStatus(NamedTuple):
     input: str = ""  # topic
     shadow: bool = False
     due: int = 0  # keys that have been idle for too long and have not gone yet
+    examples_due: int = 0  # examples that are older than a window by time and have not gone yet
     delayed: Quality | None = None  # of the answers that were given to predicts, where labels come later
 
     def plus(self, other: ModelStatus) -> ModelStatus:
@@ -90,6 +91,7 @@ class ModelStatus(NamedTuple):
             input=self.input,
             shadow=self.shadow,
             due=self.due + other.due,
+            examples_due=self.examples_due + other.examples_due,
             delayed=self.delayed.plus(other.delayed) if self.delayed and other.delayed else None,
         )
 

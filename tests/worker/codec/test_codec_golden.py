@@ -16,6 +16,7 @@ from worker.codec.encode import (
     Drift,
     Evaluation,
     Expired,
+    LetGo,
     Measures,
     Output,
     Prediction,
@@ -252,6 +253,7 @@ EVALUATION = Evaluation(
     SOURCE,
 )
 EXPIRED = Expired("spam", 1_600_000_000_000, 12, 300, SOURCE)
+LET_GO = LetGo("spam", 1_600_000_000_000, 101, 300, SOURCE)
 DRIFT = Drift("spam", 4_096, 0.125, 0.5, 300, SOURCE)
 LETTER = DeadLetter(
     Reason.BAD_LABEL,
@@ -324,6 +326,13 @@ OUTPUTS: list[tuple[Output, bytes, str]] = [
         "85a56d6f64656ca47370616daa69646c655f73696e6365cf00000174876e8000a7657870697265640ca3647565"
         "cd012ca6736f7572636585a5746f706963a6636c69636b73a9706172746974696f6e03a66f666673657429a372"
         "6f7702a474696d65cf0000018bcfe5687b",
+    ),
+    (
+        LET_GO,
+        b"let-go",
+        "85a56d6f64656ca47370616da573696e6365cf00000174876e8000a4676f6e6565a3647565cd012ca6736f75"
+        "72636585a5746f706963a6636c69636b73a9706172746974696f6e03a66f666673657429a3726f7702a47469"
+        "6d65cf0000018bcfe5687b",
     ),
     (
         LETTER,

@@ -23,6 +23,7 @@ from worker.codec import (
     Drift,
     Evaluation,
     Expired,
+    LetGo,
     Measures,
     Output,
     Prediction,
@@ -100,6 +101,7 @@ def _results() -> Iterable[Output]:
     yield Prediction(MODEL, NAME, NAME, shares, 1 << 62, True, SOURCE)
     yield Drift(MODEL, 1 << 62, 0.5, 0.5, 1 << 62, SOURCE)
     yield Expired(MODEL, 1 << 62, 1 << 62, 1 << 62, SOURCE)
+    yield LetGo(MODEL, 1 << 62, 1 << 62, 1 << 62, SOURCE)
     yield Evaluation(MODEL, 1 << 62, measures, measures, 1 << 16, CLASSES, SOURCE)
     yield _split(2, CLASSES)
     yield _split(LONG, CLASSES)

@@ -24,6 +24,7 @@ from worker.codec import (
     Drift,
     Evaluation,
     Expired,
+    LetGo,
     Measures,
     Output,
     Prediction,
@@ -106,6 +107,7 @@ def _outputs(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.5)) 
         Evaluation(name, 123_456_789, measures, measures, 1_000, classes, _source(topic)),
         Drift(name, 123_456_789, 0.125, 0.5, 5_242_875, _source(topic)),
         Expired(name, 1_600_000_000_000, 123_456_789, 5_242_875, _source(topic)),
+        LetGo(name, 1_600_000_000_000, 123_456_789, 5_242_875, _source(topic)),
         DeadLetter(
             Reason.UNKNOWN_CLASS, name, name, _source(topic), [], 0, name.encode(), name.encode(), 1_009_347, None
         ),
@@ -116,7 +118,7 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
     """Return each view for a terminal of results in which all names are this one."""
     key = name.encode()
     outputs = _outputs(name, topic, weights)
-    split, other, tree, prediction, evaluation, drift, expired, letter = outputs
+    split, other, tree, prediction, evaluation, drift, expired, let_go, letter = outputs
     assert isinstance(split, Split)
     assert isinstance(other, Split)
     assert isinstance(tree, Tree)
@@ -124,6 +126,7 @@ def _renderables(name: str, topic: str, weights: tuple[float, ...] = (1_295, 50.
     assert isinstance(evaluation, Evaluation)
     assert isinstance(drift, Drift)
     assert isinstance(expired, Expired)
+    assert isinstance(let_go, LetGo)
     assert isinstance(letter, DeadLetter)
     event = encode_event({name: 2.5, "b": 1}, name, id=name, w=1_234.5)
     return [

@@ -25,9 +25,10 @@ from confluent_kafka.admin import (
 from structlog.testing import capture_logs
 
 from tests.support.logs import TIME_LIMIT
-from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, until
+from tests.worker.kafka.test_kafka_worker import Place, examples, make_ready, open_transaction, until
 from worker.broker import Cluster
 from worker.checkpoint.keys import unpack_key
+from worker.log.kafka.reader import KafkaReader
 from worker.log.port import LogError, OutRecord
 from worker.models.split import SplitModel
 from worker.settings import Settings
@@ -407,3 +408,132 @@ def test_a_format_that_changes(place: Place) -> None:
     assert "format, columns, reader_schema and results of a topic cannot change. Go back to those" in told
     _work(place, 10)
     assert "make all results anew with these" in told
+
+
+def test_records_that_a_new_model_needs_are_gone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that was stopped while it learned, its offset set beyond by hand, begins anew by another name."""
+    _work(place, 30)
+    results = place.results()
+    spam = place.settings.models["spam"].model_dump(exclude_unset=True)
+    place.settings = _changed(place, models={"spam": spam, "late": spam | {"criterion": "gini"}})
+    with monkeypatch.context() as patch, place.worker() as worker:
+        patch.setattr("worker.loop.catch_up", _crash)
+        with pytest.raises(RuntimeError, match="it crashes"):
+            make_ready(worker)
+    place.send(10)
+    at = ConsumerGroupTopicPartitions(place.settings.group, [At(place.topic, 0, 36)])
+    _ask(place, lambda admin: admin.alter_consumer_group_offsets([at]))
+    _lose_records(place, 20)
+    told = _told(place)
+    assert "expected the records from offset 0 on, which late have still to learn, but those below 20 are" in told
+    assert "or give these models other names, so that they begin anew" in told
+    place.settings = _changed(place, models={"spam": spam, "later": spam | {"criterion": "gini"}})
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 40 + 20)
+    assert place.results()[: len(results)] == results
+
+
+def _crash(*_given: Any) -> Any:
+    """Do what a worker does that ends while a model learns."""
+    raise RuntimeError("it crashes")
+
+
+def test_an_offset_beyond_the_end(place: Place) -> None:
+    """Where a shorter topic came back under the name with the offsets of the one that was: all begins anew."""
+    _work(place, 30)
+    _delete(place, place.topic)
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 1)
+    place.sent = 0
+    place.send(10)
+    at = At(place.topic, 0, 31)
+    group = ConsumerGroupTopicPartitions(place.settings.group, [at])
+    _ask(place, lambda admin: admin.alter_consumer_group_offsets([group]))
+    told = _told(place)
+    assert f"expected the committed offset to be at most {place.log_end()}, where the topic ends, got 31" in told
+    place.settings = _anew(place, told)
+    with place.worker() as worker:
+        make_ready(worker)
+        until(worker, lambda: examples(worker) == 10)
+
+
+def test_a_checkpoint_of_a_newer_schema(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older version refuses what a newer one wrote, and the newer one goes on."""
+    with monkeypatch.context() as newer:
+        newer.setattr("worker.checkpoint.writer.SCHEMA", 2)
+        _work(place, 30)
+    told = _told(place)
+    assert "expected a checkpoint of schema 1 or older, found 2" in told
+    assert "run that version, or a newer one" in told
+    monkeypatch.setattr("worker.checkpoint.reader.SCHEMA", 2)
+    monkeypatch.setattr("worker.checkpoint.writer.SCHEMA", 2)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+    _work(place, 10)
+
+
+def test_an_output_that_is_compacted(place: Place) -> None:
+    """Once its policy is what the message says, the worker starts."""
+    output = f"{place.topic}.out"
+    _set_config(place, output, "cleanup.policy", "compact")
+    found = re.search(r"to have (cleanup\.policy)=(\w+); it has not; correct that", _told(place))
+    assert found is not None
+    _set_config(place, output, *found.groups())
+    _work(place, 10)
+
+
+def test_topics_that_are_not_there(place: Place) -> None:
+    """The command that the message names creates them."""
+    _work(place, 10)
+    before = place.settings.model_dump(exclude_unset=True)
+    others = {use: f"{place.topic}-2.{use}" for use in ("output", "dead_letters", "state")}
+    kafka = before["log"]["kafka"] | {"topic_wait_seconds": 0}
+    place.settings = _changed(place, topics={place.topic: others}, group=f"{place.topic}-2", log={"kafka": kafka})
+    assert "create them: anabranch topics create SETTINGS" in _told(place)
+    with place.log("creator") as log:
+        create_topics(log, place.settings)
+    _work(place, 10)
+
+
+def test_an_input_that_is_not_there(place: Place) -> None:
+    """Once there are events in it, or the command has created it as the message says, the worker starts."""
+    place.topic = f"{place.topic}-new"
+    model = place.settings.models["spam"].model_dump(exclude_unset=True) | {"input": place.topic}
+    before = place.settings.model_dump(exclude_unset=True)
+    kafka = before["log"]["kafka"] | {"topic_wait_seconds": 0}
+    place.settings = _changed(place, models={"spam": model}, log={"kafka": kafka})
+    assert "create them: anabranch topics create SETTINGS --inputs PARTITIONS" in _told(place)
+    with place.log("creator") as log, pytest.raises(LogError, match="publish events to it first") as told:
+        create_topics(log, place.settings)
+    assert f"{place.topic!r}, the input of model spam" in str(told.value)
+    with place.log("creator") as log:
+        log.create_topic(place.topic, 1)
+        create_topics(log, place.settings)
+    place.sent = 0
+    _work(place, 10)
+
+
+def test_a_transaction_that_stays_open_on_the_state_topic(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is started again once it is over goes on."""
+    _work(place, 30)
+    with monkeypatch.context() as patch, open_transaction(place):
+        patch.setattr("worker.loop.RESTORE_TIMEOUT", 2.0)
+        assert "start again once it is over (transaction.timeout.ms)" in _told(place)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 30
+
+
+def test_a_replay_to_which_nothing_comes(kafka: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends after a while rather than wait for ever, and a start with brokers that are well goes on."""
+    place = Place(kafka, checkpoint=None)
+    _work(place, 20)
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.loop.RESTORE_TIMEOUT", 1.0)
+        patch.setattr(KafkaReader, "poll", lambda *_given: [])
+        assert "is the broker well?" in _told(place)
+    with place.worker() as worker:
+        make_ready(worker)
+        assert examples(worker) == 20

@@ -213,6 +213,7 @@ def test_the_clock_does_not_follow_two_wrong_timestamps_and_never_goes_back() ->
     assert clock.see(np.array([12, 13, far, 14, 15])).tolist() == [11, 12, 12, 13, 14]
     assert clock.see(np.array([-1, 0, 0, 0])).tolist() == [14, 14, 14, 14]
     assert clock.see(np.array([far, far, far])).tolist() == [14, 14, far]
+    assert clock.see(np.array([(1 << 63) - 1] * 3)).tolist() == [far, far, 1 << 61]
 
 
 def test_a_key_that_is_used_after_a_long_silence_is_not_idle() -> None:

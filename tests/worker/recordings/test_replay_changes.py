@@ -12,6 +12,7 @@ from tests.support.recordings import WORDS
 from tests.worker.state.test_epochs import NEW, SOURCES, Desk
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
+from worker.models import KINDS
 
 
 def _done(*arguments: object, code: int = 0) -> Result:
@@ -80,3 +81,14 @@ def test_settings_of_ones_own_hold_from_the_first_record_on(desk: Desk, tmp_path
     bare.run(20)
     said = _done("replay", tmp_path / "bare" / "log.db", tmp_path / "no.db", code=1)
     assert "expected a recording that holds the settings of one group, got none; name settings" in said.output
+
+
+def test_a_version_that_lacks_a_kind_says_so(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the models, and which version to run; that one makes the bytes."""
+    recording = desk.folder / "log.db"
+    with monkeypatch.context() as older:
+        older.delitem(KINDS, "tree")
+        said = _done("replay", recording, tmp_path / "none.db", code=1)
+    assert "expected models that this version has, got others since offset" in said.output
+    assert "run the version that wrote them" in said.output
+    _done("replay", recording, tmp_path / "out.db", "--expect", recording)

@@ -152,6 +152,7 @@ WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "two different classes, both integers or both strings (kind 'tree' takes more)"
 
 # Each adds lines to the smallest file, from line 9 on; four spaces in are settings of the model.
+WINDOWS = "expected a number of examples from 1 to 1073741824, or a time span from 1s to 36500d, as in 1000 or 30d"
 ADDED = [
     (
         "    criterion: ginni",
@@ -190,10 +191,10 @@ ADDED = [
         "10:12: models.spam.alpha: expected a number from 0.001 to 100, got null",
     ),
     ('    finder: updent\n    alpha: "1"', "10:12: models.spam.alpha: expected a number, got '1'"),
-    ("    window: 0", "9:13: models.spam.window: expected 1 or more, got 0"),
-    ("    window: 2.0", "9:13: models.spam.window: expected an integer, got 2.0"),
-    ('    window: "2"', "9:13: models.spam.window: expected an integer, got '2'"),
-    ("    window: true", "9:13: models.spam.window: expected an integer, got true"),
+    ("    window: 0", f"9:13: models.spam.window: {WINDOWS}, got 0"),
+    ("    window: 2.0", f"9:13: models.spam.window: {WINDOWS}, got 2.0"),
+    ('    window: "2"', f"9:13: models.spam.window: {WINDOWS}, got '2'"),
+    ("    window: true", f"9:13: models.spam.window: {WINDOWS}, got true"),
     ("    verify_deletes: yes", "9:21: models.spam.verify_deletes: expected true or false, got 'yes'"),
     (
         "    emit: {splits: chnage}",

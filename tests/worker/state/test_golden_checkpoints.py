@@ -97,7 +97,19 @@ models:
     on_delete: ignore}
 bounds: {keys: 6, live_ids: 150}
 """
-STATES = {"checkpoints": SETTINGS, "added_kinds": ADDED_KINDS}
+WINDOWS_BY_TIME = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  split: {kind: split, input: words, classes: [ham, spam], features: names, window: 60s, on_duplicate: replace}
+  idle: {kind: split, input: clicks, classes: [0, 1], features: ids, window: 50s, expire: 2m}
+  tree: {kind: dynamic-tree, input: numbers, classes: [a, b, c], features: names, guarantee: exact, window: 30s,
+    attributes: {default: numeric, binary: [flag, town]}, evaluate: {}, emit: {snapshots: {every: 15}}}
+  forest: {kind: forest, input: words, classes: [ham, spam], features: names, trees: 3, bagging: "poisson:1",
+    subspace: 0.5, epsilon: 0.3, window: 60s, evaluate: {}, emit: {snapshots: {every: 50}}}
+bounds: {keys: 6, live_ids: 150}
+"""
+STATES = {"checkpoints": SETTINGS, "added_kinds": ADDED_KINDS, "windows": WINDOWS_BY_TIME}
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}
 

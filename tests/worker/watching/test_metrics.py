@@ -48,6 +48,8 @@ DECLARED = {
     "anabranch_keys": ("gauge", {"model"}),
     "anabranch_keys_expired": ("counter", {"model"}),
     "anabranch_keys_due": ("gauge", {"model"}),
+    "anabranch_examples_let_go": ("counter", {"model"}),
+    "anabranch_examples_due": ("gauge", {"model"}),
     "anabranch_late_labels": ("counter", {"topic", "fate"}),
     "anabranch_pending_gone": ("counter", {"topic", "why"}),
     "anabranch_pending_examples": ("gauge", {"topic", "partition"}),
@@ -122,6 +124,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     metrics.evaluated("spam", 8, 6)
     metrics.drifted("spam", 1)
     metrics.expired("spam", 5)
+    metrics.let_go("spam", 7)
     metrics.drifted("calm", 0)
     metrics.labelled("sms", "learned", 3)
     metrics.labelled("sms", "not-pending", 2)
@@ -195,6 +198,7 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_examples_right_total", {"model": "spam"}, 12),
         ("anabranch_drifts_total", {"model": "spam"}, 2),
         ("anabranch_keys_expired_total", {"model": "spam"}, 10),
+        ("anabranch_examples_let_go_total", {"model": "spam"}, 14),
         ("anabranch_drifts_total", {"model": "calm"}, 0),
         ("anabranch_late_labels_total", {"topic": "sms", "fate": "learned"}, 6),
         ("anabranch_late_labels_total", {"topic": "sms", "fate": "not-pending"}, 4),

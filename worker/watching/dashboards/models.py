@@ -184,6 +184,13 @@ _SIZE = Row(
         Query(f"sum by (model) (anabranch_keys_due{{{MODELS}}})", "{{model}} due"),
     ),
     graph(
+        "Examples that leave a window by time",
+        "short",
+        "Of models with a window of time: examples that went in a minute, and those that go with the next events.",
+        Query(f"60 * {rate('anabranch_examples_let_go_total', 'model', MODELS)}", "{{model}} went"),
+        Query(f"sum by (model) (anabranch_examples_due{{{MODELS}}})", "{{model}} due"),
+    ),
+    graph(
         "Live slots",
         "short",
         "Pairs of key and feature that are counted, of trees of leaf and feature.",

@@ -443,6 +443,7 @@ def regression_round(draw: random.Random, observer: str) -> int:
         "grace_period": draw.choice((1, 5)),
         "tie_threshold": draw.choice((0.0, 0.05, 1e9)),
         "max_depth": draw.choice((2, 1 << 30)),
+        "predict": draw.choice(("mean", "linear", "adaptive")),
     }
     pool = RegressionPool(observer=observer, options=options, kinds=kinds, **rest)
     values = {feature: some_values(draw) for feature in kinds}

@@ -21,16 +21,21 @@ from algorithms.core.names import name_or_id
 from algorithms.core.pool import Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
-from algorithms.regression import elements, grow, observers, state
+from algorithms.core.stored import Arrays, flattened
+from algorithms.regression import elements, grow, linear, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.leaves import known_of, seen_by
-from algorithms.regression.state import Forest, Out, Rules
+from algorithms.regression.linear import Predict
+from algorithms.regression.state import UNCERTAINTY, Forest, Models, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
+
+_MODELS = "models"  # what their arrays are called in checkpoints
+WAYS = [each.name.lower() for each in Predict]
 
 
 class Sizes(NamedTuple):
@@ -51,6 +56,9 @@ class RegressionPool(Pool[Forest, Answers, float]):
         How numeric features are observed, a name in `OBSERVERS`.
     options : Mapping[str, Any], optional
         The observer's settings, see `Observer`.
+    predict : str
+        How a leaf predicts: by the ``mean`` of its labels; ``linear``, by a linear model of the features that are
+        present, within the labels seen; ``adaptive``, by whichever was less wrong of late.
     grace_period : int
         Examples until a leaf tries to split.
     split_confidence : float
@@ -83,6 +91,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         *,
         observer: str = "qo",
         options: Mapping[str, Any] | None = None,
+        predict: str = "mean",
         grace_period: int = 200,
         split_confidence: float = 1e-7,
         tie_threshold: float = 0.05,
@@ -96,6 +105,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         if grace_period < 1:
             raise ValueError(f"expected a grace_period of at least 1, got {grace_period}")
         check_bound(split_confidence, tie_threshold)
+        if predict.upper() not in Predict.__members__:
+            raise ValueError(f"expected predict of {', '.join(WAYS)}, got {predict!r}")
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
@@ -105,10 +116,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
             tie_threshold=tie_threshold,
             max_keys=max_keys,
             max_depth=max_depth,
+            predict=int(Predict[predict.upper()]),
             snapshot_when=int(snapshots.when),
             snapshot_argument=snapshots.argument,
         )
-        forest = state.make(observers.made(observer, options or {}))
+        forest = state.make(observers.made(observer, options or {}), self._has_models)
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
         self._grow = direct(grow.apply)
@@ -171,6 +183,10 @@ class RegressionPool(Pool[Forest, Answers, float]):
         return self._grow(self._state, self.rules, batch, out, *at)
 
     @property
+    def _has_models(self) -> bool:
+        return self.rules.predict != Predict.MEAN
+
+    @property
     def _heads(self) -> Int64s:
         return self._state.trees
 
@@ -228,8 +244,17 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
     # --- state
 
+    def arrays(self) -> Arrays:
+        """Return the whole state as named arrays (not copied), models of leaves where they have any."""
+        models = () if self._has_models else flattened(self._state.models, _MODELS)
+        return {name: array for name, array in super().arrays().items() if name not in models}
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
+        if not self._has_models:
+            leaves, features = len(arrays["nodes.links"]), len(arrays["features.kind"])
+            none = Models(np.zeros((leaves, 0)), np.zeros((features, 0)))
+            arrays = {**arrays, **flattened(none, _MODELS)}
         super().restore(arrays)
         forest = self._state
         trees = with_learned(forest.trees, forest.nodes.rows.cells, forest.nodes.links, False)
@@ -252,7 +277,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         for node in reached:
             leaf = links[node, FEATURE] == NONE
             assert len(nodes.children(forest.nodes, node)) == (0 if leaf else 2)
-            assert leaf or links[node, OBSERVED] == NONE, "an inner node keeps what it saw"
+            assert leaf or self._has_models or links[node, OBSERVED] == NONE, "an inner node keeps what it saw"
             assert forest.targets.tried[node] <= links[node, SEEN]
             assert links[node, WEIGHT] + links[node, PRIOR] > 0, "a node knows nothing"
             for row in rows.chain(forest.features.rows, int(links[node, OBSERVED])):
@@ -262,10 +287,12 @@ class RegressionPool(Pool[Forest, Answers, float]):
                 assert 0 < weight <= links[node, WEIGHT], "a feature weighs more than its leaf"
                 own = observers.check(forest.observer, forest.elements, row)
                 owned += own
-                if forest.features.kind[row] == Kind.BINARY:
+                if forest.features.kind[row] == Kind.BINARY or not leaf:
                     assert not own
                 else:
                     assert forest.elements.weight[own].sum() == weight
+        assert all(np.isfinite(each).all() for each in forest.models)
+        assert not self._has_models or (forest.models.features[chained, UNCERTAINTY] >= linear.FLOOR).all()
         rows.check(forest.features.rows, chained)
         elements.check(forest.elements, owned)
         seen = forest.features.rows.cells[chained, rows.KEY] & 0xFFFFFFFF

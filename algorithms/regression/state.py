@@ -26,6 +26,20 @@ MEAN, SQUARES = 0, 1  # of the labels seen since the node was made, less its fir
 FIRST_LABEL = 2
 PRIOR_MEAN, PRIOR_SQUARES = 3, 4  # of the labels that the split above said the node would have
 
+# Columns of `Models.leaves`.
+OFFSET = 0  # the tree's first label, which the intercept leaves out
+INTERCEPT = 1
+UNCERTAINTY_OF_INTERCEPT = 2
+LOW, HIGH = 3, 4  # the labels that the model has seen lie between them
+ERROR_OF_MEAN, ERROR_OF_LINEAR = 5, 6  # squared, those of late
+_OF_LEAF = 7
+
+# Columns of `Models.features`.
+COEFFICIENT = 0  # of the value less its mean, in standard deviations; of a binary feature as it is
+UNCERTAINTY = 1
+VALUES, CENTER, SPREAD = 2, 3, 4  # of a numeric feature how many there were, their mean, squared deviations
+_OF_FEATURE = 5
+
 
 @stored("numbers", "tried")
 class Targets(NamedTuple):
@@ -44,7 +58,15 @@ class Features(NamedTuple):
     kind: Int64s  # int64[capacity], a `Kind`
 
 
-@stored("trees", "alive", "nodes", "targets", "features", "elements", None, None)
+@stored("leaves", "features")
+class Models(NamedTuple):
+    """The linear models of leaves, see linear.py; without columns where leaves predict means alone."""
+
+    leaves: Float64s  # float64[nodes, 7]
+    features: Float64s  # float64[capacity of `Features`, 5]
+
+
+@stored("trees", "alive", "nodes", "targets", "features", "elements", "models", None, None)
 class Forest(NamedTuple):
     """Any number of trees."""
 
@@ -54,6 +76,7 @@ class Forest(NamedTuple):
     targets: Targets
     features: Features
     elements: Elements  # a numeric feature's observer is its row in `features`
+    models: Models
     names: Names  # stored by the pool, where features have names
     observer: Any  # the settings of the observers, see observers.py
 
@@ -66,6 +89,7 @@ class Rules(NamedTuple):
     tie_threshold: float
     max_keys: int
     max_depth: int
+    predict: int  # a `Predict`, see linear.py
     snapshot_when: int  # a `When`
     snapshot_argument: int
 
@@ -82,7 +106,7 @@ class Out(NamedTuple):
     told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE, SNAPSHOT_DUE of trees/state.py
 
 
-def make(observer: Any) -> Forest:
+def make(observer: Any, has_models: bool) -> Forest:
     """Return a pool without trees."""
     return Forest(
         trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -90,6 +114,7 @@ def make(observer: Any) -> Forest:
         targets=Targets(np.zeros((8, 5)), np.zeros(8, np.int64)),
         features=Features(rows.make(16, 1), np.zeros((16, 2)), np.zeros(16, np.int64)),
         elements=storage.make(16, 16),
+        models=Models(np.zeros((8, has_models * _OF_LEAF)), np.zeros((16, has_models * _OF_FEATURE))),
         names=NO_NAMES,
         observer=observer,
         alive=np.zeros(1, np.int64),
@@ -102,6 +127,7 @@ def with_nodes(forest: Forest, capacity: int) -> Forest:
     return forest._replace(
         nodes=nodes.grown(forest.nodes, capacity),
         targets=Targets(extended(targets.numbers, capacity), extended(targets.tried, capacity)),
+        models=forest.models._replace(leaves=extended(forest.models.leaves, capacity)),
     )
 
 
@@ -115,6 +141,7 @@ def with_features(forest: Forest, capacity: int) -> Forest:
             extended(features.kind, capacity),
         ),
         elements=storage.with_observers(forest.elements, capacity),
+        models=forest.models._replace(features=extended(forest.models.features, capacity)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +31,15 @@ _clock = time.process_time
 
 
 class Stream(NamedTuple):
-    """Examples in columns; all features are of one kind."""
+    """Examples in columns."""
 
     name: str
-    kind: Kind
+    kind: Kind  # of the features that `binary` does not name
     pointer: Int64s  # int64[n + 1]
     feature: Int64s  # int64[ones], ascending in an example
     value: Float64s  # float64[ones]
     y: Float64s  # float64[n]
+    binary: frozenset[int] = frozenset()
 
 
 def friedman(n: int, seed: int) -> Stream:
@@ -78,6 +80,8 @@ SIDES: dict[str, dict[str, Any]] = {
     "qo-0.01": {"observer": "qo", "options": {"radius": 0.01}},
     "tebst": {"observer": "tebst", "options": {"decimals": 3}},
     "ebst": {"observer": "ebst"},
+    "qo-linear": {"observer": "qo", "predict": "linear"},
+    "qo-adaptive": {"observer": "qo", "predict": "adaptive"},
 }
 
 
@@ -114,8 +118,7 @@ def bench_regression(
     """
     for stream in streams:
         batches = batches_of(stream)
-        # Binary features need no observer: one side speaks for all.
-        for side in sides if stream.kind == Kind.NUMERIC else sides[:1]:
+        for side in sides if stream.kind == Kind.NUMERIC else _without_observers(sides):
             progress(f"{stream.name}: {side}")
             run(_pool(stream, side, terms), batches[:1])
             runs = [run(_pool(stream, side, terms), batches) for _ in range(terms.repeats)]
@@ -130,6 +133,11 @@ def bench_regression(
             progress(f"{stream.name}: {side}")
             seconds, evaluated = run_peer(tree, stream)
             yield _row(stream, side, seconds, evaluated) | {"leaves": tree.n_leaves, "machine": machine()}
+
+
+def _without_observers(sides: Sequence[str]) -> list[str]:
+    """Return one side for each way to predict: binary features need no observer, so it speaks for all of them."""
+    return list({SIDES[side].get("predict"): side for side in reversed(sides)}.values())[::-1]
 
 
 def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row:
@@ -149,6 +157,7 @@ def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row
 def _pool(stream: Stream, side: str, terms: Terms) -> RegressionPool:
     return RegressionPool(
         default=stream.kind,
+        kinds=dict.fromkeys(stream.binary, Kind.BINARY),
         grace_period=terms.grace_period,
         split_confidence=terms.split_confidence,
         tie_threshold=terms.tie_threshold,
@@ -203,7 +212,7 @@ def run_peer(tree: Any, stream: Stream) -> tuple[float, Evaluated]:
 
 
 def river_trees(terms: Terms) -> dict[str, Any]:
-    """Return river's Hoeffding trees over its splitters, with leaves that predict the mean.
+    """Return river's Hoeffding trees over its splitters, with leaves that predict the mean, and as it has them.
 
     Raises
     ------
@@ -213,14 +222,14 @@ def river_trees(terms: Terms) -> dict[str, Any]:
     from river.tree import HoeffdingTreeRegressor
     from river.tree.splitter import EBSTSplitter, QOSplitter, TEBSTSplitter
 
-    splitters = {"qo-0.25": QOSplitter(), "tebst": TEBSTSplitter(digits=3), "ebst": EBSTSplitter()}
-    return {
-        f"river-{name}": HoeffdingTreeRegressor(
-            grace_period=terms.grace_period,
-            delta=terms.split_confidence,
-            tau=terms.tie_threshold,
-            leaf_prediction="mean",
-            splitter=splitter,
-        )
-        for name, splitter in splitters.items()
+    splitters = {"qo-0.25": QOSplitter, "tebst": partial(TEBSTSplitter, digits=3), "ebst": EBSTSplitter}
+    own = {
+        "grace_period": terms.grace_period,
+        "delta": terms.split_confidence,
+        "tau": terms.tie_threshold,
     }
+    trees = {
+        f"river-{name}": HoeffdingTreeRegressor(**own, leaf_prediction="mean", splitter=made())
+        for name, made in splitters.items()
+    }
+    return trees | {"river-qo-0.25-adaptive": HoeffdingTreeRegressor(**own, splitter=QOSplitter())}

@@ -39,7 +39,12 @@ from worker.models.values import checked_values
 from worker.settings.models import RegressionTreeSettings
 from worker.watching.status import ModelStatus
 
-_TOLD = ("kind", "observer", "split_confidence", "tie_threshold")  # by snapshots
+_TOLD = (
+    "kind",
+    "observer",
+    "split_confidence",
+    "tie_threshold",
+)  # by snapshots, and how leaves predict unless it is the mean
 
 
 class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
@@ -62,6 +67,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         pool = RegressionPool(
             observer=settings.observer,
             options=settings.observer_options,
+            predict=settings.predict,
             grace_period=settings.grace_period,
             split_confidence=settings.split_confidence,
             tie_threshold=settings.tie_threshold,
@@ -75,7 +81,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         awaited = Awaited((), kinds, complete=settings.names_all_features)
         super().__init__(name, NumberIntake(settings.features), pool, awaited, settings.expire)
         self._settings = settings
-        told = {settings.recorded(each): getattr(settings, each) for each in _TOLD}
+        names = _TOLD if settings.predict == "mean" else (*_TOLD, "predict")
+        told = {settings.recorded(each): getattr(settings, each) for each in names}
         self._parameters: Parameters = dict(sorted(told.items()))
         self._evaluations = Evaluations(name, settings.evaluate) if settings.evaluate is not None else None
 

@@ -104,17 +104,22 @@ def test_a_tree_grows_and_answers() -> None:
         node for node, feature in zip(last.node, last.feature, strict=True) if feature is not None
     }
     assert last.feature[last.node.index(after.leaf)] is None
+    told = of(RegressionTree, run(pipeline_of(emit={"snapshots": "change"}, predict="linear"), priced(400)))
+    assert told[-1].parameters == {**last.parameters, "predict": "linear"}
     quiet = pipeline_of(emit={"splits": "never"})
     assert run(quiet, priced(400)) == []
 
 
-@pytest.mark.parametrize("observer", ["qo", "ebst", "tebst"])
-def test_it_does_what_the_oracle_does(observer: str) -> None:
+@pytest.mark.parametrize(
+    ("observer", "predict"), [("qo", "mean"), ("ebst", "linear"), ("tebst", "adaptive"), ("qo", "adaptive")]
+)
+def test_it_does_what_the_oracle_does(observer: str, predict: str) -> None:
     """Every answer, split, snapshot and refusal of a long stream is the oracle's, to the bit."""
     events = priced(700, seed=3, keys=3, others=True)
     naive = Settings(
         observer=observer,
         options={"most": 40},
+        predict=predict,
         kinds={b"size": Kind.NUMERIC, b"age": Kind.NUMERIC},
         names=True,
         max_keys=2,
@@ -140,7 +145,7 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
             expected.append((number, Reason.TOO_MANY_KEYS))
             continue
         if op == Op.PREDICT:
-            expected.append((number, event["id"], *answer(leaf)))
+            expected.append((number, event["id"], *answer(leaf, outcome.predicted)))
         elif op == Op.DROP:
             sides.drop(told.key)
         else:
@@ -150,6 +155,7 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
     pipeline = pipeline_of(
         {"keys": 2},
         observer=observer,
+        predict=predict,
         max_elements=40,
         evaluate={"window": 50, "emit": {"every": len(sides.seen)}},
     )
@@ -191,13 +197,13 @@ def told_split(split: RegressionSplit) -> tuple[Any, ...]:
     return (split.source.offset, split.node, split.feature.encode(), *(each.hex() for each in (*numbers, *sides)))
 
 
-def answer(leaf: Node | None) -> tuple[Any, ...]:
+def answer(leaf: Node | None, predicted: str) -> tuple[Any, ...]:
     """Return what a leaf of the oracle answers: value, n, standard deviation, number."""
     if leaf is None:
         return "nan", (0.0).hex(), (0.0).hex(), 0
     known = leaf.known()
     n = known.weight / UNIT
-    return known.mean.hex(), n.hex(), math.sqrt(known.squares / n).hex(), leaf.number
+    return predicted, n.hex(), math.sqrt(known.squares / n).hex(), leaf.number
 
 
 class Baselines:
@@ -246,6 +252,7 @@ def expected_measures(rows: list[tuple[float, float, float | None, float | None,
             "observer": "ebst",
         },
         {"attributes": {"default": "numeric", "binary": ["new"]}, "max_depth": 2, "radius": 0.5},
+        {"predict": "adaptive", "emit": {"snapshots": {"every": 50}}, "evaluate": {"emit": {"every": 50}}},
     ],
 )
 def test_results_depend_on_events_alone(more: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
 from algorithms.core.rows import NONE
 from algorithms.regression import elements as storage
-from algorithms.regression import linear
+from algorithms.regression import intervals, linear
 from algorithms.regression.attempt import Choice, is_sure, rank
 from algorithms.regression.leaves import begin, count, forget, free_all, known_of, mean_of, retire
 from algorithms.regression.linear import MEAN_ALONE, Said
@@ -85,13 +85,20 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         forest.alive[0] += 1
         if rules.predict != MEAN_ALONE:
             linear.begin(forest, leaf, batch.label[event])
+        if rules.interval > 0.0:
+            intervals.begin(forest, rules, tree, leaf)
         said = _look(forest, rules, batch, event, leaf)
     else:
         leaf, _ = descend(forest.nodes, batch, event, leaf)
         said = _look(forest, rules, batch, event, leaf)
         mean = mean_of(forest, leaf)
-        out.predicted[event] = linear.chosen(forest, rules, leaf, mean, said)
+        predicted = linear.chosen(forest, rules, leaf, mean, said)
+        out.predicted[event] = predicted
         out.leaf[event] = forest.nodes.links[leaf, NUMBER]
+        if rules.interval > 0.0:
+            margin = intervals.margin_of(forest, tree, leaf)
+            out.margin[event] = margin
+            intervals.learn(forest, rules, tree, leaf, abs(batch.label[event] - predicted), margin)
         if rules.predict != MEAN_ALONE:
             linear.judge(forest, leaf, batch.label[event], mean, said)
     out.node[event] = leaf
@@ -111,6 +118,8 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
         said = _look(forest, rules, batch, event, node)
         out.predicted[event] = linear.chosen(forest, rules, node, mean_of(forest, node), said)
         out.leaf[event] = forest.nodes.links[node, NUMBER]
+        if rules.interval > 0.0:
+            out.margin[event] = intervals.margin_of(forest, int64(batch.key[event]), node)
         out.known[event, 0] = known.weight * PER_UNIT
         out.known[event, 1] = known.squares
 
@@ -125,13 +134,15 @@ def _drop(forest: Forest, tree: int) -> None:
     forest.alive[0] -= 1
     for column in range(TREE_COLUMNS):
         forest.trees[tree, column] = 0
+    for column in range(forest.intervals.trees.shape[1]):
+        forest.intervals.trees[tree, column] = 0.0
 
 
 @jit
 def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
     """Make a leaf an inner node with two leaves, which predict what the split says until they know better.
 
-    Linear models they take over as it had them.
+    Linear models and residuals they take over as it had them.
     """
     links = forest.nodes.links
     tree = links[leaf, TREE]
@@ -139,6 +150,9 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
     low, high = choice.cut.low, choice.cut.high
     below = begin(forest, tree, leaf, int64(0), Moments(low.weight, first + low.mean, low.squares))
     above = begin(forest, tree, leaf, int64(1), Moments(high.weight, first + high.mean, high.squares))
+    if rules.interval > 0.0:
+        intervals.inherit(forest, below, leaf)
+        intervals.inherit(forest, above, leaf)
     feature = rows.item_of(forest.features.rows, choice.row)
     kind = forest.features.kind[choice.row]
     refer(forest.names, feature)

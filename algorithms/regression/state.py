@@ -40,6 +40,13 @@ UNCERTAINTY = 1
 VALUES, CENTER, SPREAD = 2, 3, 4  # of a numeric feature how many there were, their mean, squared deviations
 _OF_FEATURE = 5
 
+# Columns of `Intervals.leaves`, both faded, see intervals.py.
+RESIDUALS, EXAMPLES = 0, 1  # squared, those of late; how many
+_OF_INTERVAL = 2
+
+# Columns of `Intervals.trees`.
+REACH = 0  # how many residuals an interval reaches
+
 
 @stored("numbers", "tried")
 class Targets(NamedTuple):
@@ -66,7 +73,15 @@ class Models(NamedTuple):
     features: Float64s  # float64[capacity of `Features`, 5]
 
 
-@stored("trees", "alive", "nodes", "targets", "features", "elements", "models", None, None)
+@stored("leaves", "trees")
+class Intervals(NamedTuple):
+    """How far predictions are off, see intervals.py; without columns where nobody asks for intervals."""
+
+    leaves: Float64s  # float64[nodes, 2]
+    trees: Float64s  # float64[trees, 1]
+
+
+@stored("trees", "alive", "nodes", "targets", "features", "elements", "models", "intervals", None, None)
 class Forest(NamedTuple):
     """Any number of trees."""
 
@@ -77,6 +92,7 @@ class Forest(NamedTuple):
     features: Features
     elements: Elements  # a numeric feature's observer is its row in `features`
     models: Models
+    intervals: Intervals
     names: Names  # stored by the pool, where features have names
     observer: Any  # the settings of the observers, see observers.py
 
@@ -90,6 +106,8 @@ class Rules(NamedTuple):
     max_keys: int
     max_depth: int
     predict: int  # a `Predict`, see linear.py
+    interval: float  # the share of labels that are to be within their interval, 0: there are none
+    first_reach: float
     snapshot_when: int  # a `When`
     snapshot_argument: int
 
@@ -101,12 +119,13 @@ class Out(NamedTuple):
     node: Int64s  # int64[n], which node the example came to
     predicted: Float64s  # float64[n], the label predicted, nan: nothing is known or nothing was asked
     leaf: Int64s  # int64[n], the number of the node that predicted it
+    margin: Float64s  # float64[n], half the width of its interval, nan: there is none; [0] where nobody asks
     known: Float64s  # float64[n, 2], of predictions asked for: weight in examples and M_2 of the leaf's labels
     scores: Float64s  # float64[2], of the last split: merit and second
     told: Int64s  # int64[1], what is to be told of the last event: SPLIT_MADE, SNAPSHOT_DUE of trees/state.py
 
 
-def make(observer: Any, has_models: bool) -> Forest:
+def make(observer: Any, *, has_models: bool, has_intervals: bool) -> Forest:
     """Return a pool without trees."""
     return Forest(
         trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -115,9 +134,18 @@ def make(observer: Any, has_models: bool) -> Forest:
         features=Features(rows.make(16, 1), np.zeros((16, 2)), np.zeros(16, np.int64)),
         elements=storage.make(16, 16),
         models=Models(np.zeros((8, has_models * _OF_LEAF)), np.zeros((16, has_models * _OF_FEATURE))),
+        intervals=Intervals(np.zeros((8, has_intervals * _OF_INTERVAL)), np.zeros((1, int(has_intervals)))),
         names=NO_NAMES,
         observer=observer,
         alive=np.zeros(1, np.int64),
+    )
+
+
+def with_trees(forest: Forest, trees: int) -> Forest:
+    """Return the same pool with room for more trees."""
+    return forest._replace(
+        trees=extended(forest.trees, trees),
+        intervals=forest.intervals._replace(trees=extended(forest.intervals.trees, trees)),
     )
 
 
@@ -128,6 +156,7 @@ def with_nodes(forest: Forest, capacity: int) -> Forest:
         nodes=nodes.grown(forest.nodes, capacity),
         targets=Targets(extended(targets.numbers, capacity), extended(targets.tried, capacity)),
         models=forest.models._replace(leaves=extended(forest.models.leaves, capacity)),
+        intervals=forest.intervals._replace(leaves=extended(forest.intervals.leaves, capacity)),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -239,6 +240,7 @@ class Settings:
     observer: str = "qo"
     options: dict[str, Any] = field(default_factory=dict)
     predict: str = "mean"
+    interval: float | None = None
     grace_period: int = 20
     split_confidence: float = 0.3
     tie_threshold: float = 0.2
@@ -271,6 +273,7 @@ class Outcome:
     status: Status
     predicted: str = "nan"
     leaf: int = 0
+    margin: str = "nan"
     split: Any = None
 
 
@@ -384,6 +387,7 @@ class Node:
     threshold: float = 0.0
     children: list[Node] = field(default_factory=list)
     model: Linear | None = None
+    residuals: tuple[float, float] = (0.0, 0.0)  # squared, and how many, both faded
 
     def known(self) -> Seen:
         """Return the moments of all that is known."""
@@ -400,6 +404,7 @@ class NaiveTree:
     learned: int = 0  # weight
     attempts: int = 0
     splits: int = 0
+    reach: float = 0.0
 
 
 class NaiveForest:
@@ -438,14 +443,32 @@ class NaiveForest:
         """Return what an example has, with its values, and whether they are numeric."""
         return {feature: (value, self._is_numeric(feature)) for feature, value in event.x.items() if value}
 
-    def _guess(self, event: Event) -> tuple[str, int]:
+    def _guess(self, event: Event) -> tuple[str, int, str]:
         leaf = self._leaf(event)
         if leaf is None:
-            return "nan", 0
+            return "nan", 0, "nan"
         mean, model = leaf.known().mean, leaf.model
         if model is None or (self.settings.predict == "adaptive" and not model.errors[1] < model.errors[0]):
-            return mean.hex(), leaf.number
-        return model.predict(model.look(self._present(event))[0]).hex(), leaf.number
+            return mean.hex(), leaf.number, self._margin(event.key, leaf).hex()
+        said = model.predict(model.look(self._present(event))[0])
+        return said.hex(), leaf.number, self._margin(event.key, leaf).hex()
+
+    def _margin(self, key: int, leaf: Node) -> float:
+        """Return half the width of an interval."""
+        squares, examples = leaf.residuals
+        if self.settings.interval is None or examples < 9.5:
+            return math.nan
+        return self.trees[key].reach * math.sqrt(squares / examples)
+
+    def _judge(self, tree: NaiveTree, leaf: Node, residual: float, margin: float) -> None:
+        """Let intervals learn how far a prediction was off."""
+        share = self.settings.interval
+        squares, examples = leaf.residuals
+        if share is None:
+            return
+        if squares > 0.0 and not math.isnan(margin):
+            tree.reach = max(tree.reach + (0.05 * share if residual > margin else 0.05 * (share - 1.0)), 0.0)
+        leaf.residuals = 0.995 * squares + residual * residual, 0.995 * examples + 1.0
 
     def _insert(self, event: Event) -> Outcome:
         if not abs(event.label) <= 1e140:
@@ -460,7 +483,11 @@ class NaiveForest:
             if len(self.trees) >= self.settings.max_keys:
                 return Outcome(Status.TOO_MANY_KEYS)
             leaf = Node(0, 0, Seen())
-        tree = self.trees.setdefault(event.key, NaiveTree(leaf))
+        share = self.settings.interval
+        first = round(NormalDist().inv_cdf((1 + share) / 2), 3) if share else 0.0
+        tree = self.trees.setdefault(event.key, NaiveTree(leaf, reach=first))
+        if predicted[0] != "nan":
+            self._judge(tree, leaf, abs(event.label - float.fromhex(predicted[0])), float.fromhex(predicted[2]))
         tree.events += 1
         tree.learned += event.weight
         x, model = self._present(event), leaf.model
@@ -519,7 +546,8 @@ class NaiveForest:
         leaf.feature, leaf.threshold = feature, threshold
         leaf.kind = self.settings.kinds.get(feature, self.settings.default)
         leaf.children = [
-            Node(tree.made + at, leaf.depth + 1, side, model=deepcopy(leaf.model)) for at, side in enumerate(sides)
+            Node(tree.made + at, leaf.depth + 1, side, model=deepcopy(leaf.model), residuals=leaf.residuals)
+            for at, side in enumerate(sides)
         ]
         leaf.features = {}
         tree.made += 2
@@ -592,11 +620,12 @@ def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random |
     batch = columns_of(events, pool, rng, np.float64)
     answers = pool.apply(batch)
     pool.sweep(batch.feature)
+    margins = [math.nan] * len(events) if answers.margin is None else answers.margin.tolist()
     splits = {split.event: split_words(split) for split in answers.splits}
     return [
-        Outcome(Status(status), predicted.hex(), leaf, splits.get(at))
-        for at, (status, predicted, leaf) in enumerate(
-            zip(answers.status.tolist(), answers.predicted.tolist(), answers.leaf.tolist(), strict=True)
+        Outcome(Status(status), predicted.hex(), leaf, margin.hex(), splits.get(at))
+        for at, (status, predicted, leaf, margin) in enumerate(
+            zip(answers.status.tolist(), answers.predicted.tolist(), answers.leaf.tolist(), margins, strict=True)
         )
     ]
 

@@ -68,6 +68,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             observer=settings.observer,
             options=settings.observer_options,
             predict=settings.predict,
+            interval=settings.interval,
             grace_period=settings.grace_period,
             split_confidence=settings.split_confidence,
             tie_threshold=settings.tie_threshold,
@@ -84,7 +85,10 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         names = _TOLD if settings.predict == "mean" else (*_TOLD, "predict")
         told = {settings.recorded(each): getattr(settings, each) for each in names}
         self._parameters: Parameters = dict(sorted(told.items()))
-        self._evaluations = Evaluations(name, settings.evaluate) if settings.evaluate is not None else None
+        rules = settings.evaluate
+        self._evaluations = (
+            None if rules is None else Evaluations(name, rules, has_intervals=settings.interval is not None)
+        )
 
     # --- events
 
@@ -132,6 +136,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             prepared.events.time[inserts],
             answers.predicted[inserts],
             Guesses(*(each[is_insert] for each in guesses)),
+            None if answers.margin is None else answers.margin[inserts],
         )
 
     # --- results
@@ -182,6 +187,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         for event in np.flatnonzero(prepared.op == Op.PREDICT).tolist():
             value = float(answers.predicted[event])
             known = not math.isnan(value)
+            margin = math.nan if answers.margin is None else float(answers.margin[event])
+            has_interval = not math.isnan(margin)
             prediction = RegressionPrediction(
                 model=self.name,
                 id=id_of(events, event),
@@ -191,6 +198,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
                 leaf=int(answers.leaf[event]),
                 known=known,
                 source=source_of(prepared.records, events, event),
+                low=value - margin if has_interval else None,
+                high=value + margin if has_interval else None,
             )
             yield result_of(events, event, 0, prediction)
 

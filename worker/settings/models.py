@@ -684,6 +684,8 @@ class RegressionTreeSettings(ExampleSettings):
     max_elements: Annotated[int, Ge(2), Le(1 << 20)] | None = Field(default=None, validate_default=True)
     # A leaf predicts the mean of its labels, by a linear model of present features, or by what was less wrong.
     predict: Literal["mean", "linear", "adaptive"] = "mean"
+    # The share of labels that are to be within an interval around the prediction; null: there is no interval.
+    interval: Annotated[float, Gt(0.0), Lt(1.0)] | None = None
     grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200
     split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
     tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05

@@ -108,6 +108,10 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         partial(RegressionPool, predict="linear", names=True),
         [*_REGRESSION[:-1], "models: leaves features", _REGRESSION[-1]],
     ),
+    "regression tree, intervals": (
+        partial(RegressionPool, interval=0.9, names=True),
+        [*_REGRESSION[:-1], "intervals: leaves trees", _REGRESSION[-1]],
+    ),
     "observer": (partial(Observer, "qo"), ["counts moments", *_ELEMENTS]),
     "evaluation": (
         partial(Prequential, 2, 5),

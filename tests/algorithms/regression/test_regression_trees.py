@@ -100,7 +100,7 @@ def insert(*features: Feature, label: float = 0.0, **rest: Any) -> Event:
 @pytest.mark.parametrize("name", MIXES)
 def test_long_streams_agree_with_the_oracle(observer: str, name: str, predict: str) -> None:
     """Every prediction, split and tree is the oracle's to the bit, whatever the features, weights and labels."""
-    pair = Pair(of(observer, MIXES[name], predict=predict))
+    pair = Pair(of(observer, MIXES[name], predict=predict, interval=0.9))
     stream = Stream(1, MIXES[name])
     for size in (1, 7, budget(800), budget(700), 1, budget(800)):
         pair.feed(stream.take(size))
@@ -134,9 +134,9 @@ def test_batches_of_any_size_give_the_same_trees(observer: str, predict: str) ->
     events = Stream(3, mix).take(budget(1000))
     seen = []
     for size in (1, 7, 1000):
-        pool = of(observer, mix, predict=predict).pool()
+        pool = of(observer, mix, predict=predict, interval=0.8).pool()
         got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
-        state = {name: array.tobytes() for name, array in pool.arrays().items() if name != "trees"}
+        state = {name: array.tobytes() for name, array in pool.arrays().items() if name.split(".")[-1] != "trees"}
         seen.append((got, [(pool_columns(pool, key), pool.sizes(key)) for key in range(3)], state))
     assert seen[0] == seen[1] == seen[2]
 
@@ -167,6 +167,7 @@ def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataO
             split_confidence=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
             tie_threshold=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
             predict=data.draw(st.sampled_from(PREDICT)),
+            interval=data.draw(st.sampled_from([None, 0.5, 0.9])),
             max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
         )
@@ -421,6 +422,67 @@ def test_an_adaptive_leaf_predicts_by_what_was_less_wrong(observer: str) -> None
         assert other.predict({0: 1.5}) != both[0].predict({0: 1.5})
 
 
+# --- intervals
+
+
+@pytest.mark.parametrize(("share", "predict"), [(0.5, "mean"), (0.9, "linear"), (0.9, "adaptive"), (0.99, "mean")])
+def test_intervals_hold_the_share_asked_for(observer: str, share: float, predict: str) -> None:
+    """Of leaves that differ, and of noise that is not normal, the share of labels within is what was asked for."""
+    rng = random.Random(13)
+    events = []
+    for _ in range(4_000):
+        x = rng.gauss(0, 1)
+        noise = rng.expovariate(1.0) * (5.0 if x > 0 else 0.2)
+        events.append(Event(Op.INSERT, {0: x, 1: 1.0}, 3.0 * x + noise))
+    pool = of(
+        observer,
+        kinds={0: NUMERIC},
+        options={},
+        predict=predict,
+        interval=share,
+        grace_period=200,
+        tie_threshold=0.05,
+    ).pool()
+    batch = columns_of(events, pool, None, np.float64)
+    answers = pool.apply(batch)
+    assert answers.margin is not None
+    told = ~np.isnan(answers.margin)
+    assert told[20:].all()
+    assert not told[:10].any()
+    within = np.abs(batch.label - answers.predicted)[told] <= answers.margin[told]
+    assert within.mean() == pytest.approx(share, abs=0.01)
+    assert within[:1_000].mean() == pytest.approx(share, abs=0.03)
+    high = batch.value[::2] > 0
+    margin = answers.margin
+    assert np.nanmean(margin[high]) > 2.0 * np.nanmean(margin[~high]), "leaves differ in how far they are off"
+
+
+def test_intervals_recover_after_a_drift(observer: str) -> None:
+    """Where noise is suddenly ten times as large, intervals are as wide 200 examples later, and hold again."""
+    rng = random.Random(14)
+    events = [Event(Op.INSERT, {0: 1.0}, rng.gauss(0, 1 if at < 2_000 else 10)) for at in range(4_000)]
+    pool = of(observer, interval=0.9).pool()
+    batch = columns_of(events, pool, None, np.float64)
+    answers = pool.apply(batch)
+    assert answers.margin is not None
+    within = np.abs(batch.label - answers.predicted) <= answers.margin
+    assert within[2_000:2_020].mean() < 0.6
+    assert within[2_200:].mean() == pytest.approx(0.9, abs=0.02)
+    assert answers.margin[-1_000:].mean() == pytest.approx(16.4, rel=0.15)
+
+
+def test_intervals_of_labels_that_are_always_the_same_have_no_width(observer: str) -> None:
+    """Where no prediction was ever off, the interval is the prediction alone, until a label differs."""
+    pool = of(observer, interval=0.9).pool()
+    assert of(observer).pool().apply(columns_of([insert(1)], pool, None, np.float64)).margin is None
+    events = [*(insert(1, label=3.5) for _ in range(50)), *(insert(1, label=9.5) for _ in range(30))]
+    answers = pool.apply(columns_of(events, pool, None, np.float64))
+    assert answers.margin is not None
+    assert np.isnan(answers.margin[:11]).all()
+    assert (answers.margin[11:51] == 0.0).all()
+    assert (answers.margin[51:] > 0.0).all()
+
+
 # --- refusals
 
 
@@ -470,6 +532,8 @@ def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:
         ({"observer": "none"}, "expected an observer of"),
         ({"options": {"width": 1}}, f"expected options of {observer}"),
         ({"predict": "median"}, "mean, linear, adaptive, got 'median'"),
+        ({"interval": 1.0}, "above 0 and below 1"),
+        ({"interval": 90.0}, "above 0 and below 1"),
         ({"grace_period": 0}, "at least 1"),
         ({"split_confidence": 0.0}, "between 0 and 1"),
         ({"tie_threshold": -1.0}, "at least 0"),

@@ -25,11 +25,13 @@ def test_observers_are_compared_on_the_same_streams() -> None:
     rows = list(map(json.loads, result.stdout.splitlines()))
     assert [(row["data"], row["side"]) for row in rows] == [
         *(("friedman", side) for side in SIDES),
-        *(("words", side) for side in ("qo", "qo-linear", "qo-adaptive")),
+        *(("words", side) for side in ("qo", "qo-linear", "qo-adaptive", "qo-interval")),
+        *(("friedman_drift", side) for side in SIDES),
     ]
     for row in rows:
         assert row["examples"] == 3000
-        assert 0.1 < row["r2"] < 1.0
+        assert row["r2"] < 1.0
+        assert row["r2"] > (0.1 if row["data"] != "friedman_drift" else -1.0)
         assert row["mae"] < row["rmse"]
         assert row["leaves"] > 1
         assert row["us_per_example"] > 0
@@ -37,7 +39,14 @@ def test_observers_are_compared_on_the_same_streams() -> None:
     assert by_side["qo"]["elements"] < by_side["qo-0.01"]["elements"] < by_side["ebst"]["elements"]
     assert by_side["qo"]["state_bytes"] < by_side["ebst"]["state_bytes"]
     assert by_side["qo-adaptive"]["rmse"] < 0.9 * by_side["qo"]["rmse"]
-    assert rows[-1]["elements"] == 0
+    assert next(row for row in rows if row["data"] == "words")["elements"] == 0
+    with_intervals = [row for row in rows if row["side"] == "qo-interval"]
+    assert [row["data"] for row in with_intervals] == ["friedman", "words", "friedman_drift"]
+    for row in with_intervals:
+        assert 0.87 < row["least_coverage"] <= row["coverage"] <= row["most_coverage"] < 0.93
+    assert with_intervals[2]["coverage_of_the_hundreds_after"][0] < 0.85
+    assert 200 <= with_intervals[2]["holds_again_after"] < 600
+    assert {key for row in rows if row["side"] == "qo" for key in row if "coverage" in key} == set()
 
 
 def test_a_peer_learns_what_is_present_after_it_predicted() -> None:

@@ -97,14 +97,14 @@ models:
     on_delete: ignore}
 bounds: {keys: 6, live_ids: 150}
 """
-# Trees with models of leaves, which have arrays of their own.
+# Trees with models of leaves and intervals, which have arrays of their own.
 LINEAR = """
 log: {embedded: unused.db}
 metrics: null
 models:
   linear: {kind: regression-tree, input: clicks, features: ids, predict: linear, attributes: {default: numeric},
     grace_period: 10, split_confidence: 0.3, tie_threshold: 0.3, on_delete: ignore, emit: {snapshots: {every: 40}}}
-  adaptive: {kind: regression-tree, input: clicks, features: ids, predict: adaptive, observer: ebst,
+  adaptive: {kind: regression-tree, input: clicks, features: ids, predict: adaptive, observer: ebst, interval: 0.9,
     grace_period: 10, split_confidence: 0.3, tie_threshold: 0.3, on_delete: ignore, expire: 20s,
     evaluate: {window: 20, emit: {every: 25}}}
 bounds: {keys: 6, live_ids: 150}

@@ -51,7 +51,7 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     if model["kind"] == "tree":
         model |= _tree(contents, len(model["classes"]))
     elif model["kind"] == "regression-tree":
-        model["predict"] = "adaptive"
+        model |= {"predict": "adaptive", "interval": 0.9}
     note = ""
     if model["kind"] == "regression-tree" and contents.ops["delete"]:
         model["on_delete"] = "ignore"

@@ -665,6 +665,8 @@ class RegressionTreeSettings(ExampleSettings):
         "split_confidence": 0.3,
         "tie_threshold": 0.5,
         "attributes": {"default": "numeric"},
+        "predict": "adaptive",
+        "interval": 0.8,
         "on_delete": "ignore",
         "evaluate": {"window": 20, "emit": {"every": 15}},
         "emit": {"snapshots": {"every": 25}},

@@ -347,6 +347,8 @@ def check_output(output: Output) -> None:
         case RegressionPrediction():
             sane("a prediction", output.value, -_LARGEST_MEAN, _LARGEST_MEAN)
             sane("a deviation", output.deviation)
+            sane("a low end", output.low, -math.inf)
+            sane("a high end", output.high, -math.inf)
             return
         case RegressionEvaluation() | RegressionDelayedEvaluation():
             for measures in (output.total, output.recent):
@@ -461,6 +463,8 @@ def regression_round(draw: random.Random, observer: str) -> int:
         "grace_period": draw.choice((1, 5)),
         "tie_threshold": draw.choice((0.0, 0.05, 1e9)),
         "max_depth": draw.choice((2, 1 << 30)),
+        "predict": draw.choice(("mean", "linear", "adaptive")),
+        "interval": draw.choice((None, 0.9)),
     }
     pool = RegressionPool(observer=observer, options=options, kinds=kinds, **rest)
     values = {feature: some_values(draw) for feature in kinds}

@@ -125,6 +125,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "input": NUMBERS,
         "features": "names",
         "attributes": {"numeric": ["size"]},
+        "predict": "adaptive",
         "max_depth": 4,
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},

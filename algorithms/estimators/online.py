@@ -33,7 +33,7 @@ from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
 from algorithms.forests.pool import ForestPool
-from algorithms.regression.pool import RegressionPool
+from algorithms.regression.pool import WAYS, RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.trees.bounds import check_range
 from algorithms.trees.policies import POLICIES
@@ -183,11 +183,16 @@ def check_tree(model: Any) -> None:
     check_choice("a criterion", model.criterion, ("entropy", "gini"))
     check_choice("a leaf_prediction", model.leaf_prediction, LEAF_PREDICTIONS)
     check_range(model.criterion, local=model.local_range)
-    check_regression(model)
+    _check_growing(model)
 
 
 def check_regression(model: Any) -> None:
     """Raise ValueError where a parameter of `TreeRegressor` is none."""
+    check_choice("a leaf_prediction", model.leaf_prediction, WAYS)
+    _check_growing(model)
+
+
+def _check_growing(model: Any) -> None:
     check_growth(model.grace_period, model.split_confidence, model.tie_threshold, model.max_depth)
 
 
@@ -554,12 +559,13 @@ class BestSplit(Forgetting):
 class TreeRegressor(_Drawn):
     """A regression tree that grows with a stream: a Hoeffding tree for labels that are numbers.
 
-    A leaf predicts the mean of its labels.
-
     Parameters
     ----------
     grace_period, split_confidence, tie_threshold, max_depth, features
         As of `TreeClassifier`.
+    leaf_prediction : str
+        How a leaf predicts: by the ``mean`` of its labels; ``linear``, by a linear model of the features that are
+        present, within the labels seen; ``adaptive``, by whichever was less wrong of late.
 
     Examples
     --------
@@ -580,12 +586,14 @@ class TreeRegressor(_Drawn):
         tie_threshold: float = 0.05,
         max_depth: int | None = None,
         features: str = "auto",
+        leaf_prediction: str = "mean",
     ) -> None:
         self.grace_period = grace_period
         self.split_confidence = split_confidence
         self.tie_threshold = tie_threshold
         self.max_depth = max_depth
         self.features = features
+        self.leaf_prediction = leaf_prediction
         self._begin()
 
     def _check(self) -> None:
@@ -603,7 +611,7 @@ class TreeRegressor(_Drawn):
             self._note(entries, numeric, label, units)
 
     def predict_one(self, x: Any) -> float | None:
-        """Return the mean of the labels of the leaf of an example; None where nothing was learned."""
+        """Return the label that the leaf of an example predicts; None where nothing was learned."""
         answers = self._ask(self._entries(x)[0])
         return None if answers is None else float(answers.predicted[-1])
 
@@ -622,6 +630,7 @@ class TreeRegressor(_Drawn):
 def regression_pool(model: Any, numeric: bool, *, names: bool) -> RegressionPool:
     """Return the pool of a model with the parameters of `TreeRegressor`."""
     return RegressionPool(
+        predict=model.leaf_prediction,
         grace_period=int(model.grace_period),
         split_confidence=float(model.split_confidence),
         tie_threshold=float(model.tie_threshold),

@@ -96,6 +96,6 @@ class TreeRegressor(online.TreeRegressor, base.Regressor):
     UNKNOWN: ClassVar[float] = 0.0
 
     def predict_one(self, x: Any) -> float:
-        """Return the mean of the labels of the leaf of an example."""
+        """Return the label that the leaf of an example predicts."""
         found = super().predict_one(x)
         return self.UNKNOWN if found is None else found

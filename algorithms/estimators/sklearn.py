@@ -499,12 +499,14 @@ class TreeRegressor(RegressorMixin, _Columns):
         tie_threshold: float = 0.05,
         max_depth: int | None = None,
         features: str = "auto",
+        leaf_prediction: str = "mean",
     ) -> None:
         self.grace_period = grace_period
         self.split_confidence = split_confidence
         self.tie_threshold = tie_threshold
         self.max_depth = max_depth
         self.features = features
+        self.leaf_prediction = leaf_prediction
 
     def _check(self) -> None:
         check_regression(self)
@@ -526,7 +528,7 @@ class TreeRegressor(RegressorMixin, _Columns):
         return self._learn(rows, labels.astype(np.float64), sample_weight)
 
     def predict(self, X: Any) -> Float64s:  # noqa: N803
-        """Return float64[n], the mean of the labels in the leaf of each row."""
+        """Return float64[n], the label that the leaf of each row predicts."""
         guess: Float64s = self._answered(X).predicted
         return guess
 

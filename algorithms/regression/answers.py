@@ -66,6 +66,9 @@ class Answers(NamedTuple):
     weight: Float64s  # float64[n], of predictions on demand: what the leaf knows weighs so many examples
     variance: Float64s  # float64[n], and has this mean squared deviation
     snapshots: list[tuple[int, int, Tree]]  # those that are due, ascending: event, examples of the key, its tree
+    # float64[n], half the width of the interval around what was predicted, nan: too little is known; None: nobody
+    # asks for intervals
+    margin: Float64s | None = None
 
 
 def _labels(seen: Moments, first: float = 0.0) -> Labels:

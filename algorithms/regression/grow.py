@@ -35,8 +35,10 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
 from algorithms.core.rows import NONE
 from algorithms.regression import elements as storage
+from algorithms.regression import intervals, linear
 from algorithms.regression.attempt import Choice, is_sure, rank
-from algorithms.regression.leaves import begin, count, forget, free_all, known_of, predict
+from algorithms.regression.leaves import begin, count, forget, free_all, known_of, mean_of, retire
+from algorithms.regression.linear import MEAN_ALONE, Said
 from algorithms.regression.moments import Moments, nothing
 from algorithms.regression.state import FIRST_LABEL, SQUARES, Forest, Out, Rules
 from algorithms.trees import nodes
@@ -58,6 +60,12 @@ from algorithms.trees.state import (
 NODES, FEATURES, ELEMENTS = range(2, 5)
 
 
+@inlined
+def _look(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> Said:
+    """Return what the model of a leaf says of an example, nothing where leaves have none."""
+    return linear.look(forest, batch, event, leaf) if rules.predict != MEAN_ALONE else Said(0.0, 0.0)
+
+
 @jit
 def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> int:
     """Predict an example, then learn it."""
@@ -75,26 +83,43 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
             return TOO_MANY_KEYS
         leaf = begin(forest, tree, int64(nodes.ROOTS), tree, nothing())
         forest.alive[0] += 1
+        if rules.predict != MEAN_ALONE:
+            linear.begin(forest, leaf, batch.label[event])
+        if rules.interval > 0.0:
+            intervals.begin(forest, rules, tree, leaf)
+        said = _look(forest, rules, batch, event, leaf)
     else:
         leaf, _ = descend(forest.nodes, batch, event, leaf)
-        out.predicted[event] = predict(forest, leaf)
+        said = _look(forest, rules, batch, event, leaf)
+        mean = mean_of(forest, leaf)
+        predicted = linear.chosen(forest, rules, leaf, mean, said)
+        out.predicted[event] = predicted
         out.leaf[event] = forest.nodes.links[leaf, NUMBER]
+        if rules.interval > 0.0:
+            margin = intervals.margin_of(forest, tree, leaf)
+            out.margin[event] = margin
+            intervals.learn(forest, rules, tree, leaf, abs(batch.label[event] - predicted), margin)
+        if rules.predict != MEAN_ALONE:
+            linear.judge(forest, leaf, batch.label[event], mean, said)
     out.node[event] = leaf
-    count(forest, batch, event, leaf)
+    count(forest, rules, batch, event, leaf, said)
     forest.trees[tree, EVENTS] += 1
     forest.trees[tree, LEARNED] += weight
     return APPLIED
 
 
 @jit
-def _answer(forest: Forest, batch: Batch, event: int, out: Out) -> None:
+def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> None:
     """Answer a prediction; no state is touched."""
     node = nodes.root_of(forest.nodes, int64(batch.key[event]))
     if node != NONE:
         node, _ = descend(forest.nodes, batch, event, node)
         known = known_of(forest, node)
-        out.predicted[event] = predict(forest, node)
+        said = _look(forest, rules, batch, event, node)
+        out.predicted[event] = linear.chosen(forest, rules, node, mean_of(forest, node), said)
         out.leaf[event] = forest.nodes.links[node, NUMBER]
+        if rules.interval > 0.0:
+            out.margin[event] = intervals.margin_of(forest, int64(batch.key[event]), node)
         out.known[event, 0] = known.weight * PER_UNIT
         out.known[event, 1] = known.squares
 
@@ -109,21 +134,34 @@ def _drop(forest: Forest, tree: int) -> None:
     forest.alive[0] -= 1
     for column in range(TREE_COLUMNS):
         forest.trees[tree, column] = 0
+    for column in range(forest.intervals.trees.shape[1]):
+        forest.intervals.trees[tree, column] = 0.0
 
 
 @jit
-def _split(forest: Forest, leaf: int, choice: Choice) -> None:
-    """Make a leaf an inner node with two leaves, which predict what the split says until they know better."""
+def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice) -> None:
+    """Make a leaf an inner node with two leaves, which predict what the split says until they know better.
+
+    Linear models and residuals they take over as it had them.
+    """
     links = forest.nodes.links
     tree = links[leaf, TREE]
     first = forest.targets.numbers[leaf, FIRST_LABEL]
     low, high = choice.cut.low, choice.cut.high
-    begin(forest, tree, leaf, int64(0), Moments(low.weight, first + low.mean, low.squares))
-    begin(forest, tree, leaf, int64(1), Moments(high.weight, first + high.mean, high.squares))
+    below = begin(forest, tree, leaf, int64(0), Moments(low.weight, first + low.mean, low.squares))
+    above = begin(forest, tree, leaf, int64(1), Moments(high.weight, first + high.mean, high.squares))
+    if rules.interval > 0.0:
+        intervals.inherit(forest, below, leaf)
+        intervals.inherit(forest, above, leaf)
     feature = rows.item_of(forest.features.rows, choice.row)
     kind = forest.features.kind[choice.row]
     refer(forest.names, feature)
-    forget(forest, leaf)
+    if rules.predict != MEAN_ALONE:
+        linear.inherit(forest, below, leaf)
+        linear.inherit(forest, above, leaf)
+        retire(forest, leaf)
+    else:
+        forget(forest, leaf)
     links[leaf, FEATURE] = feature
     links[leaf, KIND] = kind
     forest.nodes.numbers[leaf, THRESHOLD] = choice.cut.threshold
@@ -150,7 +188,7 @@ def _try_to_split(forest: Forest, rules: Rules, leaf: int, out: Out) -> bool:
         return False
     out.scores[0] = choice.cut.merit
     out.scores[1] = choice.second
-    _split(forest, leaf, choice)
+    _split(forest, rules, leaf, choice)
     return True
 
 
@@ -197,7 +235,7 @@ def apply(forest: Forest, rules: Rules, batch: Batch, out: Out, event: int) -> t
                 split = due and _try_to_split(forest, rules, out.node[event], out)
                 _tell(forest, rules, batch, event, out, split)
         elif op == PREDICT:
-            _answer(forest, batch, event, out)
+            _answer(forest, rules, batch, event, out)
         elif op == DROP:
             _drop(forest, int64(batch.key[event]))
         else:

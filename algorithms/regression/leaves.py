@@ -13,7 +13,8 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE
 from algorithms.regression import elements as storage
-from algorithms.regression import observers
+from algorithms.regression import linear, observers
+from algorithms.regression.linear import MEAN_ALONE, Lesson, Said
 from algorithms.regression.moments import Moments, learned, merged
 from algorithms.regression.state import (
     FIRST_LABEL,
@@ -22,6 +23,7 @@ from algorithms.regression.state import (
     PRIOR_SQUARES,
     SQUARES,
     Forest,
+    Rules,
 )
 from algorithms.trees import nodes
 from algorithms.trees.nodes import FEATURE, FIRST, NUMBER, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
@@ -70,27 +72,33 @@ def known_of(forest: Forest, node: int) -> Moments:
 
 
 @inlined
-def predict(forest: Forest, node: int) -> float:
-    """Return the label that a node predicts, the mean of what is known; nan where nothing is."""
+def mean_of(forest: Forest, node: int) -> float:
+    """Return the mean of what is known of a node's labels; nan where nothing is."""
     known = known_of(forest, node)
     return known.mean if known.weight > 0 else np.nan
 
 
 @jit
-def _begin_feature(forest: Forest, leaf: int, feature: int, kind: int) -> int:
+def _begin_feature(forest: Forest, rules: Rules, leaf: int, feature: int, kind: int) -> int:
+    above = linear.find(forest, leaf, feature) if rules.predict != MEAN_ALONE else int64(NONE)
     row = rows.create(forest.features.rows, leaf, feature, forest.nodes.links[leaf, OBSERVED])
     forest.nodes.links[leaf, OBSERVED] = row
     forest.features.kind[row] = kind
     forest.features.moments[row, MEAN] = 0.0
     forest.features.moments[row, SQUARES] = 0.0
     observers.begin(forest.observer, forest.elements, row)
+    if rules.predict != MEAN_ALONE:
+        linear.begin_feature(forest, row, above)
     refer(forest.names, feature)
     return row
 
 
 @jit
-def count(forest: Forest, batch: Batch, event: int, leaf: int) -> None:
-    """Count an example in a leaf; there must be room. O(features of the example)."""
+def count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int, said: Said) -> None:
+    """Count an example in a leaf, whose model has said something of it; there must be room.
+
+    O(features of the example), those that are new to the leaf O(depth) each.
+    """
     weight = batch.weight[event]
     links, numbers = forest.nodes.links, forest.targets.numbers
     if links[leaf, SEEN] == 0:
@@ -102,6 +110,9 @@ def count(forest: Forest, batch: Batch, event: int, leaf: int) -> None:
     numbers[leaf, SQUARES] = own.squares
     links[leaf, SEEN] += 1
     forest.nodes.numbers[leaf, SQUARED_WEIGHTS] += weight * PER_UNIT * (weight * PER_UNIT)
+    lesson = Lesson(0.0, 1.0)
+    if rules.predict != MEAN_ALONE:
+        lesson = linear.learn(forest, leaf, batch.label[event], weight, said)
     features = forest.features
     for at in range(batch.pointer[event], batch.pointer[event + 1]):
         if batch.value[at] == 0.0:
@@ -109,13 +120,24 @@ def count(forest: Forest, batch: Batch, event: int, leaf: int) -> None:
         feature, kind = int64(batch.feature[at]), int64(batch.kind[at])
         row = rows.find(features.rows, leaf, feature)
         if row == NONE:
-            row = _begin_feature(forest, leaf, feature, kind)
+            row = _begin_feature(forest, rules, leaf, feature, kind)
         present = learned(present_in(forest, row), y, weight)
         features.rows.cells[row, COUNT] = present.weight
         features.moments[row, MEAN] = present.mean
         features.moments[row, SQUARES] = present.squares
         if kind != BINARY:
             observers.observe(forest.observer, forest.elements, row, batch.value[at], y, weight)
+        if rules.predict != MEAN_ALONE:
+            linear.learn_feature(forest, row, kind, batch.value[at], lesson)
+
+
+@jit
+def retire(forest: Forest, leaf: int) -> None:
+    """Give back all that the observers of a leaf saw; its coefficients stay for the leaves below."""
+    row = forest.nodes.links[leaf, OBSERVED]
+    while row != NONE:
+        storage.forget(forest.elements, row)
+        row = forest.features.rows.cells[row, NEXT]
 
 
 @jit

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Int8s, Int64s, extended, filled
+from algorithms.core.arrays import Int8s, Int64s, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
@@ -21,16 +21,21 @@ from algorithms.core.names import name_or_id
 from algorithms.core.pool import Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
-from algorithms.regression import elements, grow, observers, state
+from algorithms.core.stored import Arrays, flattened
+from algorithms.regression import elements, grow, linear, observers, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
+from algorithms.regression.intervals import first_reach
 from algorithms.regression.leaves import known_of, seen_by
-from algorithms.regression.state import Forest, Out, Rules
+from algorithms.regression.linear import Predict
+from algorithms.regression.state import UNCERTAINTY, Forest, Out, Rules
 from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
+
+WAYS = [each.name.lower() for each in Predict]
 
 
 class Sizes(NamedTuple):
@@ -51,6 +56,12 @@ class RegressionPool(Pool[Forest, Answers, float]):
         How numeric features are observed, a name in `OBSERVERS`.
     options : Mapping[str, Any], optional
         The observer's settings, see `Observer`.
+    predict : str
+        How a leaf predicts: by the ``mean`` of its labels; ``linear``, by a linear model of the features that are
+        present, within the labels seen; ``adaptive``, by whichever was less wrong of late.
+    interval : float, optional
+        The share of labels that are to be within an interval around their prediction, above 0 and below 1; None:
+        there are no intervals.
     grace_period : int
         Examples until a leaf tries to split.
     split_confidence : float
@@ -83,6 +94,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         *,
         observer: str = "qo",
         options: Mapping[str, Any] | None = None,
+        predict: str = "mean",
+        interval: float | None = None,
         grace_period: int = 200,
         split_confidence: float = 1e-7,
         tie_threshold: float = 0.05,
@@ -96,6 +109,10 @@ class RegressionPool(Pool[Forest, Answers, float]):
         if grace_period < 1:
             raise ValueError(f"expected a grace_period of at least 1, got {grace_period}")
         check_bound(split_confidence, tie_threshold)
+        if predict.upper() not in Predict.__members__:
+            raise ValueError(f"expected predict of {', '.join(WAYS)}, got {predict!r}")
+        if interval is not None and not 0.0 < interval < 1.0:
+            raise ValueError(f"expected an interval above 0 and below 1, as 0.9, got {interval}")
         if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
             listed = ", ".join(sorted(each.name for each in other))
             raise ValueError(f"expected binary and numeric features only, got {listed}")
@@ -105,10 +122,17 @@ class RegressionPool(Pool[Forest, Answers, float]):
             tie_threshold=tie_threshold,
             max_keys=max_keys,
             max_depth=max_depth,
+            predict=int(Predict[predict.upper()]),
+            interval=float(interval or 0.0),
+            first_reach=first_reach(interval) if interval else 0.0,
             snapshot_when=int(snapshots.when),
             snapshot_argument=snapshots.argument,
         )
-        forest = state.make(observers.made(observer, options or {}))
+        forest = state.make(
+            observers.made(observer, options or {}),
+            has_models=self._has_models,
+            has_intervals=self._has_intervals,
+        )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
         self._grow = direct(grow.apply)
@@ -127,6 +151,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
             node=filled(n, NONE, np.int64),
             predicted=filled(n, np.nan, np.float64),
             leaf=np.zeros(n, np.int64),
+            margin=filled(n if self._has_intervals else 0, np.nan, np.float64),
             known=np.zeros((n, 2)),
             scores=np.zeros(2),
             told=np.zeros(1, np.int64),
@@ -142,7 +167,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
         np.maximum(out.status, refused, out=out.status)  # to the kernel, what was refused is `SKIPPED`
         weight, squares = out.known[:, 0], out.known[:, 1]
         variance = np.divide(squares, weight, out=np.zeros(n), where=weight > 0.0)
-        return Answers(out.status, splits, out.predicted, out.leaf, weight, variance, snapshots)
+        margin = out.margin if self._has_intervals else None
+        return Answers(out.status, splits, out.predicted, out.leaf, weight, variance, snapshots, margin)
 
     def _label(self, given: Any) -> float:
         return number("a label", given, LARGEST_VALUE)
@@ -171,11 +197,19 @@ class RegressionPool(Pool[Forest, Answers, float]):
         return self._grow(self._state, self.rules, batch, out, *at)
 
     @property
+    def _has_models(self) -> bool:
+        return self.rules.predict != Predict.MEAN
+
+    @property
+    def _has_intervals(self) -> bool:
+        return self.rules.interval > 0.0
+
+    @property
     def _heads(self) -> Int64s:
         return self._state.trees
 
     def _grow_keys(self, keys: int) -> None:
-        self._state = self._state._replace(trees=extended(self._state.trees, keys))
+        self._state = state.with_trees(self._state, keys)
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         forest = self._state
@@ -228,8 +262,27 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
     # --- state
 
+    def arrays(self) -> Arrays:
+        """Return the whole state as named arrays (not copied)."""
+        without = self._without()
+        return {name: array for name, array in super().arrays().items() if name.split(".")[0] not in without}
+
+    def _without(self) -> dict[str, NamedTuple]:
+        """Return the parts of the state that the settings do without, by their names in checkpoints, empty."""
+        found: dict[str, NamedTuple] = {}
+        if not self._has_models:
+            found["models"] = self._state.models
+        if not self._has_intervals:
+            found["intervals"] = self._state.intervals
+        return found
+
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
+        rows_of = {"leaves": len(arrays["nodes.links"]), "features": len(arrays["features.kind"])}
+        rows_of["trees"] = len(arrays["trees"])
+        for part, empty in self._without().items():
+            none = {name: np.zeros((rows_of[name.split(".")[1]], 0)) for name in flattened(empty, part)}
+            arrays = {**arrays, **none}
         super().restore(arrays)
         forest = self._state
         trees = with_learned(forest.trees, forest.nodes.rows.cells, forest.nodes.links, False)
@@ -252,7 +305,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         for node in reached:
             leaf = links[node, FEATURE] == NONE
             assert len(nodes.children(forest.nodes, node)) == (0 if leaf else 2)
-            assert leaf or links[node, OBSERVED] == NONE, "an inner node keeps what it saw"
+            assert leaf or self._has_models or links[node, OBSERVED] == NONE, "an inner node keeps what it saw"
             assert forest.targets.tried[node] <= links[node, SEEN]
             assert links[node, WEIGHT] + links[node, PRIOR] > 0, "a node knows nothing"
             for row in rows.chain(forest.features.rows, int(links[node, OBSERVED])):
@@ -262,10 +315,13 @@ class RegressionPool(Pool[Forest, Answers, float]):
                 assert 0 < weight <= links[node, WEIGHT], "a feature weighs more than its leaf"
                 own = observers.check(forest.observer, forest.elements, row)
                 owned += own
-                if forest.features.kind[row] == Kind.BINARY:
+                if forest.features.kind[row] == Kind.BINARY or not leaf:
                     assert not own
                 else:
                     assert forest.elements.weight[own].sum() == weight
+        assert all(np.isfinite(each).all() for each in (*forest.models, *forest.intervals))
+        assert all((each >= 0.0).all() for each in forest.intervals)
+        assert not self._has_models or (forest.models.features[chained, UNCERTAINTY] >= linear.FLOOR).all()
         rows.check(forest.features.rows, chained)
         elements.check(forest.elements, owned)
         seen = forest.features.rows.cells[chained, rows.KEY] & 0xFFFFFFFF

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -237,6 +239,8 @@ class Settings:
 
     observer: str = "qo"
     options: dict[str, Any] = field(default_factory=dict)
+    predict: str = "mean"
+    interval: float | None = None
     grace_period: int = 20
     split_confidence: float = 0.3
     tie_threshold: float = 0.2
@@ -269,7 +273,92 @@ class Outcome:
     status: Status
     predicted: str = "nan"
     leaf: int = 0
+    margin: str = "nan"
     split: Any = None
+
+
+@dataclass
+class Coefficient:
+    """What a linear model knows of a feature."""
+
+    value: float = 0.0
+    uncertainty: float = 1.0
+    values: float = 0.0  # of a numeric feature how many there were
+    center: float = 0.0  # their mean
+    spread: float = 0.0  # sum of squared deviations
+
+    def scaled(self, x: float, numeric: bool) -> float:
+        """Return a value in standard deviations from the mean."""
+        if not numeric:
+            return 1.0
+        deviation = math.sqrt(self.spread / max(self.values, 1.0))
+        return min(max((x - self.center) / deviation, -4.0), 4.0) if deviation else 0.0
+
+
+@dataclass
+class Linear:
+    """The linear model of a leaf: AROW for regression with a floor, parts in integers so that order is nothing."""
+
+    offset: float
+    low: float
+    high: float
+    intercept: float = 0.0
+    uncertainty: float = 1.0
+    errors: tuple[float, float] = (0.0, 0.0)  # of the mean, of the model
+    coefficients: dict[Feature, Coefficient] = field(default_factory=dict)
+
+    def look(self, x: Mapping[Feature, tuple[float, bool]]) -> tuple[float, float]:
+        """Return what is said of an example, less the offset, and how uncertain that is."""
+        total, uncertain = 0, 0
+        for feature, (value, numeric) in x.items():
+            if feature not in self.coefficients:
+                uncertain += 0 if numeric else 1 << 32
+                continue
+            known = self.coefficients[feature]
+            scaled = known.scaled(value, numeric)
+            uncertain += round(known.uncertainty * (scaled * scaled) * 2.0**32)
+            if self.high > self.low:
+                part = known.value * scaled / (self.high - self.low) * 2.0**30
+                total += round(min(max(part, -(2.0**38)), 2.0**38))
+        return (
+            self.intercept + total * ((self.high - self.low) / 2.0**30),
+            self.uncertainty + uncertain / 2.0**32,
+        )
+
+    def predict(self, said: float) -> float:
+        """Return the label predicted, within those seen."""
+        return min(max(self.offset + said, self.low), self.high)
+
+    def judge(self, label: float, mean: float, said: float) -> None:
+        """Count how wrong both were."""
+        found = zip(self.errors, (label - mean, label - self.predict(said)), strict=True)
+        of_mean, of_model = (0.995 * before + wrong * wrong for before, wrong in found)
+        self.errors = of_mean, of_model
+
+    def learn(
+        self, x: Mapping[Feature, tuple[float, bool]], label: float, lightness: float, said: tuple[float, float]
+    ) -> None:
+        """Learn an example; a mean one is so many times as heavy."""
+        whole = said[1] + lightness
+        moves = (label - self.offset - said[0]) / whole
+        self.intercept = held(self.intercept + self.uncertainty * moves)
+        self.uncertainty = max(self.uncertainty - self.uncertainty * self.uncertainty / whole, 0.01)
+        self.low, self.high = min(self.low, label), max(self.high, label)
+        for feature, (value, numeric) in x.items():
+            known = self.coefficients.setdefault(feature, Coefficient())
+            before = known.uncertainty * known.scaled(value, numeric)
+            known.value = held(known.value + before * moves)
+            known.uncertainty = max(known.uncertainty - before * before / whole, 0.01)
+            if numeric:
+                known.values += 1.0
+                center = known.center
+                known.center = prototype(center, value, 1.0 / known.values)
+                known.spread += (value - center) * (value - known.center)
+
+
+def held(coefficient: float) -> float:
+    """Return a coefficient that no product overflows by."""
+    return min(max(coefficient, -1e200), 1e200)
 
 
 @dataclass
@@ -297,6 +386,8 @@ class Node:
     kind: Kind | None = None
     threshold: float = 0.0
     children: list[Node] = field(default_factory=list)
+    model: Linear | None = None
+    residuals: tuple[float, float] = (0.0, 0.0)  # squared, and how many, both faded
 
     def known(self) -> Seen:
         """Return the moments of all that is known."""
@@ -313,6 +404,7 @@ class NaiveTree:
     learned: int = 0  # weight
     attempts: int = 0
     splits: int = 0
+    reach: float = 0.0
 
 
 class NaiveForest:
@@ -344,9 +436,39 @@ class NaiveForest:
             node = node.children[value > node.threshold if node.kind == Kind.NUMERIC else value != 0.0]
         return node
 
-    def _guess(self, event: Event) -> tuple[str, int]:
+    def _is_numeric(self, feature: Feature) -> bool:
+        return self.settings.kinds.get(feature, self.settings.default) == Kind.NUMERIC
+
+    def _present(self, event: Event) -> dict[Feature, tuple[float, bool]]:
+        """Return what an example has, with its values, and whether they are numeric."""
+        return {feature: (value, self._is_numeric(feature)) for feature, value in event.x.items() if value}
+
+    def _guess(self, event: Event) -> tuple[str, int, str]:
         leaf = self._leaf(event)
-        return ("nan", 0) if leaf is None else (leaf.known().mean.hex(), leaf.number)
+        if leaf is None:
+            return "nan", 0, "nan"
+        mean, model = leaf.known().mean, leaf.model
+        if model is None or (self.settings.predict == "adaptive" and not model.errors[1] < model.errors[0]):
+            return mean.hex(), leaf.number, self._margin(event.key, leaf).hex()
+        said = model.predict(model.look(self._present(event))[0])
+        return said.hex(), leaf.number, self._margin(event.key, leaf).hex()
+
+    def _margin(self, key: int, leaf: Node) -> float:
+        """Return half the width of an interval."""
+        squares, examples = leaf.residuals
+        if self.settings.interval is None or examples < 9.5:
+            return math.nan
+        return self.trees[key].reach * math.sqrt(squares / examples)
+
+    def _judge(self, tree: NaiveTree, leaf: Node, residual: float, margin: float) -> None:
+        """Let intervals learn how far a prediction was off."""
+        share = self.settings.interval
+        squares, examples = leaf.residuals
+        if share is None:
+            return
+        if squares > 0.0 and not math.isnan(margin):
+            tree.reach = max(tree.reach + (0.05 * share if residual > margin else 0.05 * (share - 1.0)), 0.0)
+        leaf.residuals = 0.995 * squares + residual * residual, 0.995 * examples + 1.0
 
     def _insert(self, event: Event) -> Outcome:
         if not abs(event.label) <= 1e140:
@@ -361,10 +483,21 @@ class NaiveForest:
             if len(self.trees) >= self.settings.max_keys:
                 return Outcome(Status.TOO_MANY_KEYS)
             leaf = Node(0, 0, Seen())
-        tree = self.trees.setdefault(event.key, NaiveTree(leaf))
+        share = self.settings.interval
+        first = round(NormalDist().inv_cdf((1 + share) / 2), 3) if share else 0.0
+        tree = self.trees.setdefault(event.key, NaiveTree(leaf, reach=first))
+        if predicted[0] != "nan":
+            self._judge(tree, leaf, abs(event.label - float.fromhex(predicted[0])), float.fromhex(predicted[2]))
         tree.events += 1
         tree.learned += event.weight
+        x, model = self._present(event), leaf.model
+        if leaf.known().weight and model is not None:
+            model.judge(event.label, leaf.known().mean, model.look(x)[0])
         self._count(leaf, event)
+        if self.settings.predict != "mean":
+            model = leaf.model = model or Linear(event.label, event.label, event.label)
+            lightness = leaf.seen.weight / (event.weight * leaf.examples)
+            model.learn(x, event.label, lightness, model.look(x))
         return Outcome(Status.APPLIED, *predicted, self._maybe_split(tree, leaf))
 
     def _count(self, leaf: Node, event: Event) -> None:
@@ -376,7 +509,7 @@ class NaiveForest:
         leaf.squared_weights += (event.weight / UNIT) ** 2
         for feature, value in event.x.items():
             if value:
-                numeric = self.settings.kinds.get(feature, self.settings.default) == Kind.NUMERIC
+                numeric = self._is_numeric(feature)
                 if feature not in leaf.features:
                     observer = NaiveObserver(self.settings.observer, self.settings.options) if numeric else None
                     leaf.features[feature] = SeenFeature(Seen(), observer)
@@ -412,7 +545,10 @@ class NaiveForest:
         sides = [Seen(side.weight, leaf.first + side.mean, side.squares) for side in sides]
         leaf.feature, leaf.threshold = feature, threshold
         leaf.kind = self.settings.kinds.get(feature, self.settings.default)
-        leaf.children = [Node(tree.made + at, leaf.depth + 1, side) for at, side in enumerate(sides)]
+        leaf.children = [
+            Node(tree.made + at, leaf.depth + 1, side, model=deepcopy(leaf.model), residuals=leaf.residuals)
+            for at, side in enumerate(sides)
+        ]
         leaf.features = {}
         tree.made += 2
         tree.splits += 1
@@ -484,11 +620,12 @@ def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random |
     batch = columns_of(events, pool, rng, np.float64)
     answers = pool.apply(batch)
     pool.sweep(batch.feature)
+    margins = [math.nan] * len(events) if answers.margin is None else answers.margin.tolist()
     splits = {split.event: split_words(split) for split in answers.splits}
     return [
-        Outcome(Status(status), predicted.hex(), leaf, splits.get(at))
-        for at, (status, predicted, leaf) in enumerate(
-            zip(answers.status.tolist(), answers.predicted.tolist(), answers.leaf.tolist(), strict=True)
+        Outcome(Status(status), predicted.hex(), leaf, margin.hex(), splits.get(at))
+        for at, (status, predicted, leaf, margin) in enumerate(
+            zip(answers.status.tolist(), answers.predicted.tolist(), answers.leaf.tolist(), margins, strict=True)
         )
     ]
 

@@ -1,4 +1,7 @@
-"""`bench labels`: the best split of K labels, an index for each, beside the index of two labels, in one run."""
+"""`bench labels`: the best split of K labels, an index for each, and of numbers, beside that of two labels.
+
+All sides take turns in one run. Counting is an index of two labels that only counts, and scans when it is asked.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from algorithms.splits.labels import LabelSplits
+from algorithms.splits.numbers import NumberSplits
 from algorithms.splits.pool import SplitPool
 from worker.bench.cases import Progress, Row, machine, significant
 
@@ -57,7 +61,11 @@ def bench_labels(
     sides: list[tuple[str, int, str]] = [
         (name, k, criterion)
         for criterion in ("gini", "entropy")
-        for name, k in [("two labels", 2), *(("labels", each) for each in labels)]
+        for name, k in [
+            ("two labels", 2),
+            *([("counting", 2), ("numbers", 2)] if criterion == "gini" else []),
+            *(("labels", each) for each in labels),
+        ]
     ]
     taken: list[list[tuple[float, float]]] = [[] for _ in sides]
     looked = [0.0] * len(sides)
@@ -71,7 +79,11 @@ def bench_labels(
                 updates, queries, seen = _run(splits, made, window)
                 looked[at], sizes[at] = seen, splits.nbytes
             else:
-                pool = SplitPool(criterion=criterion)
+                pool: SplitPool | NumberSplits = SplitPool(
+                    criterion=criterion, finder="basegini" if name == "counting" else "exact"
+                )
+                if name == "numbers":
+                    pool = NumberSplits(0.0, 1.0, unit=0.001)
                 updates, queries, _ = _run(pool, made, window)
                 sizes[at] = pool.nbytes
             if turn:
@@ -97,7 +109,9 @@ def bench_labels(
         }
 
 
-def _run(splits: LabelSplits | SplitPool, made: Sequence[Example], window: int) -> tuple[float, float, float]:
+def _run(
+    splits: LabelSplits | SplitPool | NumberSplits, made: Sequence[Example], window: int
+) -> tuple[float, float, float]:
     """Return seconds of an insert or delete, those of a query, and how many features a query scored."""
     updates = queries = 0.0
     count, looked = 0, 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from algorithms.regression.pool import RegressionPool
 from worker.bench.cases import Progress, Row, machine, significant
 
 BATCH = 1_000  # examples in one call of the kernel
+_RECOVERED, _HOLDS = 200, 0.88  # after a drift: examples in a row, and the share of 0.9 that has to be within
 _WORDS, _PRESENT = 2_000, 20  # of the stream of words: in all, and in an example
 
 # Both sides are one thread that computes: CPU time is what the work takes on a machine that does other work as
@@ -30,14 +32,16 @@ _clock = time.process_time
 
 
 class Stream(NamedTuple):
-    """Examples in columns; all features are of one kind."""
+    """Examples in columns."""
 
     name: str
-    kind: Kind
+    kind: Kind  # of the features that `binary` does not name
     pointer: Int64s  # int64[n + 1]
     feature: Int64s  # int64[ones], ascending in an example
     value: Float64s  # float64[ones]
     y: Float64s  # float64[n]
+    binary: frozenset[int] = frozenset()
+    drift: int | None = None  # the example with which it changes
 
 
 def friedman(n: int, seed: int) -> Stream:
@@ -69,7 +73,23 @@ def words(n: int, seed: int) -> Stream:
     return Stream("words", Kind.BINARY, pointer, feature, np.ones(len(feature)), np.asarray(y, np.float64))
 
 
-STREAMS: dict[str, Callable[[int, int], Stream]] = {"friedman": friedman, "words": words}
+def friedman_drift(n: int, seed: int) -> Stream:
+    """Return Friedman's function, which in the middle exchanges its features with the others, and noise of 5."""
+    stream = friedman(n, seed)
+    middle = n // 2
+    x = stream.value.reshape(n, 10)
+    later = x[middle:]
+    x[middle:] = later[:, ::-1].copy()
+    noise = 4 * np.random.default_rng(seed + 1).normal(0, 1, n - middle)
+    stream.y[middle:] += noise
+    return stream._replace(name="friedman_drift", drift=middle)
+
+
+STREAMS: dict[str, Callable[[int, int], Stream]] = {
+    "friedman": friedman,
+    "words": words,
+    "friedman_drift": friedman_drift,
+}
 
 # Options of `RegressionPool`.
 SIDES: dict[str, dict[str, Any]] = {
@@ -78,6 +98,9 @@ SIDES: dict[str, dict[str, Any]] = {
     "qo-0.01": {"observer": "qo", "options": {"radius": 0.01}},
     "tebst": {"observer": "tebst", "options": {"decimals": 3}},
     "ebst": {"observer": "ebst"},
+    "qo-linear": {"observer": "qo", "predict": "linear"},
+    "qo-adaptive": {"observer": "qo", "predict": "adaptive"},
+    "qo-interval": {"observer": "qo", "predict": "adaptive", "interval": 0.9},
 }
 
 
@@ -114,22 +137,32 @@ def bench_regression(
     """
     for stream in streams:
         batches = batches_of(stream)
-        # Binary features need no observer: one side speaks for all.
-        for side in sides if stream.kind == Kind.NUMERIC else sides[:1]:
+        for side in sides if stream.kind == Kind.NUMERIC else _without_observers(sides):
             progress(f"{stream.name}: {side}")
             run(_pool(stream, side, terms), batches[:1])
             runs = [run(_pool(stream, side, terms), batches) for _ in range(terms.repeats)]
-            pool, evaluated = runs[0][1:]
-            yield _row(stream, side, statistics.median(seconds for seconds, _, _ in runs), evaluated) | {
-                "leaves": pool.sizes().leaves,
-                "elements": pool.element_count,
-                "state_bytes": pool.nbytes,
-                "machine": machine(),
-            }
+            pool, evaluated, within = runs[0][1:]
+            seconds = statistics.median(each[0] for each in runs)
+            yield (
+                _row(stream, side, seconds, evaluated)
+                | _coverage(stream, within)
+                | {
+                    "leaves": pool.sizes().leaves,
+                    "elements": pool.element_count,
+                    "state_bytes": pool.nbytes,
+                    "machine": machine(),
+                }
+            )
         for side, tree in (beside(terms) if beside is not None else {}).items():
             progress(f"{stream.name}: {side}")
             seconds, evaluated = run_peer(tree, stream)
             yield _row(stream, side, seconds, evaluated) | {"leaves": tree.n_leaves, "machine": machine()}
+
+
+def _without_observers(sides: Sequence[str]) -> list[str]:
+    """Return one side for each way to predict: binary features need no observer, so it speaks for all of them."""
+    ways = {(SIDES[side].get("predict"), SIDES[side].get("interval")): side for side in reversed(sides)}
+    return list(ways.values())[::-1]
 
 
 def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row:
@@ -149,6 +182,7 @@ def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row
 def _pool(stream: Stream, side: str, terms: Terms) -> RegressionPool:
     return RegressionPool(
         default=stream.kind,
+        kinds=dict.fromkeys(stream.binary, Kind.BINARY),
         grace_period=terms.grace_period,
         split_confidence=terms.split_confidence,
         tie_threshold=terms.tie_threshold,
@@ -169,16 +203,50 @@ def batches_of(stream: Stream) -> list[Events]:
     return batches
 
 
-def run(pool: RegressionPool, batches: Sequence[Events]) -> tuple[float, RegressionPool, Evaluated]:
-    """Return the seconds that a pool takes for all batches, the pool, and how well it predicted."""
+class Ran(NamedTuple):
+    """What a run led to."""
+
+    seconds: float
+    pool: RegressionPool
+    evaluated: Evaluated
+    within: Float64s  # float64[n], 1: the label was within its interval, nan: there was none; [0] nobody asked
+
+
+def _coverage(stream: Stream, within: Float64s) -> Row:
+    """Return the share of labels within their intervals, and how soon it was back after a drift."""
+    if not len(within):
+        return {}
+    parts = [np.nanmean(within[at : at + BATCH]) for at in range(0, len(within) - BATCH + 1, BATCH)]
+    found: Row = {"coverage": significant(float(np.nanmean(within)))}
+    if parts:
+        found |= {
+            "least_coverage": significant(float(min(parts))),
+            "most_coverage": significant(float(max(parts))),
+        }
+    if stream.drift is not None:
+        after = within[stream.drift :]
+        holds = [at for at in range(_RECOVERED, len(after)) if np.nanmean(after[at - _RECOVERED : at]) >= _HOLDS]
+        found["holds_again_after"] = holds[0] if holds else None
+        found["coverage_of_the_hundreds_after"] = [
+            significant(float(np.nanmean(after[at : at + 100]))) for at in range(0, min(len(after), 500), 100)
+        ]
+    return found
+
+
+def run(pool: RegressionPool, batches: Sequence[Events]) -> Ran:
+    """Return what a pool takes for all batches, and how well it predicted."""
     kept = Prequential(BATCH)
     seconds = 0.0
+    within = [np.zeros(0)]
     for batch in batches:
         start = _clock()
         answers = pool.apply(batch)
         seconds += _clock() - start
         kept.add(batch.label, answers.predicted, batch.weight)
-    return seconds, pool, kept.total()
+        if answers.margin is not None:
+            told = np.abs(batch.label - answers.predicted) <= answers.margin
+            within.append(np.where(np.isnan(answers.margin), np.nan, told))
+    return Ran(seconds, pool, kept.total(), np.concatenate(within))
 
 
 def run_peer(tree: Any, stream: Stream) -> tuple[float, Evaluated]:
@@ -203,7 +271,7 @@ def run_peer(tree: Any, stream: Stream) -> tuple[float, Evaluated]:
 
 
 def river_trees(terms: Terms) -> dict[str, Any]:
-    """Return river's Hoeffding trees over its splitters, with leaves that predict the mean.
+    """Return river's Hoeffding trees over its splitters, with leaves that predict the mean, and as it has them.
 
     Raises
     ------
@@ -213,14 +281,14 @@ def river_trees(terms: Terms) -> dict[str, Any]:
     from river.tree import HoeffdingTreeRegressor
     from river.tree.splitter import EBSTSplitter, QOSplitter, TEBSTSplitter
 
-    splitters = {"qo-0.25": QOSplitter(), "tebst": TEBSTSplitter(digits=3), "ebst": EBSTSplitter()}
-    return {
-        f"river-{name}": HoeffdingTreeRegressor(
-            grace_period=terms.grace_period,
-            delta=terms.split_confidence,
-            tau=terms.tie_threshold,
-            leaf_prediction="mean",
-            splitter=splitter,
-        )
-        for name, splitter in splitters.items()
+    splitters = {"qo-0.25": QOSplitter, "tebst": partial(TEBSTSplitter, digits=3), "ebst": EBSTSplitter}
+    own = {
+        "grace_period": terms.grace_period,
+        "delta": terms.split_confidence,
+        "tau": terms.tie_threshold,
     }
+    trees = {
+        f"river-{name}": HoeffdingTreeRegressor(**own, leaf_prediction="mean", splitter=made())
+        for name, made in splitters.items()
+    }
+    return trees | {"river-qo-0.25-adaptive": HoeffdingTreeRegressor(**own, splitter=QOSplitter())}

@@ -568,9 +568,18 @@ def fields_of(output: Output) -> dict[str, Any]:
         del fields["left_out"]
     if isinstance(output, Tree) and output.tree is None:
         del fields["tree"], fields["trees"], fields["weight"]
+    if isinstance(output, RegressionPrediction) and output.low is None:
+        del fields["low"], fields["high"]
     if isinstance(output, Evaluation | RegressionEvaluation):
-        fields["total"] = output.total._asdict()
-        fields["recent"] = output.recent._asdict()
+        fields["total"] = _fields_of_measures(output.total)
+        fields["recent"] = _fields_of_measures(output.recent)
+    return fields
+
+
+def _fields_of_measures(measures: Measures | RegressionMeasures) -> dict[str, Any]:
+    fields = measures._asdict()
+    if isinstance(measures, RegressionMeasures) and measures.coverage is None:
+        del fields["coverage"], fields["width"]
     return fields
 
 

@@ -103,6 +103,9 @@ class RegressionPrediction(NamedTuple):
         Whether the model of this key has seen any example.
     source
         The request.
+    low, high
+        The interval that holds the label as often as the settings ask; the fields are there where they ask and
+        enough predictions of the key have been judged.
     """
 
     model: str
@@ -113,6 +116,8 @@ class RegressionPrediction(NamedTuple):
     leaf: int
     known: bool
     source: Source
+    low: float | None = None
+    high: float | None = None
 
 
 class RegressionMeasures(NamedTuple):
@@ -131,6 +136,9 @@ class RegressionMeasures(NamedTuple):
         The same of always saying the mean of the key's labels before the example.
     no_change_mae, no_change_rmse, no_change_r2
         The same of always saying the key's last label.
+    coverage, width
+        The share of labels that were within their interval, and its mean width; the fields are there where the
+        settings ask for intervals and there were any.
     """
 
     weight: float
@@ -143,6 +151,8 @@ class RegressionMeasures(NamedTuple):
     no_change_mae: float | None
     no_change_rmse: float | None
     no_change_r2: float | None
+    coverage: float | None = None
+    width: float | None = None
 
 
 class RegressionEvaluation(NamedTuple):

@@ -39,6 +39,7 @@ from worker.bench.moa import SETS as MOA_SETS
 from worker.bench.moa import TREES as MOA_TREES
 from worker.bench.moa import MoaUnavailable, bench_moa, find_moa
 from worker.bench.moa import Terms as MoaTerms
+from worker.bench.numbers import RECORDED, recorded
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
 from worker.bench.papers import PAPERS, bench_papers
 from worker.bench.peers import SETS as PEER_SETS
@@ -456,7 +457,14 @@ def observers(
 
 
 @bench.command()
-@click.option("--streams", type=_Listed(list(STREAMS)), default=",".join(STREAMS), show_default=True)
+@click.option(
+    "--streams",
+    type=_Listed([*STREAMS, *RECORDED]),
+    default=",".join(STREAMS),
+    show_default=True,
+    help=f"Generated, or recorded: {', '.join(RECORDED)}.",
+)
+@click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
 @click.option(
     "--sides", type=_Listed(list(REGRESSION_SIDES)), default=",".join(REGRESSION_SIDES), show_default=True
 )
@@ -467,6 +475,7 @@ def observers(
 @_repeats
 def regression(
     streams: list[str],
+    folder: Path | None,
     sides: list[str],
     examples: int,
     grace_period: int,
@@ -478,7 +487,15 @@ def regression(
 ) -> None:
     """Grow a regression tree over each observer: errors, leaves, elements, time, memory."""
     terms = RegressionTerms(grace_period, split_confidence, tie_threshold, repeats)
-    made = [STREAMS[name](examples, seed) for name in streams]
+    if folder is None and (named := [name for name in streams if name in RECORDED]):
+        raise click.UsageError(f"expected --folder, where the recorded sets are, for {named[0]}, got none")
+    try:
+        made = [
+            recorded(name, folder, examples) if folder and name in RECORDED else STREAMS[name](examples, seed)
+            for name in streams
+        ]
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
     if beside:
         with _peer("--river measures beside river", "river"):
             river_trees(terms)

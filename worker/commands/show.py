@@ -46,6 +46,7 @@ from worker.views.output_text import (
     evaluations_table,
     event_line,
     forest_table,
+    intervals_table,
     output_line,
     predictions_table,
     regression_predictions_table,
@@ -355,6 +356,8 @@ def _show_latest(
     errors = [output for _, output in found if isinstance(output, RegressionEvaluation)]
     if errors:
         console.print(errors_table(errors))
+        if (intervals := intervals_table(errors)) is not None:
+            console.print(intervals)
     for key, outputs in latest:
         forest = [output for output in outputs if isinstance(output, Tree) and output.tree is not None]
         if forest:

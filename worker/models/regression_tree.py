@@ -39,7 +39,12 @@ from worker.models.values import checked_values
 from worker.settings.models import RegressionTreeSettings
 from worker.watching.status import ModelStatus
 
-_TOLD = ("kind", "observer", "split_confidence", "tie_threshold")  # by snapshots
+_TOLD = (
+    "kind",
+    "observer",
+    "split_confidence",
+    "tie_threshold",
+)  # by snapshots, and how leaves predict unless it is the mean
 
 
 class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
@@ -62,6 +67,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         pool = RegressionPool(
             observer=settings.observer,
             options=settings.observer_options,
+            predict=settings.predict,
+            interval=settings.interval,
             grace_period=settings.grace_period,
             split_confidence=settings.split_confidence,
             tie_threshold=settings.tie_threshold,
@@ -75,9 +82,13 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         awaited = Awaited((), kinds, complete=settings.names_all_features)
         super().__init__(name, NumberIntake(settings.features), pool, awaited, settings.expire)
         self._settings = settings
-        told = {settings.recorded(each): getattr(settings, each) for each in _TOLD}
+        names = _TOLD if settings.predict == "mean" else (*_TOLD, "predict")
+        told = {settings.recorded(each): getattr(settings, each) for each in names}
         self._parameters: Parameters = dict(sorted(told.items()))
-        self._evaluations = Evaluations(name, settings.evaluate) if settings.evaluate is not None else None
+        rules = settings.evaluate
+        self._evaluations = (
+            None if rules is None else Evaluations(name, rules, has_intervals=settings.interval is not None)
+        )
 
     # --- events
 
@@ -125,6 +136,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             prepared.events.time[inserts],
             answers.predicted[inserts],
             Guesses(*(each[is_insert] for each in guesses)),
+            None if answers.margin is None else answers.margin[inserts],
         )
 
     # --- results
@@ -175,6 +187,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
         for event in np.flatnonzero(prepared.op == Op.PREDICT).tolist():
             value = float(answers.predicted[event])
             known = not math.isnan(value)
+            margin = math.nan if answers.margin is None else float(answers.margin[event])
+            has_interval = not math.isnan(margin)
             prediction = RegressionPrediction(
                 model=self.name,
                 id=id_of(events, event),
@@ -184,6 +198,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
                 leaf=int(answers.leaf[event]),
                 known=known,
                 source=source_of(prepared.records, events, event),
+                low=value - margin if has_interval else None,
+                high=value + margin if has_interval else None,
             )
             yield result_of(events, event, 0, prediction)
 

@@ -50,6 +50,8 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
         model["attributes"] = _attributes(contents)
     if model["kind"] == "tree":
         model |= _tree(contents, len(model["classes"]))
+    elif model["kind"] == "regression-tree":
+        model |= {"predict": "adaptive", "interval": 0.9}
     note = ""
     if model["kind"] == "regression-tree" and contents.ops["delete"]:
         model["on_delete"] = "ignore"

@@ -656,7 +656,6 @@ class RegressionTreeSettings(ExampleSettings):
     ELSEWHERE: ClassVar[Mapping[str, str]] = {
         "classes": "labels are numbers",
         "criterion": "splits reduce the variance of labels",
-        "predict": "a leaf predicts the mean of its labels",
         **dict.fromkeys(
             ("window", "verify_deletes", "on_duplicate"),
             "a regression tree cannot forget; kind 'dynamic-tree' can",
@@ -668,6 +667,8 @@ class RegressionTreeSettings(ExampleSettings):
         "split_confidence": 0.3,
         "tie_threshold": 0.5,
         "attributes": {"default": "numeric"},
+        "predict": "adaptive",
+        "interval": 0.8,
         "on_delete": "ignore",
         "evaluate": {"window": 20, "emit": {"every": 15}},
         "emit": {"snapshots": {"every": 25}},
@@ -685,6 +686,10 @@ class RegressionTreeSettings(ExampleSettings):
     # Slots or values that are kept of a feature in a leaf: 256 unless told otherwise, 65,536 with a radius, and
     # 4,096 of ebst and tebst.
     max_elements: Annotated[int, Ge(2), Le(1 << 20)] | None = Field(default=None, validate_default=True)
+    # A leaf predicts the mean of its labels, by a linear model of present features, or by what was less wrong.
+    predict: Literal["mean", "linear", "adaptive"] = "mean"
+    # The share of labels that are to be within an interval around the prediction; null: there is no interval.
+    interval: Annotated[float, Gt(0.0), Lt(1.0)] | None = None
     grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200
     split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
     tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
@@ -749,7 +754,7 @@ class RegressionTreeSettings(ExampleSettings):
     @property
     def summary(self) -> str:
         """How it learns, in a few words."""
-        return f"{self.observer}, numbers"
+        return f"{self.observer}, numbers" + ("" if self.predict == "mean" else f", {self.predict} leaves")
 
     @property
     def names_all_features(self) -> bool:

@@ -157,9 +157,12 @@ def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, Reg
 
 
 def regression_predictions_table(predictions: Iterable[tuple[bytes | None, RegressionPrediction]]) -> Sheet:
-    """Return the predictions of numbers, each with what its leaf knows."""
+    """Return the predictions of numbers, each with what its leaf knows, and intervals where there are any."""
+    predictions = list(predictions)
+    has_intervals = any(prediction.low is not None for _, prediction in predictions)
     columns = [
         *(Column("key"), Column("model"), Column("id"), Column("value", style="bold", is_number=True)),
+        *((Column("interval", is_number=True),) if has_intervals else ()),
         *(Column("deviation", is_number=True), Column("n", is_number=True)),
         *(Column("leaf", is_number=True), Column("offset", is_number=True)),
     ]
@@ -169,6 +172,7 @@ def regression_predictions_table(predictions: Iterable[tuple[bytes | None, Regre
             model_word(prediction.model),
             _id_word(prediction.id),
             _value_word(prediction),
+            *((_interval_word(prediction),) if has_intervals else ()),
             number_word(prediction.deviation),
             weight_word(prediction.n),
             str(prediction.leaf),
@@ -217,6 +221,18 @@ def errors_table(evaluations: Iterable[RegressionEvaluation]) -> Sheet:
         for over, measures in _measured(each):
             lines += errors_rows(each.model, [over], measures)
     return Sheet(errors_columns("over"), lines, ERRORS)
+
+
+def intervals_table(evaluations: Iterable[RegressionEvaluation]) -> Sheet | None:
+    """Return how many labels were within the intervals of predictions; None where there were no intervals."""
+    columns = [Column("model"), *(Column(each, is_number=True) for each in ("over", "within", "mean width"))]
+    lines: list[list[str | Text]] = [
+        [model_word(each.model), over, share_word(measures.coverage), number_word(measures.width)]
+        for each in evaluations
+        for over, measures in _measured(each)
+        if measures.coverage is not None
+    ]
+    return Sheet(columns, lines, "intervals: the share of labels within") if lines else None
 
 
 def evaluations_table(evaluations: Iterable[Evaluation]) -> Sheet:
@@ -448,15 +464,24 @@ def _measures_words(measures: Measures) -> str:
 
 def _errors_words(measures: RegressionMeasures) -> str:
     mae, mean, last = map(_error_word, (measures.mae, measures.mean_mae, measures.no_change_mae))
-    return f"MAE {mae}  mean {mean}  no change {last}  R2 {share_word(measures.r2)}"
+    within = "" if measures.coverage is None else f"  within {share_word(measures.coverage)}"
+    return f"MAE {mae}  mean {mean}  no change {last}  R2 {share_word(measures.r2)}{within}"
 
 
 def _value_word(prediction: RegressionPrediction) -> str:
     return "unknown" if prediction.value is None else number_word(prediction.value)
 
 
+def _interval_word(prediction: RegressionPrediction) -> str:
+    if prediction.low is None or prediction.high is None:
+        return ""
+    return f"{number_word(prediction.low)} to {number_word(prediction.high)}"
+
+
 def _leaf_words(prediction: RegressionPrediction) -> str:
-    return f"{deviation_word(prediction.deviation * prediction.deviation)}  n {brief_weight_word(prediction.n)}"
+    interval = _interval_word(prediction)
+    deviation = deviation_word(prediction.deviation * prediction.deviation)
+    return f"{interval}{'  ' if interval else ''}{deviation}  n {brief_weight_word(prediction.n)}"
 
 
 def _weights(weights: Sequence[float]) -> str:

@@ -90,7 +90,7 @@ Version {escape(about.version)}, settings {settings}, up {_duration(now - about.
 <p><a href="/metrics">metrics</a> <a href="/livez">livez</a> <a href="/readyz">readyz</a></p>
 {_table("Partitions", head, partitions)}
 {_table("Models", _SIZES, map(_sizes, status.models))}
-{evaluated if judged else ""}{errors if measured else ""}
+{evaluated if judged else ""}{errors if measured else ""}{_intervals(measured)}
 {_delayed(status)}{_shadows(status)}{_refusals(status)}
 {_trees(snapshots, about)}""",
         f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
@@ -207,6 +207,26 @@ def _late_errors(model: ModelStatus) -> tuple[object, ...]:
     values = [getattr(measures, each) for each in _OF_NUMBERS]
     r2 = f"{measures.r2:.4f}" if math.isfinite(measures.r2) else ""
     return (model.name, *(number_word(value) if math.isfinite(value) else "" for value in values), r2)
+
+
+def _intervals(models: Sequence[ModelStatus]) -> str:
+    """Return how many labels were within the intervals of predictions; nothing where nobody asks for these."""
+    rows = []
+    for model in models:
+        assert model.quality is not None
+        covered = model.quality.covered, model.quality.covered_recently
+        shares = [each.measures() for each in covered if each is not None]
+        words = [
+            word if math.isfinite(value) else ""
+            for coverage, width in shares
+            for value, word in ((coverage, f"{coverage:.4f}"), (width, number_word(width)))
+        ]
+        if words:
+            rows.append((model.name, *words))
+    if not rows:
+        return ""
+    head = ("model", "within", "mean width", "within of late", "mean width of late")
+    return _table("Intervals: the share of labels within, and how wide they are", head, rows)
 
 
 def _refusals(status: Status) -> str:

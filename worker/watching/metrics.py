@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import platform
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
@@ -338,6 +338,8 @@ class Metrics:
                 ("no_change_mae", "Mean absolute error of always saying the last label of the key"),
                 ("no_change_rmse", "Root of the mean squared error of the last label"),
                 ("no_change_r2", "R2 of the last label"),
+                ("coverage", "Share of labels that were within their interval"),
+                ("width", "Mean width of intervals"),
             )
         }
 
@@ -486,8 +488,14 @@ class Metrics:
             self._nodes[(name,)].set(model.nodes)
             self._depth[(name,)].set(model.depth)
         if model.quality is not None:
-            for over, measured in (("all", model.quality.total), ("window", model.quality.recent)):
-                measures = measured.measures()
+            quality = model.quality
+            for over, measured in (
+                ("all", quality.total),
+                ("window", quality.recent),
+                ("all", quality.covered),
+                ("window", quality.covered_recently),
+            ):
+                measures: Any = measured.measures() if measured is not None else None
                 for measure, gauge in self._quality.items():
                     if math.isfinite(value := getattr(measures, measure, math.nan)):
                         gauge[name, over].set(value)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from algorithms.regression.baselines import Compared
+from algorithms.regression.coverage import Covered
 from algorithms.trees.evaluation import Evaluated
 from worker.watching.snapshots import Snapshots
 
@@ -37,12 +38,22 @@ class Quality(NamedTuple):
     recent: Evaluated | Compared  # over the window of each partition
     drifts: int = 0  # how often the error rose
     since: int | None = None  # examples of the partition since it last did
+    covered: Covered | None = None  # intervals that were judged, in all
+    covered_recently: Covered | None = None
 
     def plus(self, other: Quality) -> Quality:
         """Return the predictions of both together."""
         total, recent = _plus(self.total, other.total), _plus(self.recent, other.recent)
         since = min((each.since for each in (self, other) if each.since is not None), default=None)
-        return Quality(self.examples + other.examples, total, recent, self.drifts + other.drifts, since)
+        covered, recently = (
+            mine.plus(theirs) if mine and theirs else None
+            for mine, theirs in (
+                (self.covered, other.covered),
+                (self.covered_recently, other.covered_recently),
+            )
+        )
+        drifts = self.drifts + other.drifts
+        return Quality(self.examples + other.examples, total, recent, drifts, since, covered, recently)
 
 
 def _plus(own: Any, other: Any) -> Any:

@@ -104,6 +104,14 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         f"regression tree, {observer}": (partial(RegressionPool, observer=observer, names=True), _REGRESSION)
         for observer in OBSERVERS
     },
+    "regression tree, linear leaves": (
+        partial(RegressionPool, predict="linear", names=True),
+        [*_REGRESSION[:-1], "models: leaves features", _REGRESSION[-1]],
+    ),
+    "regression tree, intervals": (
+        partial(RegressionPool, interval=0.9, names=True),
+        [*_REGRESSION[:-1], "intervals: leaves trees", _REGRESSION[-1]],
+    ),
     "observer": (partial(Observer, "qo"), ["counts moments", *_ELEMENTS]),
     "evaluation": (
         partial(Prequential, 2, 5),

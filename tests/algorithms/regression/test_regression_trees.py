@@ -17,10 +17,12 @@ from algorithms.core.kinds import Kind
 from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.state import LEARNED
+from tests.oracles.differential import columns_of
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
+PREDICT = ("mean", "linear", "adaptive")
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
 pytestmark = pytest.mark.parametrize("observer", OBSERVERS)
@@ -94,10 +96,11 @@ def insert(*features: Feature, label: float = 0.0, **rest: Any) -> Event:
 # --- long streams
 
 
+@pytest.mark.parametrize("predict", PREDICT)
 @pytest.mark.parametrize("name", MIXES)
-def test_long_streams_agree_with_the_oracle(observer: str, name: str) -> None:
+def test_long_streams_agree_with_the_oracle(observer: str, name: str, predict: str) -> None:
     """Every prediction, split and tree is the oracle's to the bit, whatever the features, weights and labels."""
-    pair = Pair(of(observer, MIXES[name]))
+    pair = Pair(of(observer, MIXES[name], predict=predict, interval=0.9))
     stream = Stream(1, MIXES[name])
     for size in (1, 7, budget(800), budget(700), 1, budget(800)):
         pair.feed(stream.take(size))
@@ -107,10 +110,11 @@ def test_long_streams_agree_with_the_oracle(observer: str, name: str) -> None:
         assert max(pair.pool.sizes(key).splits for key in range(3)) > 1
 
 
-def test_names_are_ordered_by_their_bytes(observer: str) -> None:
+@pytest.mark.parametrize("predict", PREDICT)
+def test_names_are_ordered_by_their_bytes(observer: str, predict: str) -> None:
     """Features with names give the oracle's trees, and what nobody refers to is forgotten."""
     mix = Mix({word: (BINARY, NUMERIC)[at % 2] for at, word in enumerate(words(10))}, indexes=2, others=0.1)
-    pair = Pair(of(observer, mix, names=True))
+    pair = Pair(of(observer, mix, names=True, predict=predict))
     stream = Stream(2, mix)
     for _ in range(4):
         pair.feed(stream.take(budget(200)))
@@ -123,15 +127,16 @@ def test_names_are_ordered_by_their_bytes(observer: str) -> None:
     assert len(pair.pool.names) == sum(each == NUMERIC for each in mix.kinds.values())  # those declared
 
 
-def test_batches_of_any_size_give_the_same_trees(observer: str) -> None:
+@pytest.mark.parametrize("predict", PREDICT)
+def test_batches_of_any_size_give_the_same_trees(observer: str, predict: str) -> None:
     """Batches of 1, 7 and 1000 give the same answers, trees and sizes, and leave the same bytes."""
     mix = MIXES["mixed"]
     events = Stream(3, mix).take(budget(1000))
     seen = []
     for size in (1, 7, 1000):
-        pool = of(observer, mix).pool()
+        pool = of(observer, mix, predict=predict, interval=0.8).pool()
         got = [out for at in range(0, len(events), size) for out in outcomes(pool, events[at : at + size])]
-        state = {name: array.tobytes() for name, array in pool.arrays().items() if name != "trees"}
+        state = {name: array.tobytes() for name, array in pool.arrays().items() if name.split(".")[-1] != "trees"}
         seen.append((got, [(pool_columns(pool, key), pool.sizes(key)) for key in range(3)], state))
     assert seen[0] == seen[1] == seen[2]
 
@@ -161,6 +166,8 @@ def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataO
             grace_period=data.draw(st.integers(1, 6)),
             split_confidence=data.draw(st.sampled_from([0.05, 0.5, 0.9])),
             tie_threshold=data.draw(st.sampled_from([0.0, 0.2, 0.6])),
+            predict=data.draw(st.sampled_from(PREDICT)),
+            interval=data.draw(st.sampled_from([None, 0.5, 0.9])),
             max_keys=data.draw(st.sampled_from([1, 9])),
             max_depth=data.draw(st.sampled_from([1, 2, 99])),
         )
@@ -217,12 +224,13 @@ def test_labels_far_from_0_or_tiny_grow_the_same_tree(observer: str, offset: flo
 
 
 def test_the_scale_of_weights_changes_nothing(observer: str) -> None:
-    """Weights times 8 grow the same tree."""
+    """Weights times 8 grow the same tree, with the same linear models."""
     mix = replace(MIXES["mixed"], others=0.0, weights=(UNIT, HALF, 3 * UNIT))
     events = Stream(6, mix).take(budget(800))
     heavy = [replace(event, weight=8 * event.weight) for event in events]
     kinds = {feature: kind for feature, kind in mix.kinds.items() if kind == NUMERIC}
-    a, b = (grown(observer, each, kinds=kinds) for each in (events, heavy))
+    a, b = (grown(observer, each, kinds=kinds, predict="linear") for each in (events, heavy))
+    assert all(a.predict(event.x) == b.predict(event.x) for event in events[:50])
     assert [(*row[:7], row[8]) for row in pool_columns(a, 0)] == [(*row[:7], row[8]) for row in pool_columns(b, 0)]
 
 
@@ -285,10 +293,11 @@ def test_depth_costs_no_recursion(observer: str) -> None:
     pool.check()
 
 
-def test_reading_changes_no_state(observer: str) -> None:
+@pytest.mark.parametrize("predict", PREDICT)
+def test_reading_changes_no_state(observer: str, predict: str) -> None:
     """Predictions and snapshots leave every array as it is."""
     mix = MIXES["mixed"]
-    pool = grown(observer, Stream(8, mix).take(300), kinds={1: NUMERIC, 3: NUMERIC})
+    pool = grown(observer, Stream(8, mix).take(300), kinds={1: NUMERIC, 3: NUMERIC}, predict=predict)
     before = {name: array.tobytes() for name, array in pool.arrays().items()}
     assert math.isfinite(pool.predict({1: 0.3, 2: 1.0}))
     assert len(pool.tree().number) == pool.sizes().leaves + pool.sizes().splits
@@ -304,6 +313,174 @@ def test_an_empty_tree_says_that_it_knows_nothing(observer: str) -> None:
     assert pool.tree(3).feature == []
     assert pool.sizes(99) == (0, 0, 0, 0)
     pool.check()
+
+
+# --- linear models of leaves
+
+
+@pytest.mark.parametrize("predict", ["linear", "adaptive"])
+def test_linear_leaves_learn_what_is_linear(observer: str, predict: str) -> None:
+    """Words that each add to the label, and a number that does, are learned better than by any mean."""
+    rng = random.Random(9)
+    effect = {word: rng.gauss(0, 3) for word in range(60)}
+    events = []
+    for _ in range(1_500):
+        x: dict[Feature, float] = {rng.randrange(60): 1.0 for _ in range(6)}
+        label = sum(effect[int(word)] for word in x)
+        x[99] = rng.gauss(1_000.0, 0.01)
+        events.append(Event(Op.INSERT, x, label + 500.0 * (x[99] - 1_000.0) + rng.gauss(0, 0.1)))
+    errors = []
+    for way in ("mean", predict):
+        pool = of(observer, kinds={99: NUMERIC}, predict=way, split_confidence=1e-7, tie_threshold=0.0).pool()
+        got = [float.fromhex(out.predicted) for out in outcomes(pool, events)[1_000:]]
+        errors.append(
+            np.mean([(event.label - said) ** 2 for event, said in zip(events[1_000:], got, strict=True)])
+        )
+        pool.check()
+    assert errors[1] < 0.05 * errors[0]
+
+
+def test_predictions_stay_within_the_labels_seen(observer: str) -> None:
+    """However far a line leads, no prediction is beyond the labels that its tree has learned."""
+    events = [Event(Op.INSERT, {0: x / 100}, x / 10) for x in range(200)]
+    pool = grown(observer, events, kinds={0: NUMERIC}, predict="linear", split_confidence=1e-9, tie_threshold=0.0)
+    assert pool.predict({0: 1e140}) == 19.9
+    assert pool.predict({0: -1e140}) == 0.0
+    assert 0.0 < pool.predict({0: 0.9}) < 19.9
+
+
+@pytest.mark.parametrize("predict", ["linear", "adaptive"])
+def test_no_value_or_label_breaks_a_linear_model(observer: str, predict: str) -> None:
+    """The largest and least numbers leave finite models and predictions within the labels."""
+    rng = random.Random(10)
+    most = (1e140, -1e140, 5e-324, -5e-324, 1e-160, 1e-9, 1.0, 3.0, 0.0)
+    kinds: dict[Feature, Kind] = dict.fromkeys(range(3), NUMERIC)
+    pool = of(observer, kinds=kinds, predict=predict, grace_period=30).pool()
+    for _ in range(budget(40)):
+        events = [
+            Event(
+                Op.INSERT,
+                {0: rng.choice(most), 1: rng.choice(most), 2: rng.choice(most), 9: 1.0},
+                rng.choice(most),
+                rng.choice((UNIT, 1, 1 << 50)),
+            )
+            for _ in range(20)
+        ]
+        assert all(
+            out.predicted == "nan" or abs(float.fromhex(out.predicted)) <= 1e140 for out in outcomes(pool, events)
+        )
+        pool.check()
+    assert pool.sizes().events == budget(40) * 20
+
+
+def test_the_order_of_names_changes_no_prediction(observer: str) -> None:
+    """Names that have other numbers, as happens where numbers are given out again, lead to the same bits."""
+    names = words(10)
+    mix = Mix({word: (BINARY, NUMERIC)[at % 2] for at, word in enumerate(names)}, others=0.0)
+    events = Stream(11, mix).take(300)
+    said = []
+    for order in (1, -1):
+        pool = of(observer, mix, names=True, predict="linear").pool()
+        assert pool.names is not None
+        pool.names.intern_all(names[::order])
+        batch = columns_of(events, pool, None, np.float64)
+        said.append(pool.apply(batch).predicted.tobytes())
+    assert said[0] == said[1]
+
+
+def test_the_leaves_of_a_split_take_over_its_model(observer: str) -> None:
+    """Right after a split both leaves say what the leaf said before, also of features that they have not seen."""
+    events = [
+        insert(*([1] if at % 2 else []), *([2] if at % 3 else []), label=10.0 * (at % 2) + (at % 3))
+        for at in range(40)
+    ]
+    pair = Pair(of(observer, predict="linear", grace_period=40))
+    pair.feed(events)
+    whole = grown(observer, events, predict="linear", grace_period=41)  # one example from its first attempt
+    assert (whole.sizes().splits, pair.pool.sizes().splits) == (0, 1)
+    for x in ([], [1], [2], [1, 2], [7]):
+        assert pair.pool.predict(x) == whole.predict(x)
+    pair.feed([insert(1, 2, label=12.0), insert(2, label=1.0), Event(Op.DROP)])
+    pair.check()
+    assert pair.pool.slots == 0
+
+
+def test_an_adaptive_leaf_predicts_by_what_was_less_wrong(observer: str) -> None:
+    """A line is followed where there is one; where labels are noise, the mean is."""
+    rng = random.Random(12)
+    for slope, better in ((5.0, "linear"), (0.0, "mean")):
+        events = []
+        for _ in range(200):
+            x = rng.gauss(0, 1)
+            events.append(Event(Op.INSERT, {0: x}, slope * x + rng.gauss(0, 1)))
+        both = [
+            grown(observer, events, kinds={0: NUMERIC}, predict=way, max_depth=0) for way in ("adaptive", better)
+        ]
+        assert both[0].predict({0: 1.5}) == both[1].predict({0: 1.5})
+        others = {"linear": "mean", "mean": "linear"}[better]
+        other = grown(observer, events, kinds={0: NUMERIC}, predict=others, max_depth=0)
+        assert other.predict({0: 1.5}) != both[0].predict({0: 1.5})
+
+
+# --- intervals
+
+
+@pytest.mark.parametrize(("share", "predict"), [(0.5, "mean"), (0.9, "linear"), (0.9, "adaptive"), (0.99, "mean")])
+def test_intervals_hold_the_share_asked_for(observer: str, share: float, predict: str) -> None:
+    """Of leaves that differ, and of noise that is not normal, the share of labels within is what was asked for."""
+    rng = random.Random(13)
+    events = []
+    for _ in range(4_000):
+        x = rng.gauss(0, 1)
+        noise = rng.expovariate(1.0) * (5.0 if x > 0 else 0.2)
+        events.append(Event(Op.INSERT, {0: x, 1: 1.0}, 3.0 * x + noise))
+    pool = of(
+        observer,
+        kinds={0: NUMERIC},
+        options={},
+        predict=predict,
+        interval=share,
+        grace_period=200,
+        tie_threshold=0.05,
+    ).pool()
+    batch = columns_of(events, pool, None, np.float64)
+    answers = pool.apply(batch)
+    assert answers.margin is not None
+    told = ~np.isnan(answers.margin)
+    assert told[20:].all()
+    assert not told[:10].any()
+    within = np.abs(batch.label - answers.predicted)[told] <= answers.margin[told]
+    assert within.mean() == pytest.approx(share, abs=0.01)
+    assert within[:1_000].mean() == pytest.approx(share, abs=0.03)
+    high = batch.value[::2] > 0
+    margin = answers.margin
+    assert np.nanmean(margin[high]) > 2.0 * np.nanmean(margin[~high]), "leaves differ in how far they are off"
+
+
+def test_intervals_recover_after_a_drift(observer: str) -> None:
+    """Where noise is suddenly ten times as large, intervals are as wide 200 examples later, and hold again."""
+    rng = random.Random(14)
+    events = [Event(Op.INSERT, {0: 1.0}, rng.gauss(0, 1 if at < 2_000 else 10)) for at in range(4_000)]
+    pool = of(observer, interval=0.9).pool()
+    batch = columns_of(events, pool, None, np.float64)
+    answers = pool.apply(batch)
+    assert answers.margin is not None
+    within = np.abs(batch.label - answers.predicted) <= answers.margin
+    assert within[2_000:2_020].mean() < 0.6
+    assert within[2_200:].mean() == pytest.approx(0.9, abs=0.02)
+    assert answers.margin[-1_000:].mean() == pytest.approx(16.4, rel=0.15)
+
+
+def test_intervals_of_labels_that_are_always_the_same_have_no_width(observer: str) -> None:
+    """Where no prediction was ever off, the interval is the prediction alone, until a label differs."""
+    pool = of(observer, interval=0.9).pool()
+    assert of(observer).pool().apply(columns_of([insert(1)], pool, None, np.float64)).margin is None
+    events = [*(insert(1, label=3.5) for _ in range(50)), *(insert(1, label=9.5) for _ in range(30))]
+    answers = pool.apply(columns_of(events, pool, None, np.float64))
+    assert answers.margin is not None
+    assert np.isnan(answers.margin[:11]).all()
+    assert (answers.margin[11:51] == 0.0).all()
+    assert (answers.margin[51:] > 0.0).all()
 
 
 # --- refusals
@@ -354,6 +531,9 @@ def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"observer": "none"}, "expected an observer of"),
         ({"options": {"width": 1}}, f"expected options of {observer}"),
+        ({"predict": "median"}, "mean, linear, adaptive, got 'median'"),
+        ({"interval": 1.0}, "above 0 and below 1"),
+        ({"interval": 90.0}, "above 0 and below 1"),
         ({"grace_period": 0}, "at least 1"),
         ({"split_confidence": 0.0}, "between 0 and 1"),
         ({"tie_threshold": -1.0}, "at least 0"),

@@ -1,5 +1,7 @@
+import gzip
 import json
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from algorithms.core.kinds import Kind
+from worker.bench.numbers import recorded
 from worker.bench.regression import SIDES, Terms, bench_regression, friedman, run_peer, words
 from worker.commands import main
 
@@ -22,18 +25,28 @@ def test_observers_are_compared_on_the_same_streams() -> None:
     rows = list(map(json.loads, result.stdout.splitlines()))
     assert [(row["data"], row["side"]) for row in rows] == [
         *(("friedman", side) for side in SIDES),
-        ("words", next(iter(SIDES))),
+        *(("words", side) for side in ("qo", "qo-linear", "qo-adaptive", "qo-interval")),
+        *(("friedman_drift", side) for side in SIDES),
     ]
     for row in rows:
         assert row["examples"] == 3000
-        assert 0.1 < row["r2"] < 1.0
+        assert row["r2"] < 1.0
+        assert row["r2"] > (0.1 if row["data"] != "friedman_drift" else -1.0)
         assert row["mae"] < row["rmse"]
         assert row["leaves"] > 1
         assert row["us_per_example"] > 0
-    by_side = {row["side"]: row for row in rows[:-1]}
+    by_side = {row["side"]: row for row in rows if row["data"] == "friedman"}
     assert by_side["qo"]["elements"] < by_side["qo-0.01"]["elements"] < by_side["ebst"]["elements"]
     assert by_side["qo"]["state_bytes"] < by_side["ebst"]["state_bytes"]
-    assert rows[-1]["elements"] == 0
+    assert by_side["qo-adaptive"]["rmse"] < 0.9 * by_side["qo"]["rmse"]
+    assert next(row for row in rows if row["data"] == "words")["elements"] == 0
+    with_intervals = [row for row in rows if row["side"] == "qo-interval"]
+    assert [row["data"] for row in with_intervals] == ["friedman", "words", "friedman_drift"]
+    for row in with_intervals:
+        assert 0.87 < row["least_coverage"] <= row["coverage"] <= row["most_coverage"] < 0.93
+    assert with_intervals[2]["coverage_of_the_hundreds_after"][0] < 0.85
+    assert 200 <= with_intervals[2]["holds_again_after"] < 600
+    assert {key for row in rows if row["side"] == "qo" for key in row if "coverage" in key} == set()
 
 
 def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
@@ -77,6 +90,38 @@ def test_streams_are_what_they_say() -> None:
     assert texts.feature.max() < 2000
     again: dict[str, Any] = words(500, 3)._asdict()
     assert all(np.array_equal(each, again[name]) for name, each in texts._asdict().items())
+
+
+def test_recorded_sets_are_streams(tmp_path: Path) -> None:
+    """Numbers are features, texts are binary ones, of a time the hour and day; what has no label is left out."""
+    lines = [
+        "traffic_volume,holiday,temp,weather_main,date_time",
+        "5545,None,288.5,Clouds,2012-10-02 09:00",
+        "NA,None,1.0,Clouds,2012-10-02 10:00",
+        "4516,Labor Day,,Rain,2012-10-06 00:00",
+        "17,None,1.0,Clouds,2012-10-02 11:00",
+    ]
+    with gzip.open(tmp_path / "metro_traffic.csv.gz", "wt") as file:
+        file.write("\n".join(lines))
+    stream = recorded("metro_traffic", tmp_path, 2)
+    assert stream.y.tolist() == [5545.0, 4516.0]
+    assert stream.pointer.tolist() == [0, 4, 8]
+    assert dict(zip(stream.feature[:4].tolist(), stream.value[:4].tolist(), strict=True)) == {
+        0: 288.5,
+        1: 1.0,
+        2: 9.0,
+        3: 1.0,
+    }
+    assert stream.binary == {1, 4, 5}
+    made = _bench("--streams", "metro_traffic", "--folder", str(tmp_path), "--repeats", "1", "--sides", "qo")
+    assert json.loads(made.stdout)["examples"] == 3
+    for arguments, wanted in (
+        (["--streams", "ccpp"], "expected --folder"),
+        (["--streams", "ccpp", "--folder", str(tmp_path)], "expected the file ccpp.csv.gz"),
+    ):
+        result = _bench(*arguments)
+        assert result.exit_code != 0
+        assert wanted in result.output
 
 
 @pytest.mark.skipif(find_spec("river") is not None, reason="river is installed")

@@ -233,6 +233,7 @@ def test_numbers_are_predicted(label: Callable[[int], object]) -> None:
     model = yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]
     assert model["kind"] == "regression-tree"
     assert "classes" not in model
+    assert (model["predict"], model["interval"]) == ("adaptive", 0.9)
     commands = re.findall(r"^  anabranch (.*)$", result.stdout, re.MULTILINE)
     published, ran, shown = (_run(*shlex.split(command)) for command in commands)
     assert (published.exit_code, ran.exit_code, shown.exit_code) == (0, 0, 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import random
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,11 +13,12 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from rich.console import Console
 
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.kinds import Kind
-from tests.oracles.naive_regression import Event, NaiveForest, Node, Settings, columns, tree_columns
+from tests.oracles.naive_regression import Event, NaiveForest, Node, Outcome, Settings, columns, tree_columns
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
 from worker.codec import (
@@ -34,6 +37,7 @@ from worker.codec.event import encode_batch
 from worker.log.port import LARGEST_RECORD
 from worker.models.regression_tree import RegressionTreeModel
 from worker.pipeline import Pipeline
+from worker.views.output_text import intervals_table, output_line, regression_predictions_table
 
 EAGER = {"grace_period": 20, "split_confidence": 0.3, "tie_threshold": 0.2}
 NUMERIC = {"numeric": ["size", "age"]}
@@ -104,17 +108,23 @@ def test_a_tree_grows_and_answers() -> None:
         node for node, feature in zip(last.node, last.feature, strict=True) if feature is not None
     }
     assert last.feature[last.node.index(after.leaf)] is None
+    told = of(RegressionTree, run(pipeline_of(emit={"snapshots": "change"}, predict="linear"), priced(400)))
+    assert told[-1].parameters == {**last.parameters, "predict": "linear"}
     quiet = pipeline_of(emit={"splits": "never"})
     assert run(quiet, priced(400)) == []
 
 
-@pytest.mark.parametrize("observer", ["qo", "ebst", "tebst"])
-def test_it_does_what_the_oracle_does(observer: str) -> None:
+@pytest.mark.parametrize(
+    ("observer", "predict"), [("qo", "mean"), ("ebst", "linear"), ("tebst", "adaptive"), ("qo", "adaptive")]
+)
+def test_it_does_what_the_oracle_does(observer: str, predict: str) -> None:
     """Every answer, split, snapshot and refusal of a long stream is the oracle's, to the bit."""
     events = priced(700, seed=3, keys=3, others=True)
     naive = Settings(
         observer=observer,
         options={"most": 40},
+        predict=predict,
+        interval=0.8,
         kinds={b"size": Kind.NUMERIC, b"age": Kind.NUMERIC},
         names=True,
         max_keys=2,
@@ -122,6 +132,7 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
     forest = NaiveForest(naive)
     expected: list[Any] = []
     sides = Baselines()
+    within: list[tuple[float, bool, float]] = []
     for number, (key, event) in enumerate(events):
         op = Op.DROP if event is None else Op[event.get("op", "insert").upper()]
         event = event or {}
@@ -140,16 +151,22 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
             expected.append((number, Reason.TOO_MANY_KEYS))
             continue
         if op == Op.PREDICT:
-            expected.append((number, event["id"], *answer(leaf)))
+            expected.append((number, event["id"], *answer(leaf, outcome)))
         elif op == Op.DROP:
             sides.drop(told.key)
         else:
             if outcome.split:
                 expected.append((number, *outcome.split[:1], outcome.split[2], *outcome.split[4:]))
             sides.judge(told, float.fromhex(outcome.predicted))
+            margin = float.fromhex(outcome.margin)
+            if not math.isnan(margin):
+                error = abs(float(label) - float.fromhex(outcome.predicted))
+                within.append((weight / UNIT, error <= margin, 2 * margin))
     pipeline = pipeline_of(
         {"keys": 2},
         observer=observer,
+        predict=predict,
+        interval=0.8,
         max_elements=40,
         evaluate={"window": 50, "emit": {"every": len(sides.seen)}},
     )
@@ -164,6 +181,8 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
                 each.n.hex(),
                 each.deviation.hex(),
                 each.leaf,
+                each.low,
+                each.high,
             )
             for each in of(RegressionPrediction, outputs)
         ),
@@ -179,7 +198,12 @@ def test_it_does_what_the_oracle_does(observer: str) -> None:
     (evaluation,) = of(RegressionEvaluation, outputs)
     assert evaluation.examples == len(sides.seen)
     for measures, rows in ((evaluation.total, sides.seen), (evaluation.recent, sides.seen[-50:])):
-        assert list(measures) == pytest.approx(expected_measures(rows), rel=1e-9)
+        assert list(measures)[:-2] == pytest.approx(expected_measures(rows), rel=1e-9)
+    weight = sum(each[0] for each in within)
+    assert weight > 100
+    assert evaluation.total.coverage == pytest.approx(sum(w for w, is_in, _ in within if is_in) / weight)
+    assert evaluation.total.width == pytest.approx(sum(w * width for w, _, width in within) / weight)
+    assert evaluation.recent.coverage is not None
 
 
 def told_split(split: RegressionSplit) -> tuple[Any, ...]:
@@ -191,13 +215,15 @@ def told_split(split: RegressionSplit) -> tuple[Any, ...]:
     return (split.source.offset, split.node, split.feature.encode(), *(each.hex() for each in (*numbers, *sides)))
 
 
-def answer(leaf: Node | None) -> tuple[Any, ...]:
-    """Return what a leaf of the oracle answers: value, n, standard deviation, number."""
+def answer(leaf: Node | None, outcome: Outcome) -> tuple[Any, ...]:
+    """Return what a leaf of the oracle answers: value, n, standard deviation, number, interval."""
     if leaf is None:
-        return "nan", (0.0).hex(), (0.0).hex(), 0
+        return "nan", (0.0).hex(), (0.0).hex(), 0, None, None
+    value, margin = float.fromhex(outcome.predicted), float.fromhex(outcome.margin)
+    interval = (None, None) if math.isnan(margin) else (value - margin, value + margin)
     known = leaf.known()
     n = known.weight / UNIT
-    return known.mean.hex(), n.hex(), math.sqrt(known.squares / n).hex(), leaf.number
+    return outcome.predicted, n.hex(), math.sqrt(known.squares / n).hex(), leaf.number, *interval
 
 
 class Baselines:
@@ -246,6 +272,12 @@ def expected_measures(rows: list[tuple[float, float, float | None, float | None,
             "observer": "ebst",
         },
         {"attributes": {"default": "numeric", "binary": ["new"]}, "max_depth": 2, "radius": 0.5},
+        {
+            "interval": 0.5,
+            "predict": "adaptive",
+            "emit": {"snapshots": {"every": 50}},
+            "evaluate": {"emit": {"every": 50}},
+        },
     ],
 )
 def test_results_depend_on_events_alone(more: dict[str, Any]) -> None:
@@ -382,11 +414,23 @@ def test_large_trees_come_in_parts_that_fit() -> None:
     assert joined(parts) == tree
 
 
-def test_what_is_written_can_be_read() -> None:
+@pytest.mark.parametrize("more", [{}, {"interval": 0.9}])
+def test_what_is_written_can_be_read(more: dict[str, Any]) -> None:
     """Records of each type are read back as what they were, and say so in their header."""
     model: dict[str, Any] = {"emit": {"snapshots": {"every": 40}}, "evaluate": {"emit": {"every": 50}}}
-    pipeline = pipeline_of(**model)
+    pipeline = pipeline_of(**model, **more)
     records = pipeline.process(records_of(priced(200, others=True))).outputs
+    shown = "\n".join(
+        output_line(record.key, output).plain for record, output in zip(records, results_of(records), strict=True)
+    )
+    has_intervals = bool(more)
+    assert has_intervals == ("  within 0." in shown) == bool(re.search(r"is [\d.]+  [\d.]+ to [\d.]+  ±", shown))
+    evaluations = of(RegressionEvaluation, results_of(records))
+    assert has_intervals == (intervals_table(evaluations) is not None)
+    predictions = [(None, each) for each in of(RegressionPrediction, results_of(records))]
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(regression_predictions_table(predictions))
+    assert has_intervals == ("interval" in console.export_text())
     types = {dict(record.headers)["type"] for record in records}
     assert types == {b"split", b"tree", b"prediction", b"evaluation", b"dead-letter"}
     for record, output in zip(records, results_of(records), strict=True):
@@ -397,7 +441,7 @@ def test_what_is_written_can_be_read() -> None:
 
 def test_its_size_and_quality_are_told() -> None:
     """The status has keys, nodes, depth and how good predictions are, which outcomes add up to."""
-    pipeline = pipeline_of(evaluate={"window": 100})
+    pipeline = pipeline_of(evaluate={"window": 100}, interval=0.9)
     events = priced(300, keys=2)
     outcomes = [pipeline.process(records_of(events[at : at + 100], at)).outcomes[0][1] for at in (0, 100, 200)]
     status = pipeline.models[0].status()
@@ -406,6 +450,14 @@ def test_its_size_and_quality_are_told() -> None:
     assert status.depth >= 1
     assert status.slots > 0
     assert status.quality is not None
+    assert status.quality.covered is not None
+    assert status.quality.covered_recently is not None
+    for covered in (status.quality.covered, status.quality.covered_recently):
+        assert 0.8 < covered.measures().coverage <= 1.0
+        assert covered.measures().width > 0.0
+    both = status.quality.plus(status.quality).covered
+    assert both is not None
+    assert both.measures() == pytest.approx(status.quality.covered.measures())
     measures: Any = status.quality.total.measures()
     assert measures.r2 > 0.5 > abs(measures.mean_r2)
     assert measures.no_change_r2 < 0

@@ -109,7 +109,24 @@ models:
     subspace: 0.5, epsilon: 0.3, window: 60s, evaluate: {}, emit: {snapshots: {every: 50}}}
 bounds: {keys: 6, live_ids: 150}
 """
-STATES = {"checkpoints": SETTINGS, "added_kinds": ADDED_KINDS, "windows": WINDOWS_BY_TIME}
+# Trees with models of leaves and intervals, which have arrays of their own.
+LINEAR = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  linear: {kind: regression-tree, input: clicks, features: ids, predict: linear, attributes: {default: numeric},
+    grace_period: 10, split_confidence: 0.3, tie_threshold: 0.3, on_delete: ignore, emit: {snapshots: {every: 40}}}
+  adaptive: {kind: regression-tree, input: clicks, features: ids, predict: adaptive, observer: ebst, interval: 0.9,
+    grace_period: 10, split_confidence: 0.3, tie_threshold: 0.3, on_delete: ignore, expire: 20s,
+    evaluate: {window: 20, emit: {every: 25}}}
+bounds: {keys: 6, live_ids: 150}
+"""
+STATES = {
+    "checkpoints": SETTINGS,
+    "added_kinds": ADDED_KINDS,
+    "windows": WINDOWS_BY_TIME,
+    "linear": LINEAR,
+}
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}
 
@@ -205,7 +222,9 @@ def test_checkpoints_restore_and_go_on(tmp_path: Path, name: str, text: str) -> 
     log, golden = _unpacked(f"{name}.db", tmp_path), _unpacked(f"{name}.out.db", tmp_path)
     with EmbeddedLog(log, group=settings.group) as opened:
         for topic, partitions in ((WORDS, PARTITIONS), (CLICKS, PARTITIONS), (NUMBERS, 1)):
-            for number in range(partitions):  # what is in the models must come from the checkpoint alone
+            for number in range(
+                partitions if topic in settings.routes else 0
+            ):  # what is in the models must come from the checkpoint alone
                 source = TopicPartition(topic, number)
                 committed = opened.committed(source)
                 assert committed

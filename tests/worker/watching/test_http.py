@@ -14,6 +14,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from algorithms.core.fixed_point import UNIT
+from algorithms.regression.baselines import Compared, Guesses
+from algorithms.regression.coverage import Covered
 from algorithms.trees.evaluation import Prequential
 from tests.support.about import ABOUT
 from tests.worker.commands.test_show import TREE
@@ -211,6 +213,19 @@ def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -
     assert (both.drifts, both.since) == (3, 2_345)
     board.status = Status(tick=99.0, models=(ModelStatus("spam", 1, quality=both),))
     assert "<td>3 times, 2,345 examples ago</td></tr>" in _get(server, "/")[1]
+
+
+def test_the_page_says_how_good_intervals_are(server: Server, board: StatusBoard) -> None:
+    """Where predictions have intervals, the share of labels within stands beside their width."""
+    truth, weight = np.array([1.0, 3.0]), np.full(2, UNIT)
+    errors = Compared.of(truth, truth, weight, Guesses(truth, truth))
+    board.status = Status(tick=99.0, models=(ModelStatus("prices", 1, quality=Quality(2, errors, errors)),))
+    assert "Intervals" not in _get(server, "/")[1]
+    covered = Covered(np.array([4 * UNIT, 3 * UNIT, 0, 0]), np.array([30.0]))
+    recent = Covered(np.zeros(4, np.int64), np.zeros(1))
+    quality = Quality(2, errors, errors, covered=covered, covered_recently=recent)
+    board.status = Status(tick=99.0, models=(ModelStatus("prices", 1, quality=quality),))
+    assert "<td>prices</td><td>0.7500</td><td>7.5</td><td></td><td></td></tr>" in _get(server, "/")[1]
 
 
 def test_unknown_path(server: Server) -> None:

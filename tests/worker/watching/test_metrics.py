@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.wide import restored
 from algorithms.regression.baselines import Compared, Guesses
+from algorithms.regression.coverage import Covered
 from algorithms.trees.evaluation import Evaluated
 from worker.codec.reasons import Reason
 from worker.log.port import TopicPartition
@@ -79,6 +80,8 @@ DECLARED = {
     "anabranch_prequential_no_change_mae": ("gauge", {"model", "over"}),
     "anabranch_prequential_no_change_rmse": ("gauge", {"model", "over"}),
     "anabranch_prequential_no_change_r2": ("gauge", {"model", "over"}),
+    "anabranch_prequential_coverage": ("gauge", {"model", "over"}),
+    "anabranch_prequential_width": ("gauge", {"model", "over"}),
     "anabranch_shadow_lead": ("gauge", {"model", "beside"}),
     "process_cpu_seconds": ("counter", set()),
     "process_max_fds": ("gauge", set()),
@@ -139,7 +142,9 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     guesses = Guesses(np.array([2.0, 2.0]), np.array([3.0, 1.0]))
     errors = Compared.of(truth, np.array([1.0, 2.0]), weight, guesses)
     metrics.evaluated("prices", 2, None)
-    metrics.size(ModelStatus("prices", 1, quality=Quality(2, errors, errors)))
+    covered = [Covered(np.array([4 * UNIT, each * UNIT, 0, 0]), np.array([10.0 * each])) for each in (3, 2)]
+    quality = Quality(2, errors, errors, covered=covered[0], covered_recently=covered[1])
+    metrics.size(ModelStatus("prices", 1, quality=quality))
     metrics.compared(Comparison("shadow", "spam", 0.5, 0.75))
 
 
@@ -220,6 +225,9 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_prequential_mae", {"model": "prices", "over": "all"}, 0.5),
         ("anabranch_prequential_rmse", {"model": "prices", "over": "window"}, 0.5**0.5),
         ("anabranch_prequential_r2", {"model": "prices", "over": "window"}, 0.5),
+        ("anabranch_prequential_coverage", {"model": "prices", "over": "all"}, 0.75),
+        ("anabranch_prequential_coverage", {"model": "prices", "over": "window"}, 0.5),
+        ("anabranch_prequential_width", {"model": "prices", "over": "all"}, 7.5),
         ("anabranch_prequential_mean_r2", {"model": "prices", "over": "all"}, 0.0),
         ("anabranch_prequential_no_change_mae", {"model": "prices", "over": "all"}, 2.0),
     ],

@@ -20,7 +20,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.dynamic import nodes, rivals, slack, vocabulary
+from algorithms.dynamic import indexes, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
@@ -36,8 +36,8 @@ from algorithms.dynamic.nodes import (
     Nodes,
 )
 from algorithms.dynamic.rivals import FEW, WORTHWHILE
-from algorithms.dynamic.segment import HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
-from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, IS_KNOWN, Slack
+from algorithms.dynamic.segment import HANDED, HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEX, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
     Choice,
@@ -152,9 +152,15 @@ def _has_rivals(segment: Segment, examples: int) -> bool:
 
 
 @inlined
-def wanted(terms: Terms, segment: Segment, examples: int) -> int:
+def _is_told_by_index(known: Slack, segment: Segment, examples: int) -> bool:
+    """Return whether an index alone tells all about a node, if there is room for it."""
+    return segment.owner.size == 0 and indexes.serves(known.indexes, examples)
+
+
+@inlined
+def wanted(terms: Terms, known: Slack, segment: Segment, examples: int) -> int:
     """Return how many splits a scan of a node is to keep, whose features are counted."""
-    if terms.policy == EPSILON:
+    if terms.policy == EPSILON or _is_told_by_index(known, segment, examples):
         return 0
     if segment.sizes[TOUCHED] <= rivals.WIDTH:
         return MOST_KEPT if examples > FEW else 2
@@ -176,7 +182,7 @@ def settle(
     choice: Choice,
     own: float,
 ) -> None:
-    """Write what is known of a node after a scan chose a split: its floor, what is beside its threshold, rivals.
+    """Write what is known of a node after a scan: its floor, what is beside its threshold, rivals or an index.
 
     The node owns start to stop of `order`, its class weights are in `totals`, and its own split, which need not be
     the one that was chosen, scores `own`. O(kept + classes), and for EXACT O(examples log features) where it is
@@ -186,6 +192,11 @@ def settle(
     known.counts[node, IS_KNOWN] = 1
     if choice.column == NONE and terms.policy == EXACT:
         known.floor[node] = math.inf
+        return
+    _take_index(known, segment, words, node, stop - start)
+    is_indexed = known.counts[node, INDEX] > 0
+    if segment.owner.size == 0 and (is_indexed or _is_told_by_index(known, segment, stop - start)):
+        known.floor[node] = math.inf if is_indexed else -math.inf
         return
     weight = int64(0)
     for k in range(segment.totals.size):
@@ -197,7 +208,7 @@ def settle(
     if not is_binary and terms.policy != EXACT:
         floor = min(floor, own)  # of other thresholds between the values beside its own one
     floor = _take_rivals(criterion, state, known, segment, words, node, stop - start, floor)
-    if not is_binary or floor < math.inf:  # else all features of its examples are its rivals
+    if not is_binary or is_indexed or floor < math.inf:  # else all features of its examples are its rivals
         floor = min(floor, impurity(criterion, segment.totals)) - noise(weight, segment.totals.size)
     known.floor[node] = floor
     if terms.policy != EXACT or is_binary:
@@ -209,6 +220,16 @@ def settle(
         for side in (BELOW, ABOVE):
             if value == known.beside[node, side]:
                 known.counts[node, AT_BELOW + side] += 1
+
+
+@jit
+def _take_index(known: Slack, segment: Segment, words: Rows, node: int, examples: int) -> None:
+    """Give a node that has been scanned an index: its own, that of the node in whose place it is, or a new one."""
+    if known.counts[node, INDEX] == 0:
+        known.counts[node, INDEX] = segment.sizes[HANDED]
+        segment.sizes[HANDED] = 0
+    if known.counts[node, INDEX] == 0 and indexes.serves(known.indexes, examples):
+        known.counts[node, INDEX] = indexes.begin(known.indexes, segment, words) + 1
 
 
 @jit
@@ -227,6 +248,8 @@ def _take_rivals(
     What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
     """
     block = int64(NONE)
+    if known.counts[node, INDEX] > 0:
+        return floor
     if _has_rivals(segment, examples):
         block = rivals.take(known.rivals)
         known.counts[node, BLOCK] = block + 1
@@ -351,7 +374,7 @@ def grow(
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
-            kept = wanted(terms, segment, stop - start)
+            kept = wanted(terms, known, segment, stop - start)
             choice = best_split(
                 criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept
             )
@@ -384,6 +407,9 @@ def grow(
             _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
     forget(segment)
     clear(segment)
+    if segment.sizes[HANDED] > 0:
+        indexes.end(known.indexes, segment.sizes[HANDED] - 1)
+        segment.sizes[HANDED] = 0
     if terms.policy != EPSILON:
         return top, number
     return top, number_all(state, segment, top, number)

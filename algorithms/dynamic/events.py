@@ -42,7 +42,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import nodes, vocabulary
+from algorithms.dynamic import indexes, nodes, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -67,7 +67,7 @@ from algorithms.trees.predict import loss_of
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
-ROWS, CONTENT, WORDS, NODES, SCRATCH = range(2, 7)
+ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES = range(2, 8)
 
 
 # --- examples
@@ -294,6 +294,8 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     examples = forest.store.heads[tree, example_store.LIVES] + 1
     if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth):
         return NODES
+    if indexes.is_short(forest.slack.indexes):
+        return INDEXES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones
     return DONE if fits and segment.present.size >= forest.words.cells.shape[0] else SCRATCH
 

@@ -17,16 +17,18 @@ from algorithms.core.class_sums import impurity, noise, score
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import precedes
-from algorithms.dynamic import beta, exact, rivals, vocabulary
+from algorithms.dynamic import beta, exact, indexes, rivals, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
-from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
 from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.dynamic.update import gather, replace
+
+_NOT_KNOWN = -2  # in the place of a slot: it takes a search to tell
 
 
 @jit
@@ -61,10 +63,10 @@ def look_at_all(forest: Forest, rules: Rules, segment: Segment, tree: int, event
 
 @jit
 def is_current(forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
-    """Return whether `look_at_all` would leave a tree as it is. O(nodes)."""
+    """Return whether `look_at_all` would surely leave a tree as it is; nothing is changed. O(nodes)."""
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
-        if not _stands(forest, rules, segment, node):
+        if not _stands(forest, rules, segment, node, False):
             return False
         node = _next(forest, node)
     return True
@@ -82,8 +84,11 @@ def _next(forest: Forest, node: int) -> int:
 
 
 @jit
-def _stands(forest: Forest, rules: Rules, segment: Segment, node: int) -> bool:
-    """Return whether a node surely is what the policy promises, as its floor tells. O(classes)."""
+def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_search: bool) -> bool:
+    """Return whether a node surely is what the policy promises, as its floor, rivals and index tell.
+
+    Unless an index `may_search`, nothing is changed.
+    """
     known, links = forest.slack, forest.nodes.links
     if known.counts[node, IS_KNOWN] == 1:
         return True
@@ -94,12 +99,40 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int) -> bool:
         return exact.leaf_stands(known, node)
     own, whole, weight = _scores(forest, segment, node)
     error = noise(weight, segment.totals.size)
-    rival, score_of_it = _best_rival(forest, segment, node)
+    rival, score_of_it = int64(NONE), math.inf
+    if known.counts[node, INDEX] > 0:
+        slot = _best_in_index(forest, node, may_search)
+        if slot == _NOT_KNOWN:
+            return False
+        if slot != NONE:
+            rival, score_of_it = _of_index(forest, node, slot)
+    else:
+        rival, score_of_it = _best_rival(forest, segment, node)
     if rules.terms.policy == EXACT:
         is_ahead = rival == NONE or exact.is_ahead(forest.names, own, links[node, FEATURE], score_of_it, rival)
         return is_ahead and exact.stands(known, node, own, whole, error)
     floor = min(known.floor[node], score_of_it - error)
     return beta.stands(floor, own, rules.terms.beta * (weight * PER_UNIT), error)
+
+
+@jit
+def _best_in_index(forest: Forest, node: int, may_search: bool) -> int:
+    """Return the slot of the best feature in a node's index, NONE where none parts the node."""
+    held, index = forest.slack.indexes, forest.slack.counts[node, INDEX] - 1
+    if may_search:
+        return indexes.best(held, forest.criterion, forest.names, index)
+    slot = indexes.surely_best(held, forest.criterion, index)
+    return slot if slot != NONE else int64(_NOT_KNOWN)
+
+
+@inlined
+def _of_index(forest: Forest, node: int, slot: int) -> tuple[int, float]:
+    """Return the feature of a slot in a node's index and its score; NONE and inf where it is the node's own."""
+    held, index = forest.slack.indexes, forest.slack.counts[node, INDEX] - 1
+    feature = indexes.feature_of(held, slot)
+    if feature == forest.nodes.links[node, FEATURE]:
+        return int64(NONE), math.inf
+    return feature, indexes.score_of(held, forest.criterion, index, slot)
 
 
 @jit
@@ -139,7 +172,7 @@ def _scores(forest: Forest, segment: Segment, node: int) -> tuple[float, float, 
 @jit
 def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
     """Make a node what the policy promises; return the node that is in its place now."""
-    if _stands(forest, rules, segment, node):
+    if _stands(forest, rules, segment, node, True):
         return node
     links = forest.nodes.links
     gather(forest, segment, node)
@@ -148,7 +181,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]
         out.scanned[event] += held
-        kept = wanted(rules.terms, segment, held)
+        kept = wanted(rules.terms, forest.slack, segment, held)
         choice = best_split(
             forest.criterion,
             segment,

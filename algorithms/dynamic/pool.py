@@ -22,7 +22,7 @@ from algorithms.core.pool import MEMO
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic import events as kernel
-from algorithms.dynamic import examples, nodes, rivals, segment, slack, vocabulary
+from algorithms.dynamic import examples, indexes, nodes, rivals, segment, slack, vocabulary
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.feasibility import policy_of
@@ -172,7 +172,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             slack=slack.make(
                 8 if policy != EPSILON else 0,
                 classes,
-                has_rivals=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
+                has_binary=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
             ),
             names=NO_NAMES,
             criterion=make_criterion(criterion, MEMO),
@@ -264,6 +264,9 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             self._state = forest._replace(words=rows.grown(forest.words, more))
         elif short == kernel.NODES:
             self._state = _with_nodes(forest, 2 * len(forest.nodes.links))
+        elif short == kernel.INDEXES:
+            larger = forest.slack._replace(indexes=indexes.enlarged(forest.slack.indexes))
+            self._state = forest._replace(slack=larger)
         else:
             self._enlarge_scratch(key, ones)
 
@@ -398,6 +401,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         if self.rules.terms.policy != EPSILON:
             blocks = forest.slack.counts[reached, slack.BLOCK]
             rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
+            owned = forest.slack.counts[reached, slack.INDEX]
+            indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
 

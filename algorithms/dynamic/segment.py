@@ -44,6 +44,7 @@ BEGIN, END = 0, 1
 HELD, STORED, TOUCHED, PENDING = 0, 1, 2, 3  # examples; stored columns; columns of a node; nodes to come
 WHOLE, LIGHTEST, HEAVIEST = 4, 5, 6  # 1 where all weights are whole numbers; the least and the greatest
 KEPT = 7  # how many splits of binary features a scan has kept
+HANDED = 8  # the index of a node that is replaced, plus 1, for the one in its place; 0: there is none
 
 MOST_KEPT = 129
 
@@ -81,7 +82,7 @@ class Segment(NamedTuple):
     kept_below: Int64s  # int64[MOST_KEPT, c], class weights of their low sides
     keys: Int64s  # int64[d], by which features are drawn in a node, ascending; of no size where none are
     pending: Int64s  # int64[n + 2, 6], nodes to come: parent, side, depth, start, stop, salt
-    sizes: Int64s  # int64[8]
+    sizes: Int64s  # int64[9]
     column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
 
 
@@ -120,7 +121,7 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *
         kept_below=np.zeros((MOST_KEPT, classes), np.int64),
         keys=np.zeros(columns if draws else 0, np.int64),
         pending=np.zeros((examples + 2, 6), np.int64),
-        sizes=np.zeros(8, np.int64),
+        sizes=np.zeros(9, np.int64),
         column_of=np.empty(0, np.int32),
     )
 

@@ -27,7 +27,8 @@ from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.criteria import coarse_rounding, impurity
 from algorithms.core.jit import jit
 from algorithms.core.stored import stored
-from algorithms.dynamic import rivals
+from algorithms.dynamic import indexes, rivals
+from algorithms.dynamic.indexes import Indexes
 from algorithms.dynamic.rivals import Rivals
 
 # Columns of `Slack.beside`: the values on both sides of a numeric threshold.
@@ -37,24 +38,27 @@ BELOW, ABOVE = 0, 1
 IS_KNOWN = 0  # 1 until the next edit: the node's choice stands, whatever the floor is
 AT_BELOW, AT_ABOVE = 1, 2  # how many examples of the node have these values
 BLOCK = 3  # of its rivals, plus 1; 0: it has none
-_COUNTS = 4
+INDEX = 4  # of its binary features, plus 1; 0: it has none
+_COUNTS = 5
 
 
-@stored("floor", "beside", "counts", "rivals")
+@stored("floor", "beside", "counts", "rivals", "indexes")
 class Slack(NamedTuple):
     """Of each node; of no size where trees are rebuilt by the clock."""
 
     floor: Float64s  # float64[capacity]
     beside: Float64s  # float64[capacity, 2]
-    counts: Int64s  # int64[capacity, 4]
+    counts: Int64s  # int64[capacity, 5]
     rivals: Rivals
+    indexes: Indexes
 
 
-def make(capacity: int, classes: int, *, has_rivals: bool = False) -> Slack:
-    """Return storage for so many nodes; without binary features there are no rivals."""
+def make(capacity: int, classes: int, *, has_binary: bool = False) -> Slack:
+    """Return storage for so many nodes; without binary features there are no rivals and no indexes."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
-    held = rivals.make(capacity if has_rivals else 0, classes)
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held)
+    held = rivals.make(capacity if has_binary else 0, classes)
+    made = indexes.make(has_indexes=has_binary and classes == 2)
+    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
@@ -64,19 +68,28 @@ def grown(slack: Slack, capacity: int) -> Slack:
         extended(slack.beside, capacity),
         extended(slack.counts, capacity),
         rivals.grown(slack.rivals, capacity),
+        slack.indexes,
     )
 
 
 @jit
 def clear(slack: Slack, node: int) -> None:
-    """Forget what was known of a node."""
+    """Forget what was known of a node, but for its index."""
     slack.floor[node] = 0.0
     for side in (BELOW, ABOVE):
         slack.beside[node, side] = 0.0
     if slack.counts[node, BLOCK] > 0:
         rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
-    for column in range(_COUNTS):
+    for column in range(INDEX):
         slack.counts[node, column] = 0
+
+
+@jit
+def take_index(slack: Slack, node: int) -> int:
+    """Return the index that a node has, plus 1, and leave it without; 0: it has none."""
+    taken = slack.counts[node, INDEX]
+    slack.counts[node, INDEX] = 0
+    return taken
 
 
 @jit

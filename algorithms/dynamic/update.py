@@ -16,12 +16,12 @@ from algorithms.core.class_sums import added, closed, noise
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import release
-from algorithms.dynamic import epsilon, exact, nodes, rivals, slack, vocabulary
+from algorithms.dynamic import epsilon, exact, indexes, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.build import build, grow
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
-from algorithms.dynamic.segment import HELD, Segment
-from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.segment import HANDED, HELD, Segment
+from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EPSILON, EXACT
@@ -75,8 +75,10 @@ def update(
 
 @jit
 def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
-    """Keep the floor of a node and its rivals true, before its own class weights change."""
+    """Keep the floor of a node, its rivals and its index true, before its own class weights change."""
     forest.slack.counts[node, IS_KNOWN] = 0
+    if forest.slack.counts[node, INDEX] > 0:
+        _note_index(forest, node, row, label, sign * weight)
     if forest.slack.counts[node, BLOCK] > 0:
         _note_rivals(forest, node, row, label, sign * weight)
     if sign > 0:
@@ -86,6 +88,17 @@ def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: in
         if k != label:
             others += forest.nodes.weights[node, k]
     slack.lower(forest.criterion, forest.slack, node, weight, others)
+
+
+@jit
+def _note_index(forest: Forest, node: int, row: int, label: int, change: int) -> None:
+    """Keep the index of a node true; without room for it nothing is known of the node until it is scanned."""
+    index = forest.slack.counts[node, INDEX] - 1
+    held = forest.slack.indexes
+    if not indexes.note(held, forest.criterion, forest.words, examples_of(forest), index, row, label, change):
+        indexes.end(held, slack.take_index(forest.slack, node) - 1)
+        slack.clear(forest.slack, node)
+        forest.slack.floor[node] = -math.inf
 
 
 @jit
@@ -209,6 +222,7 @@ def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int,
     parent, side, depth = _stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
     gather(forest, segment, top)
+    _hand_on(forest, rules, segment, top)
     discard(forest, rules, top)
     top = begin(forest, rules, segment, tree, parent, side, depth)
     _tell(forest, top, was_leaf, event, out)
@@ -223,6 +237,7 @@ def replace(
     parent, side, depth = _stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
     number = links[top, nodes.NUMBER]
+    _hand_on(forest, rules, segment, top)
     discard(forest, rules, top)
     forest.trees[tree, REBUILDS] += 1
     forest.trees[tree, REBUILT] += segment.sizes[HELD]
@@ -246,6 +261,13 @@ def replace(
         forest.trees[tree, ROOT] = top
     _tell(forest, top, was_leaf, event, out)
     return top
+
+
+@inlined
+def _hand_on(forest: Forest, rules: Rules, segment: Segment, top: int) -> None:
+    """Leave the index of a node that goes to the one that comes: it has the same examples."""
+    if rules.terms.policy != EPSILON:
+        segment.sizes[HANDED] = slack.take_index(forest.slack, top)
 
 
 @inlined
@@ -331,4 +353,6 @@ def discard(forest: Forest, rules: Rules, top: int) -> None:
                 todo = links[node, side]
         if rules.terms.policy != EPSILON:
             slack.clear(forest.slack, node)
+            if forest.slack.counts[node, INDEX] > 0:
+                indexes.end(forest.slack.indexes, slack.take_index(forest.slack, node) - 1)
         nodes.free(forest.nodes, node)

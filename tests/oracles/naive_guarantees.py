@@ -12,11 +12,11 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import nodes, rivals
+from algorithms.dynamic import indexes, nodes, rivals
 from algorithms.dynamic.examples import value_of
 from algorithms.dynamic.nodes import FEATURE, NONE
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
 from algorithms.dynamic.state import examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -193,9 +193,9 @@ def _score(terms: Terms, examples: Sequence[Example], feature: Any, threshold: f
 def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
     """Raise AssertionError where a split scores less than the floor of a node, as the tree is, looked at or not.
 
-    Rivals do not count, whose class weights must be right, nor does a node's own binary split. Nor do, for EXACT,
-    splits of its feature that part its examples as it does: if such a one is another threshold, the floor must say
-    that nothing is known.
+    Rivals and what is in an index do not count, whose class weights must be right, nor does a node's own binary
+    split. Nor do, for EXACT, splits of its feature that part its examples as it does: if such a one is another
+    threshold, the floor must say that nothing is known.
     """
     forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
     live = examples_of(forest)
@@ -239,6 +239,8 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
 def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
     """Return the features of a node's rivals, each a binary one that is not its own; check their class weights."""
     known = pool._state.slack
+    if known.counts[node, INDEX] > 0:
+        return check_index(pool, terms, node, examples)
     block = int(known.counts[node, BLOCK]) - 1
     if block < 0:
         return set()
@@ -252,6 +254,22 @@ def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[
         assert cell[rivals.FEATURE] != pool._state.nodes.links[node, FEATURE]
         assert cell[rivals.WEIGHTS :] == terms.counts([each for each in examples if not each.x.get(feature, 0.0)])
     return set(features)
+
+
+def check_index(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
+    """Return the features in a node's index: all binary ones of its examples; check all class weights."""
+    known = pool._state.slack
+    index = int(known.counts[node, INDEX]) - 1
+    found = indexes.counts(known.indexes, index)
+    features = {feature for each in examples for feature in each.x if each.x[feature]}
+    features = {feature for feature in features if terms.kind(feature) == Kind.BINARY}
+    numbers = dict(zip(pool._features(list(found)), found.values(), strict=True))
+    assert set(numbers) == features
+    for feature in features:
+        assert numbers[feature] == terms.counts([each for each in examples if each.x.get(feature, 0.0)])
+    heads = known.indexes.slots.heads[index]
+    assert heads[:2].tolist() == terms.counts(examples)
+    return features
 
 
 def noise(terms: Terms, counts: Sequence[int]) -> float:

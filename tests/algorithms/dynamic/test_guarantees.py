@@ -15,13 +15,15 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import build, rivals
+from algorithms.dynamic import build, indexes, rivals
 from algorithms.dynamic.looks import is_current
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.dynamic.slack import INDEX
+from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_dynamic import Event, Example, Settings, Terms, events_of, outcomes, rows_of
-from tests.oracles.naive_guarantees import GreedyPair, NearPair, lacks
+from tests.oracles.naive_guarantees import GreedyPair, NearPair, check_floors, lacks
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 EXACT = Settings(epsilon=None, guarantee="exact")
@@ -249,6 +251,64 @@ def test_rivals_of_small_nodes(
         pair.check()
         held += int(pair.pool._state.slack.rivals.used[0])
     assert held > 3
+
+
+TWO = {
+    "binary": Mix(dict.fromkeys(range(8), BINARY)),
+    "weights": Mix({f: NUMERIC if f == 3 else BINARY for f in range(7)}, weights=(UNIT, UNIT // 3, 4 * UNIT)),
+    "keys": MIXES["keys"],
+}
+
+
+@pytest.mark.skipif(not OFF, reason="compiled kernels do not see another size")
+@pytest.mark.parametrize("guarantee", [{"guarantee": "exact"}, {"beta": 0.01}])
+@pytest.mark.parametrize("large", [1, 5, 12])
+@pytest.mark.parametrize("name", TWO)
+def test_indexes_of_small_nodes(
+    name: str, large: int, guarantee: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small the nodes that have an index, and however little room there is, trees are the same."""
+    monkeypatch.setattr(indexes, "LARGE", large)
+    monkeypatch.setattr(indexes, "_MARGIN", 1)
+    monkeypatch.setattr(exact_index, "_SMALL", 2)
+    criterion = "entropy" if large == 5 else "gini"
+    kind = GreedyPair if "guarantee" in guarantee else NearPair
+    pair = kind(of(TWO[name], epsilon=None, window=30, criterion=criterion, **guarantee))
+    stream = Stream(12, TWO[name])
+    held = 0
+    for _ in range(4):
+        pair.feed(stream.take(50))
+        pair.check()
+        pair.restored()
+        held += int(pair.pool._state.slack.indexes.used[0])
+    assert held > 3
+
+
+@pytest.mark.parametrize("guarantee", [{"guarantee": "exact"}, {"beta": 0.01}])
+def test_large_nodes_keep_an_index_and_are_not_scanned(guarantee: dict[str, Any]) -> None:
+    """Where features are binary a large node is looked at by its counts, whatever changes."""
+    rng = random.Random(8)
+    pool = DynamicPool(**guarantee, window=150, evaluate=True)
+    features = range(40)
+    scanned, was_large = 0, 0
+    live: list[Example] = []
+    for at in range(steps(700)):
+        x = [f for f in features if rng.random() < 0.3 / (1 + f % 7)]
+        label = int((0 in x) != (rng.random() < (0.2 if at % 300 < 150 else 0.8)))
+        answers = pool.apply(events_of([insert(*x, label=label)], pool))
+        live = [*live, Example(dict.fromkeys(x, 1.0), label)][-150:]
+        if at > 200:
+            scanned = max(scanned, int((answers.scanned - answers.rebuilt).max()))
+        was_large += int(pool._state.slack.counts[0, INDEX] > 0)
+        if at % 50 == 49:
+            check_floors(pool, Settings().terms(), 0)
+            pool.check()
+            scratch = DynamicPool(epsilon=0.0)
+            outcomes(scratch, [Event(Op.INSERT, dict(each.x), each.label) for each in live])
+            if "guarantee" in guarantee:
+                assert [row[2:] for row in rows_of(pool.tree())] == [row[2:] for row in rows_of(scratch.tree())]
+    assert was_large
+    assert scanned <= indexes.LARGE
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])

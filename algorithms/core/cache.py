@@ -82,8 +82,9 @@ _BUILDS_ON: dict[str, tuple[str, ...]] = {
     "trees": ("core", "splits"),
     "dynamic": ("core", "splits", "trees"),
     "regression": ("core", "splits", "trees"),
+    "mixed": ("core", "splits", "trees", "dynamic"),
     "forests": ("core", "splits", "trees", "dynamic"),
-    "estimators": ("core", "splits", "trees", "dynamic", "regression", "forests"),
+    "estimators": ("core", "splits", "trees", "dynamic", "regression", "mixed", "forests"),
 }
 _IMPORT = re.compile(r"^ *from algorithms\.(\w+)", re.MULTILINE)
 

@@ -11,6 +11,7 @@ from algorithms.core.arrays import Int8s
 from algorithms.core.events import Events, Op
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.pool import ForestPool
+from algorithms.mixed.pool import MixedSplitPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
@@ -18,6 +19,7 @@ from algorithms.trees.pool import TreePool
 
 POOLS: dict[str, tuple[Callable[..., Any], type]] = {  # how it is made, the type of its labels
     "splits": (SplitPool, np.int32),
+    "mixed splits": (MixedSplitPool, np.int32),
     "trees": (TreePool, np.int32),
     "dynamic": (DynamicPool, np.int32),
     "forests": (partial(ForestPool, trees=1, bagging="none", subspace=1.0), np.int32),

@@ -12,6 +12,7 @@ from algorithms.core.kinds import Kind
 from algorithms.core.stored import flattened, rebuilt, stored
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.pool import ForestPool
+from algorithms.mixed.pool import MixedSplitPool
 from algorithms.regression.baselines import Comparison
 from algorithms.regression.evaluation import Prequential as RegressionPrequential
 from algorithms.regression.observer import Observer
@@ -94,6 +95,19 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "tree, names": (partial(TreePool, names=True), [*_TREES, "policy: tried", f"names: {_NAMES}"]),
     **{
         f"dynamic tree, {kind.name.lower()}": (partial(DynamicPool, default=kind, names=True), _DYNAMIC)
+        for kind in (Kind.BINARY, Kind.NUMERIC)
+    },
+    **{
+        f"mixed splits, {kind.name.lower()}": (
+            partial(MixedSplitPool, default=kind, names=True),
+            [
+                "heads numbers totals alive",
+                "questions: table rows links floor used value weight following blocks",
+                *_LEDGER,
+                "values",
+                f"names: {_NAMES}",
+            ],
+        )
         for kind in (Kind.BINARY, Kind.NUMERIC)
     },
     "forest": (

@@ -12,6 +12,7 @@ from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.pool import ForestPool
+from algorithms.mixed.pool import MixedSplitPool
 from algorithms.splits.pool import SplitPool
 
 NAME, NUMBER, VALUE = b"a diagnosis that nobody else has", 4_000_000_007, 1234.0625
@@ -21,6 +22,8 @@ OTHERS = [[b"cough", b"cold"], [b"cough"], [b"fever", b"cold"]]
 POOLS: dict[str, Callable[..., Any]] = {
     "split": partial(SplitPool, on_duplicate=OnDuplicate.REPLACE),
     "split that verifies deletes": partial(SplitPool, verify_deletes=True, on_duplicate=OnDuplicate.REPLACE),
+    "mixed split": partial(MixedSplitPool, on_duplicate=OnDuplicate.REPLACE),
+    "mixed split of numbers": partial(MixedSplitPool, default=Kind.NUMERIC, on_duplicate=OnDuplicate.REPLACE),
     "dynamic tree": partial(DynamicPool, epsilon=0.0, on_duplicate=OnDuplicate.REPLACE),
     "dynamic tree of numbers": partial(
         DynamicPool, epsilon=0.0, default=Kind.NUMERIC, on_duplicate=OnDuplicate.REPLACE

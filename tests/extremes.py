@@ -110,6 +110,20 @@ def split_settings(draw: random.Random, finder: str, criterion: str) -> dict[str
     }
 
 
+def mixed_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
+    """Return settings of a model of kind `split` with any number of classes, and features that are not binary."""
+    return {
+        "kind": "split",
+        "criterion": criterion,
+        "window": draw.choice((None, None, 1, 2, 30)),
+        "on_duplicate": draw.choice(("reject", "ignore", "replace")),
+        "emit": {
+            "splits": draw.choice(("change", {"every": 3})),
+            "snapshots": draw.choice(("never", {"every": 5}, {"every_ms": 1})),
+        },
+    }
+
+
 def tree_settings(draw: random.Random, policy: str, criterion: str) -> dict[str, Any]:
     """Return settings of a model of kind `tree`."""
     rules = POLICIES[policy]
@@ -180,8 +194,8 @@ class Stream:
         self._draw = draw
         kind = settings["kind"]
         section, is_exact = KINDS[kind].settings, settings.get("policy") == "exact"
-        only_binary = is_exact or "attributes" not in section.model_fields
-        two = is_exact or getattr(section, "MOST_CLASSES", 2) == 2
+        two = is_exact or "finder" in settings
+        only_binary = two or "attributes" not in section.model_fields
         self.names = draw.random() < 0.5
         self._features: list[Any] = draw.sample(NAMES if self.names else IDS, draw.randrange(1, 9))
         self._is_number = "classes" not in section.model_fields
@@ -193,8 +207,8 @@ class Stream:
             pool = draw.choice((INTS, TEXTS))
             self.classes = draw.sample(pool, 2 if two else draw.randrange(2, 5))
         kinds = ["binary"] if only_binary else ["binary", "numeric"]
-        if kind == "tree" and not only_binary:
-            kinds += ["nominal", "quantised"]
+        if kind in ("split", "tree") and not only_binary:
+            kinds += ["nominal"] if kind == "split" else ["nominal", "quantised"]
         self._kinds = {feature: draw.choice(kinds) for feature in self._features}
         self._weights: list[float | None] = [None, *draw.sample(WEIGHTS, draw.randrange(1, 4))]
         self._values = {each: some_values(draw) for each in self._features}
@@ -520,6 +534,7 @@ def _rounds() -> dict[str, Callable[[random.Random], int]]:
         for criterion in (rules.criterion,) if rules.criterion else ("entropy", "gini", "sqrt"):
             add(f"split-{finder}-{criterion}", split_settings, finder, criterion)
     for criterion in ("entropy", "gini"):
+        add(f"split-mixed-{criterion}", mixed_settings, criterion)
         for policy in POLICIES:
             add(f"tree-{policy}-{criterion}", tree_settings, policy, criterion)
         add(f"dynamic-{criterion}", dynamic_settings, criterion)

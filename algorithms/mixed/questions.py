@@ -300,6 +300,21 @@ def walk(questions: Questions, root: int) -> list[int]:
     return found
 
 
+def told(questions: Questions, root: int) -> list[tuple[int, float, list[int]]]:
+    """Return what the rows of a heap count: feature, value (of a binary one 1) and class weights."""
+    rows = questions.rows
+    found = []
+    for row in walk(questions, root):
+        feature = int(rows[row, KEY]) & 0xFFFFFFFF
+        if rows[row, KIND] != BLOCK:
+            found.append((feature, float(max(rows[row, CATEGORY], 1)), rows[row, WEIGHT:].tolist()))
+            continue
+        places = slice(int(rows[row, AT]), int(rows[row, AT] + rows[row, SIZE]))
+        values = zip(questions.value[places].tolist(), questions.weight[places].tolist(), strict=True)
+        found += [(feature, value, weights) for value, weights in values]
+    return found
+
+
 def check(questions: Questions, roots: list[int], totals: list[list[int]]) -> list[int]:
     """Raise AssertionError unless every invariant holds; return the features of rows, once for each but blocks."""
     rows = questions.rows

@@ -10,6 +10,8 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
+from algorithms.mixed import kernel as mixed
+from algorithms.mixed.search import LAST_VALUE
 from algorithms.regression import elements
 from algorithms.regression.pool import Sizes as RegressionSizes
 from algorithms.splits import slots
@@ -22,6 +24,7 @@ from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
 from worker.models.forest import ForestModel
+from worker.models.mixed_split import MixedSplitModel
 from worker.models.regression_tree import RegressionTreeModel
 from worker.models.split import SplitModel
 from worker.models.tree import TreeModel
@@ -74,6 +77,8 @@ def model_contents(model: Model) -> dict[bytes, Any]:
             return _regression_trees(model)
         case SplitModel():
             return dict(_splits(model))
+        case MixedSplitModel():
+            return dict(_mixed_splits(model))
     return _any(model)
 
 
@@ -183,6 +188,24 @@ def _evaluation_of_numbers(arrays: dict[str, Any], keys: Interner) -> dict[str, 
         del found[f"{_EVALUATION}labels.weight"], found[f"{_EVALUATION}labels.numbers"]
         known = [key for key, each in enumerate(weight) if each]
         found["labels"] = {keys.name(key): (weight[key], numbers[key]) for key in known}
+    return found
+
+
+def _mixed_splits(model: MixedSplitModel) -> dict[bytes, Any]:
+    arrays, holdings = model.arrays(), model.holdings()
+    pool = model._pool
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    found = {}
+    for index, head in enumerate(arrays["heads"].tolist()):
+        if head[mixed.ALIVE]:
+            last = None if head[mixed.LAST] == slots.NONE else name_or_id(pool.names, head[mixed.LAST])
+            when = head[mixed.EVENTS], head[mixed.SPLIT_PERIOD], head[mixed.TREE_PERIOD]
+            live = [
+                (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
+                for features, label, weight in example_store.live(pool._state.store, index)
+            ]
+            key = keys.name(index)
+            found[key] = (holdings[key], when, last, arrays["numbers"][index, LAST_VALUE], live, pool.best(index))
     return found
 
 

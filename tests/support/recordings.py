@@ -175,17 +175,41 @@ AGED: dict[str, dict[str, Any]] = {
 }
 
 
+MIXED: dict[str, dict[str, Any]] = {
+    "mixed-words": {
+        "kind": "split",
+        "input": WORDS,
+        "classes": ["eggs", "ham", "spam"],
+        "features": "names",
+        "attributes": {"nominal": ["word3", "word4"]},
+        "on_duplicate": "replace",
+        "emit": {"snapshots": {"every": 25}},
+    },
+    "mixed-clicks": {
+        "kind": "split",
+        "input": CLICKS,
+        "classes": [1, 0, 2],
+        "features": "ids",
+        "attributes": {"numeric": [3, 4294967295], "nominal": [5]},
+        "criterion": "gini",
+        "window": 20,
+        "emit": {"splits": {"every": 7}, "snapshots": {"every_ms": 60000}},
+    },
+}
+
+
 def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
-    So there are of trees that forget such as keep floors under the scores of splits, and windows by time.
+    So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of splits
+    such as have more than two classes and binary features.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
     options["models"] |= {
         f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS | AGED
+    options["models"] |= FLOORS | AGED | MIXED
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -27,7 +27,7 @@ from worker.codec.result_json import from_json, is_json, to_json
 from worker.log.port import LARGEST_RECORD, Headers, OutRecord
 
 Feature: TypeAlias = int | str
-Kind: TypeAlias = str  # of a feature: binary, nominal or numeric
+Kind: TypeAlias = str  # of a feature: binary, nominal, numeric; or category, a nominal one against all others
 Class: TypeAlias = int | str
 Form: TypeAlias = Literal["msgpack", "json"]  # of a result
 
@@ -67,7 +67,7 @@ class Split(NamedTuple):
     kind
         What the feature's values are, None where no feature splits.
     threshold
-        Of a numeric feature, else None.
+        Of a numeric feature; of kind category the category; else None.
     criterion
         Name of the criterion, such as "gini" or "entropy".
     score
@@ -79,8 +79,8 @@ class Split(NamedTuple):
     n
         Weight of the examples at the node.
     branches
-        0 and 1: absent and present, at most the threshold and above. Of a nominal feature the categories, 0 being
-        absent.
+        0 and 1: absent and present, at most the threshold and above, another category and the one. Of a nominal
+        feature the categories, 0 being absent.
     counts
         A row for each branch: the weight of every class, in the order of `classes`.
     classes
@@ -133,7 +133,7 @@ class Tree(NamedTuple):
     kind
         What that feature's values are; None at a leaf.
     threshold
-        Of a numeric feature, else None.
+        Of a numeric feature; of kind category the category; else None.
     counts
         One row a node: the weight of every class, in the order of `classes`.
     classes

@@ -18,6 +18,7 @@ from worker.views.fitting import Column, Sheet
 _CODEC = "codec"
 _LATE = "late-labels"
 _TREE = "tree-"
+_MIXED = "mixed"
 _DYNAMIC = "dynamic"
 _REGRESSION = "regression-"
 _FOREST = "forest"
@@ -54,10 +55,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
-    `basegini`), by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `forest` for what forests
-    of them have beside, or by a regression tree's observer as in `regression-qo`; each serves all criteria.
-    Without this command it is compiled when it is first used; images and test machines do it ahead. They are kept
-    in the folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
+    `basegini`), `mixed` for splits of more labels and features, by a tree's policy as in `tree-imac`,
+    `dynamic` for trees that forget, `forest` for what forests of them have beside, or by a regression tree's
+    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is
+    first used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names,
+    else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -136,7 +138,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [*trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    others = [_MIXED, *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -156,6 +158,7 @@ def _call(kernel: str) -> None:
         # What is loaded ahead for any kind of model.
         import worker.models.dynamic
         import worker.models.forest
+        import worker.models.mixed_split
         import worker.models.regression_tree
         import worker.models.split
         import worker.models.tree
@@ -176,6 +179,13 @@ def _call(kernel: str) -> None:
 
         _evaluate()
         TreePool(policy=kernel.removeprefix(_TREE)).insert([1], 0)
+        return
+    if kernel == _MIXED:
+        from algorithms.mixed.pool import MixedSplitPool
+
+        mixed = MixedSplitPool(names=True)
+        mixed.insert([b"a"], 0)
+        mixed.best()
         return
     if kernel == _DYNAMIC:
         from algorithms.dynamic.pool import DynamicPool

@@ -72,7 +72,13 @@ def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
     return make
 
 
-register(SplitSettings, _imported("split", "SplitModel"), behaviour=1)
+def _split(name: str, settings: SplitSettings, bounds: Bounds) -> Model:
+    """Make a model of splits: two classes and binary features have an index of their own."""
+    made = ("mixed_split", "MixedSplitModel") if settings.is_mixed else ("split", "SplitModel")
+    return _imported(*made)(name, settings, bounds)
+
+
+register(SplitSettings, _split, behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
 register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1)

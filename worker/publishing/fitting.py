@@ -74,11 +74,7 @@ class _Reader(NamedTuple):
 
     def _of_value(self, feature: int | str, value: float) -> str:
         which = brief(feature) if isinstance(feature, str) else str(feature)
-        advice = (
-            "kind 'split' has no others; take kind: tree, with attributes: {default: numeric}"
-            if self.kind == "split"
-            else "set attributes: {default: numeric} of the model, or name its numeric features there"
-        )
+        advice = "set attributes: {default: numeric} of the model, or name its numeric features there"
         return f"expected 0 or 1 of {which}, a binary feature of the model {self.name!r}, got {value:g}; {advice}"
 
 

@@ -177,74 +177,6 @@ class EmitSettings(Section):
     snapshots: Due = Cadence("never")
 
 
-class SplitSettings(ClassifierSettings):
-    """A model that keeps the best split of each key's examples."""
-
-    MOST_CLASSES: ClassVar[int] = 2
-    SOME_CLASSES: ClassVar[str] = "two different classes, both integers or both strings (kind 'tree' takes more)"
-    LATER: ClassVar[tuple[str, ...]] = ("alpha",)
-    SAMPLE: ClassVar[Mapping[str, Any]] = {
-        "window": 20,
-        "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
-    }
-
-    kind: Literal["split"]
-    classes: tuple[ClassName, ClassName]  # label 0, label 1
-    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
-    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
-    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
-    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
-    window: Window | None = None  # the last W examples of each key, or those of a time span
-    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
-    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
-    emit: EmitSettings = EmitSettings()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _follow_the_finder(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
-            return data
-        implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
-        if data["finder"] in _APPROXIMATE:
-            implied["alpha"] = 0.1
-        return {**implied, **data}
-
-    @field_validator("criterion")
-    @classmethod
-    def _agree_with_finder(cls, criterion: Criterion, info: ValidationInfo) -> Criterion:
-        finder = info.data.get("finder", "")
-        implied = _IMPLIED.get(finder, criterion)
-        if criterion != implied:
-            raise expected(f"'{implied}', which the finder '{finder}' implies")
-        return criterion
-
-    @field_validator("alpha")
-    @classmethod
-    def _only_where_it_is_used(cls, alpha: float | None, info: ValidationInfo) -> float | None:
-        finder = info.data.get("finder", _APPROXIMATE[0])
-        if finder in _APPROXIMATE and alpha is None:
-            raise expected("a number from 0.001 to 100")
-        if finder not in _APPROXIMATE and alpha is not None:
-            raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
-        return alpha
-
-    @property
-    def summary(self) -> str:
-        """How it learns, in a few words."""
-        return f"{self.finder}, {self.criterion}{_of_the_last(self.window)}"
-
-    @property
-    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
-        """Binary ones alone."""
-        return Kind.BINARY, {}
-
-
-def _of_the_last(window: int | Span | None) -> str:
-    if isinstance(window, Span):
-        return f", last {window.words}"
-    return f", last {window} examples" if window else ""
-
-
 class AttributeSettings(Section):
     """What the values of features are."""
 
@@ -304,9 +236,142 @@ class AttributeSettings(Section):
         }
 
     @property
+    def are_complete(self) -> bool:
+        """Whether features are named, and nothing is said of others."""
+        return bool(self.kinds) and "default" not in self.model_fields_set
+
+    @property
     def only_binary(self) -> bool:
         """Whether all features are."""
         return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
+
+
+class SplitSettings(ClassifierSettings):
+    """A model that keeps the best split of each key's examples."""
+
+    LATER: ClassVar[tuple[str, ...]] = ("alpha", "attributes")
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "window": 20,
+        "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
+    }
+
+    kind: Literal["split"]
+    attributes: AttributeSettings | None = None  # null: all features are binary
+    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
+    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
+    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
+    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
+    window: Window | None = None  # the last W examples of each key, or those of a time span
+    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    emit: EmitSettings = EmitSettings()
+
+    @field_validator("attributes", mode="before")
+    @classmethod
+    def _as_tuples(cls, told: Any) -> Any:
+        """Take lists for tuples: what a validator of the whole section returned is no JSON any more."""
+        if not isinstance(told, dict):
+            return told
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+
+    @field_validator("attributes")
+    @classmethod
+    def _of_the_space(cls, attributes: AttributeSettings | None, info: ValidationInfo) -> AttributeSettings | None:
+        if attributes is not None:
+            attributes.check_space(info.data.get("features"))
+            if attributes.default == "quantised" or attributes.quantised:
+                raise expected("no quantised features, kind 'split' looks at each value; declare them as numeric")
+        return attributes
+
+    @field_validator("finder")
+    @classmethod
+    def _serves(cls, finder: str, info: ValidationInfo) -> str:
+        if finder != "exact" and _is_mixed(info.data):
+            raise expected(f"'exact', {_ALONE}")
+        return finder
+
+    @field_validator("verify_deletes")
+    @classmethod
+    def _always(cls, verify: bool, info: ValidationInfo) -> bool:
+        if verify and _is_mixed(info.data):
+            raise expected(f"false: {_MIXED} all live examples are kept, so deletes are always verified")
+        return verify
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_the_finder(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
+            return data
+        implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
+        if data["finder"] in _APPROXIMATE:
+            implied["alpha"] = 0.1
+        return {**implied, **data}
+
+    @field_validator("criterion")
+    @classmethod
+    def _agree_with_finder(cls, criterion: Criterion, info: ValidationInfo) -> Criterion:
+        finder = info.data.get("finder", "")
+        implied = _IMPLIED.get(finder, criterion)
+        if criterion != implied:
+            raise expected(f"'{implied}', which the finder '{finder}' implies")
+        if criterion == "sqrt" and _is_mixed(info.data):
+            raise expected(f"'entropy' or 'gini', {_ALONE}")
+        return criterion
+
+    @field_validator("alpha")
+    @classmethod
+    def _only_where_it_is_used(cls, alpha: float | None, info: ValidationInfo) -> float | None:
+        finder = info.data.get("finder", _APPROXIMATE[0])
+        if finder in _APPROXIMATE and alpha is None:
+            raise expected("a number from 0.001 to 100")
+        if finder not in _APPROXIMATE and alpha is not None:
+            raise expected(f"no alpha, which the finder '{finder}' has no use for (updent and updgini have)")
+        return alpha
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        classes = f", {super().summary}" if self.is_mixed else ""
+        return f"{self.finder}, {self.criterion}{classes}{_of_the_last(self.window)}"
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there are more than two classes, or features that are not binary."""
+        return _is_mixed({"classes": self.classes, "attributes": self.attributes})
+
+    @property
+    def names_all_features(self) -> bool:
+        """Whether there are attributes without a default."""
+        attributes = self.attributes
+        return attributes is not None and attributes.are_complete
+
+    @property
+    def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
+        """As the attributes say; without any all are binary."""
+        if self.attributes is None:
+            return Kind.BINARY, {}
+        return Kind[self.attributes.default.upper()], self.attributes.kinds
+
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint."""
+        told = super().relevant()
+        return told if self.attributes is None else told | {"attributes": self.attributes.relevant()}
+
+
+_MIXED = "with more than two classes, or features that are not binary,"
+_ALONE = "as others serve two classes and binary features"
+
+
+def _is_mixed(told: Mapping[str, Any]) -> bool:
+    """Return whether what is told of a model of splits asks for more than two classes and binary features."""
+    attributes = told.get("attributes")
+    return len(told.get("classes", ())) > 2 or (attributes is not None and not attributes.only_binary)
+
+
+def _of_the_last(window: int | Span | None) -> str:
+    if isinstance(window, Span):
+        return f", last {window.words}"
+    return f", last {window} examples" if window else ""
 
 
 class DriftSettings(Section):
@@ -363,7 +428,7 @@ class TreesSettings(ClassifierSettings):
     @property
     def names_all_features(self) -> bool:
         """Whether there are attributes without a default."""
-        return bool(self.attributes.kinds) and "default" not in self.attributes.model_fields_set
+        return self.attributes.are_complete
 
     @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:
@@ -759,7 +824,7 @@ class RegressionTreeSettings(ExampleSettings):
     @property
     def names_all_features(self) -> bool:
         """Whether there are attributes without a default."""
-        return bool(self.attributes.kinds) and "default" not in self.attributes.model_fields_set
+        return self.attributes.are_complete
 
     @property
     def feature_kinds(self) -> tuple[Kind, Mapping[int | bytes, Kind]]:

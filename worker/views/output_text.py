@@ -38,6 +38,7 @@ from worker.views.record_json import other_format
 from worker.views.split_text import regression_split_line, split_line
 from worker.views.tree_nodes import counted_word, feature_at, tree_words
 from worker.views.words import (
+    branch_word,
     brief_weight_word,
     class_word,
     deviation_word,
@@ -71,8 +72,10 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
     names = rows[0][1].classes if rows else ()
     few = len(names) <= _FEW
     classes = "/".join(map(class_word, names)) if few else "heaviest of all"
-    numeric = any(split.threshold is not None for _, split in rows)
-    low, high = ("absent, ≤", "present, >") if numeric else ("absent", "present")
+    kinds = {split.kind for _, split in rows}
+    numeric, categories = "numeric" in kinds, "category" in kinds
+    low = "absent" + ", ≤" * numeric + ", ≠" * categories
+    high = "present" + ", >" * numeric + ", =" * categories
     columns = [
         Column("key"),
         Column("feature", style="bold"),
@@ -86,7 +89,7 @@ def splits_table(model: str, splits: Iterable[tuple[bytes | None, Split]]) -> Sh
     for key, split in rows:
         feature = feature_word(split.feature)
         if split.threshold is not None:
-            feature += f" > {number_word(split.threshold)}"
+            feature += f" {branch_word(split.kind, split.threshold, 1)}"
         runner_up = Text(feature_word(split.runner_up))
         if split.runner_up is not None:
             runner_up.append(f" {gain_word(split.runner_up_gain)}", "dim")

@@ -70,6 +70,8 @@ def deviation_word(variance: float) -> str:
 
 def branch_word(kind: str | None, threshold: float | None, branch: int) -> str:
     """Return what leads to a branch of a split on a feature of this kind, see `worker.codec.Split.branches`."""
+    if kind == "category" and threshold is not None:
+        return f"{'=' if branch else '≠'} {number_word(threshold)}"
     if threshold is not None:
         return f"{'>' if branch else '≤'} {number_word(threshold)}"
     if kind == "nominal" and branch:

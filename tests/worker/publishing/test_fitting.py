@@ -68,8 +68,8 @@ def _line(**fields: Any) -> str:
         (
             SPLIT,
             {"x": {"price": 2.5}},
-            "0 or 1 of 'price', a binary feature of the model 'm0', got 2.5; kind 'split' has no others; "
-            "take kind: tree, with attributes: {default: numeric}",
+            "0 or 1 of 'price', a binary feature of the model 'm0', got 2.5; set attributes: {default: "
+            "numeric} of the model, or name its numeric features there",
         ),
         (TREE, {"x": {"i": [7, 8, 9], "v": [2.5, 3, 2]}, "y": 1}, "0 or 1 of 9, a binary feature of"),
     ],

@@ -141,15 +141,15 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 
 
 MODEL_NAMES = (
-    "alpha, classes, criterion, emit, expire, features, finder, input, kind, late_labels, on_duplicate, shadow, "
-    "start, verify_deletes, window"
+    "alpha, attributes, classes, criterion, emit, expire, features, finder, input, kind, late_labels, "
+    "on_duplicate, shadow, start, verify_deletes, window"
 )
 SECTIONS = (
     "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "
     "topics, transaction"
 )
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
-CLASSES = "two different classes, both integers or both strings (kind 'tree' takes more)"
+CLASSES = "2 to 1000 different classes, all integers or all strings"
 
 # Each adds lines to the smallest file, from line 9 on; four spaces in are settings of the model.
 WINDOWS = "expected a number of examples from 1 to 1073741824, or a time span from 1s to 36500d, as in 1000 or 30d"
@@ -287,7 +287,6 @@ def test_wrong_addition(tmp_path: Path, added: str, message: str) -> None:
     ("classes", "got"),
     [
         ("[0]", "[0]"),
-        ("[0, 1, 2]", "[0, 1, 2]"),
         ("[a, a]", "['a', 'a']"),
         ("[0, a]", "[0, 'a']"),
         ("[true, false]", "[True, False]"),
@@ -296,7 +295,7 @@ def test_wrong_addition(tmp_path: Path, added: str, message: str) -> None:
     ],
 )
 def test_wrong_classes(tmp_path: Path, classes: str, got: str) -> None:
-    """A model has exactly two different classes of one kind."""
+    """A model has different classes of one kind, two at least."""
     text = SMALLEST.replace("[ham, spam]", classes)
     assert _problems(tmp_path, text) == [f"worker.yaml:7:14: models.spam.classes: expected {CLASSES}, got {got}"]
 

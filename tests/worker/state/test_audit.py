@@ -32,6 +32,7 @@ MODELS: dict[str, Any] = {
     "recent": _BASE | {"kind": "split", "window": 8},
     "greedy": _BASE | {"kind": "dynamic-tree", "epsilon": 0, "attributes": {"numeric": ["size"]}},
     "exact": _BASE | {"kind": "dynamic-tree", "guarantee": "exact", "attributes": {"numeric": ["size"]}},
+    "mixed": _BASE | {"kind": "split", "classes": ["a", "b", "c"], "attributes": {"numeric": ["size"]}},
     "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
     "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
 }
@@ -47,7 +48,7 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         return OutRecord("t", 0, b"key %d" % (number % 2), value, (), 1_000)
 
     draw = random.Random(seed)
-    has_numbers = set(models) <= {"greedy", "exact"}
+    has_numbers = set(models) <= {"greedy", "exact", "mixed"}
     for number in range(EXAMPLES):
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
@@ -82,7 +83,9 @@ def _said(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["audit", *arguments])
 
 
-@pytest.mark.parametrize("names", [["counts"], ["greedy"], ["exact"], ["counts", "near", "counted"]], ids="-".join)
+@pytest.mark.parametrize(
+    "names", [["counts"], ["greedy"], ["exact"], ["mixed"], ["counts", "near", "counted"]], ids="-".join
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_left_of_what_was_deleted(tmp_path: Path, names: list[str], seed: int) -> None:
     """A model that forgets equals one that never saw the examples; of others it is told what is not proven."""

@@ -121,11 +121,25 @@ models:
     evaluate: {window: 20, emit: {every: 25}}}
 bounds: {keys: 6, live_ids: 150}
 """
+# Splits of more than two classes, and of categories and numbers.
+MIXED_SPLITS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  words: {kind: split, input: words, classes: [eggs, ham, spam], features: names, on_duplicate: replace,
+    emit: {snapshots: {every: 25}}}
+  numbers: {kind: split, input: numbers, classes: [a, b, c], features: names, criterion: gini, window: 60,
+    attributes: {default: numeric, nominal: [town], binary: [flag]}, emit: {splits: {every: 3}}}
+  idle: {kind: split, input: clicks, classes: [1, 0], features: ids, attributes: {numeric: [3], nominal: [5]},
+    expire: 20s, emit: {snapshots: change}}
+bounds: {keys: 6, live_ids: 150}
+"""
 STATES = {
     "checkpoints": SETTINGS,
     "added_kinds": ADDED_KINDS,
     "windows": WINDOWS_BY_TIME,
     "linear": LINEAR,
+    "mixed_splits": MIXED_SPLITS,
 }
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}

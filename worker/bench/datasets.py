@@ -136,6 +136,17 @@ def _kdd99(path: Path) -> Table:
     return _dense(np.stack(values, axis=1), columns["class"], kinds, names)
 
 
+def _poker(path: Path) -> Table:
+    """Read CSV with a header: suit and rank of five cards; the class is the hand that they make."""
+    names = [f"{what}{card}" for card in range(1, 6) for what in ("S", "R")]
+    columns = _csv(path, [*names, "class"], texts={"class"}, skip=1)
+    suits = 4
+    for name in names[::2]:
+        columns[name] -= 1  # they are 1 to 4
+    kinds = [suits if name.startswith("S") else NUMERIC for name in names]
+    return _dense(np.stack([columns[name] for name in names], axis=1), columns["class"], kinds, names)
+
+
 def _arrays(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     """Return some arrays of a `.npz` file."""
     # Numpy leaves the file open where it turns out to be none, so it is opened here.
@@ -177,6 +188,7 @@ class _Set(NamedTuple):
 SETS = {
     "covertype": _Set("covtype.npz", _covertype),
     "kdd99": _Set("kddcup99_10pct.csv.gz", _kdd99),
+    "poker": _Set("poker_train25k.csv.gz", _poker),
     "mnist": _Set("mnist10k.npz", _mnist),
     "electricity": _Set("electricity.csv.gz", _electricity),
     "news20_unigram": _Set("news20_unigram.npz", _binary),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.core.cadence import Emit, When
 from algorithms.splits import scan
 from algorithms.splits.count_groups import OF_BINS, USED
 from algorithms.splits.finders import FINDERS
@@ -17,11 +21,13 @@ from worker.bench import anchor
 from worker.bench.cases import Case, Progress, Row, measured, significant
 from worker.bench.hard import hard
 from worker.bench.sides import FLOORS, criteria_of, finding, floors
-from worker.bench.streams import Stream, first, load, sparse
+from worker.bench.streams import Stream, between, first, load, sparse
 from worker.bench.updates import Workload, workload
 
 SETS = ("farm_ads", "victorian_eltec", "imdb", "news20_bigram")
 LARGEST = "news20_bigram"  # whose cost per one is what hard streams are held against
+
+_PARTS = 20  # of a stream that is measured as it goes on
 
 # An O(d) scan is left out where it would look at more features than this: about a minute.
 _FEASIBLE = 2_500_000_000
@@ -80,7 +86,7 @@ Experiment = Callable[[Scope], Iterator[Row]]
 
 
 def by_alpha(scope: Scope) -> Iterator[Row]:
-    """Time against the guarantee, for the finders that have one; the others have no alpha. Figure 1."""
+    """Time against the guarantee, for the finders that have one; the others have no alpha. Figures 1b and 1d."""
     work = workload(_paper(scope.sizes.examples, 10_000))
     cases = floors(work) + _finders(work, [finder for finder in FINDERS if finder not in _approximate()])
     for finder in _approximate():
@@ -90,7 +96,7 @@ def by_alpha(scope: Scope) -> Iterator[Row]:
 
 
 def by_trees(scope: Scope) -> Iterator[Row]:
-    """How many search trees the approximate finders keep at the end, against the guarantee. Figure 5."""
+    """How many search trees the approximate finders keep at the end, against the guarantee. Figures 1a and 1c."""
     work = workload(_paper(scope.sizes.examples, 10_000))
     for finder in _approximate():
         for criterion in criteria_of(finder):
@@ -109,11 +115,23 @@ def by_trees(scope: Scope) -> Iterator[Row]:
 
 
 def by_examples(scope: Scope) -> Iterator[Row]:
-    """Time against n. Figure 2."""
+    """Time against n. Figures 2a and 2c."""
     stream = _paper(max(scope.sizes.prefixes), 10_000)
     for n in scope.sizes.prefixes:
         work = workload(first(stream, n))
         yield from _measured(scope, floors(work) + _finders(work))
+
+
+def by_points(scope: Scope) -> Iterator[Row]:
+    """Time of one example, and how many search trees there are, as the stream goes on. Figures 2b and 3."""
+    yield from _along(scope, _paper(scope.sizes.examples, 10_000))
+
+
+def along_sets(scope: Scope) -> Iterator[Row]:
+    """Time so far, as recorded sets go on. Figures 5 and 6."""
+    for name in recorded(scope.data):
+        for row in _along(scope, _recorded(scope, name)):
+            yield row | {f"so_far_{name}": row["seconds"]}  # each set has a plot of its own
 
 
 def by_features(scope: Scope) -> Iterator[Row]:
@@ -190,11 +208,13 @@ EXPERIMENTS: dict[str, Experiment] = {
     "alpha": by_alpha,
     "trees": by_trees,
     "examples": by_examples,
+    "points": by_points,
     "features": by_features,
     "width": by_width,
     "deletes": deletes,
     "hard": by_hardness,
     "sets": by_set,
+    "along": along_sets,
 }
 
 
@@ -249,6 +269,45 @@ def _finders(
         for criterion in criteria_of(finder)
         if (criteria is None or criterion in criteria) and (scans or FINDERS[finder].module is not scan)
     ]
+
+
+def _along(scope: Scope, stream: Stream) -> Iterator[Row]:
+    """Yield a row for each finder and each part of a stream: the time of an example in it, and of all so far."""
+    work = workload(stream)
+    marks = np.linspace(0, work.examples, _PARTS + 1).astype(np.int64).tolist()
+    parts = [workload(between(stream, *pair)).batches for pair in pairwise(marks) if pair[0] < pair[1]]
+    cases = _finders(work)
+    taken: list[list[list[float]]] = [[] for _ in cases]  # of each case, of each round, of each part
+    trees: list[list[int]] = [[] for _ in cases]
+    for turn in range(scope.repeats):
+        for at, case in enumerate(cases):
+            if sum(map(sum, taken[at])) > scope.time_limit:
+                continue
+            scope.progress(f"{work.data}, along: {case.finder}, round {turn + 1} of {scope.repeats}")
+            pool = SplitPool(finder=case.finder, criterion=case.criterion or "", splits=Emit(When.CHANGE))
+            taken[at].append([])
+            trees[at] = []
+            for batches in parts:
+                start = time.perf_counter()
+                for batch in batches:
+                    pool.apply(batch, checked=True)
+                taken[at][-1].append(time.perf_counter() - start)
+                if FINDERS[case.finder].approximate is not None:
+                    trees[at].append(int(pool.arrays()["finder.counts"][OF_BINS, USED]))
+    for case, runs, counted in zip(cases, taken, trees, strict=True):
+        for at, end in enumerate(marks[1 : len(parts) + 1]):
+            yield {
+                "data": work.data,
+                "finder": case.finder,
+                "criterion": case.criterion,
+                "examples": end,
+                "seconds": significant(statistics.median(sum(run[: at + 1]) for run in runs)),
+                "us_per_example": significant(
+                    statistics.median(run[at] for run in runs) / (end - marks[at]) * 1e6
+                ),
+                **({"trees": counted[at]} if counted else {}),
+                "repeats": len(runs),
+            }
 
 
 def _measured(scope: Scope, cases: Sequence[Case], bases: Sequence[str] = FLOORS) -> Iterator[Row]:

@@ -96,6 +96,39 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure(
         "000",
+        "figures 2b and 3, along the stream",
+        "an example takes longer and longer, UPDGINI's less at first; UPDENT's trees become fewer, UPDGINI has 10",
+        _REPORT_QUICK,
+        _REPORT,
+        (
+            Plot("examples", "us_per_example", "time of an example (µs)", _BY_FINDER),
+            Plot("examples", "trees", "trees", _BY_FINDER),
+        ),
+        {"experiment": "points"},
+    ),
+    Figure(
+        "000",
+        "figure 5, 20News",
+        "the scans' time so far is convex, the finders' nearly straight",
+        None,
+        _REPORT,
+        (Plot("examples", "so_far_news20_bigram", "time so far (s)", _BY_FINDER),),
+        {"experiment": "along", "data": "news20_bigram"},
+    ),
+    Figure(
+        "000",
+        "figure 6, the other sets",
+        "as figure 5",
+        None,
+        _REPORT,
+        tuple(
+            Plot("examples", f"so_far_{name}", f"{name}: time so far (s)", _BY_FINDER)
+            for name in ("farm_ads", "victorian_eltec", "imdb")
+        ),
+        {"experiment": "along"},
+    ),
+    Figure(
+        "000",
         "figure 4, by d and by density",
         "scans grow with d, the finders hardly",
         _REPORT_QUICK,

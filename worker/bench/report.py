@@ -15,7 +15,7 @@ import numpy as np
 from algorithms.splits.finders import FINDERS
 from worker.bench import anchor
 from worker.bench.cases import Row, machine
-from worker.bench.experiments import EXPERIMENTS, LARGEST, Scope
+from worker.bench.experiments import EXPERIMENTS, LARGEST, SETS, Scope
 from worker.bench.figures import View, draw, name_of, series
 from worker.bench.sides import criteria_of, warm_up
 
@@ -75,6 +75,14 @@ SECTIONS: dict[str, Section] = {
         "sparse(n, 10, 10000, 0.001), longer and longer.",
         (View("examples", "examples", "examples n", *_SECONDS),),
     ),
+    "points": Section(
+        "Along the stream",
+        "{data}: the time of one example and the number of search trees as the stream goes on, alpha 0.1.",
+        (
+            View("points", "examples", "examples so far", *_MICROSECONDS),
+            View("points-trees", "examples", "examples so far", "trees", "non-empty trees"),
+        ),
+    ),
     "features": Section(
         "Features and density",
         "sparse({examples}, 10, d, 10/d): the ones stay, the features grow, the density falls.",
@@ -120,6 +128,15 @@ SECTIONS: dict[str, Section] = {
             View("sets-dense", "data", "", *_TO_COUNTING),
             View("sets-hash", "data", "", "to_count_hash", "times count-hash"),
             View("sets-anchor", "data", "", "to_anchor", f"times the {anchor.NAME}"),
+        ),
+    ),
+    "along": Section(
+        "Along recorded sets",
+        "The time so far as a set goes on, a query after each example, alpha 0.1. Scans where they end in "
+        "reasonable time.",
+        tuple(
+            View(f"along-{name}", "examples", "examples so far", f"so_far_{name}", f"{name}: time so far (s)")
+            for name in SETS
         ),
     ),
 }

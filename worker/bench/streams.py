@@ -68,6 +68,16 @@ def first(stream: Stream, n: int) -> Stream:
     return stream._replace(pointer=pointer, feature=stream.feature[: pointer[-1]], label=stream.label[:n])
 
 
+def between(stream: Stream, begin: int, end: int) -> Stream:
+    """Return examples `begin` to `end` of a stream."""
+    pointer = stream.pointer[begin : end + 1]
+    return stream._replace(
+        pointer=pointer - pointer[0],
+        feature=stream.feature[pointer[0] : pointer[-1]],
+        label=stream.label[begin:end],
+    )
+
+
 def _generated(data: str) -> Stream:
     try:
         n, d1, d2, q = data.removeprefix("sparse:").split(",")

@@ -33,7 +33,7 @@ from worker.bench.forests import bench_forests
 from worker.bench.forests import river as river_forest
 from worker.bench.forms import FORMS, IDS
 from worker.bench.idle import bench_idle
-from worker.bench.labels import bench_labels
+from worker.bench.labels import bench_labels, bench_sets
 from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
 from worker.bench.moa import SETS as MOA_SETS
 from worker.bench.moa import TREES as MOA_TREES
@@ -741,9 +741,25 @@ def report(out: Path, data: Path | None, anchor: Path | None, date: str | None, 
 @click.option("--examples", type=click.IntRange(1), default=500, show_default=True)
 @click.option("--features", type=click.IntRange(1), default=5_000, show_default=True)
 @click.option("--window", type=click.IntRange(1), default=250, show_default=True, help="Older ones are deleted.")
+@click.option("--data", "sets", type=_Listed(list(SETS)), help="Recorded sets instead, such as poker,kdd99.")
+@click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
 @_repeats
-def labels(labels: list[str], examples: int, features: int, window: int, repeats: int) -> None:
-    """Keep the best split of K labels under inserts and deletes: time beside the index of two labels, memory."""
+def labels(
+    labels: list[str],
+    examples: int,
+    features: int,
+    window: int,
+    sets: list[str] | None,
+    folder: Path | None,
+    repeats: int,
+) -> None:
+    """Keep the best split of K labels, categories and numbers: time beside the index of two labels, memory."""
+    if sets:
+        if folder is None:
+            raise click.BadParameter("expected a folder with the recorded sets", param_hint="--folder")
+        with _naming("--folder"):
+            _print(lambda progress: bench_sets(sets, folder, examples, window, repeats, progress))
+        return
     numbers = [int(each) for each in labels]
     if min(numbers) < 2:
         raise click.BadParameter("expected at least 2 labels", param_hint="--labels")

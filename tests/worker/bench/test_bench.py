@@ -348,7 +348,15 @@ def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]
     """There are lines of every experiment, each with every figure, and each has a section on the page."""
     _, lines = report
     assert list(dict.fromkeys(line["experiment"] for line in lines)) == list(EXPERIMENTS)
-    assert all(COSTS <= set(line) for line in lines if line["experiment"] != "trees")
+    others = ("trees", "points", "along")
+    assert all(COSTS <= set(line) for line in lines if line["experiment"] not in others)
+    for name, data in (("points", "sparse"), ("along", "farm_ads")):
+        own = [line for line in lines if line["experiment"] == name and line["data"].startswith(data)]
+        exact = [line for line in own if (line["finder"], line["criterion"]) == ("exact", "gini")]
+        assert [line["examples"] for line in exact] == sorted({line["examples"] for line in exact})
+        assert [line["seconds"] for line in exact] == sorted(line["seconds"] for line in exact)
+        assert len(exact) > 5
+        assert {line["finder"] for line in own if "trees" in line} == {"updent", "updgini"}
     trees = [line["trees"] for line in lines if line["experiment"] == "trees" and line["finder"] == "updent"]
     assert trees == sorted(trees, reverse=True)
     assert trees[0] > trees[-1] >= 1

@@ -195,6 +195,18 @@ def test_kdd99(tmp_path: Path) -> None:
     assert (cut.classes, cut.kinds.tolist()) == (table.classes, table.kinds.tolist())
 
 
+def test_poker(tmp_path: Path) -> None:
+    """Suits are categories from 0, ranks are numbers, and a class is a hand."""
+    header = ",".join(f"{what}{card}" for card in range(1, 6) for what in "SR")
+    text = f"{header},ORD\n1,10,1,11,1,13,1,12,1,1,9\n4,2,3,13,2,10,2,12,2,1,0\n"
+    (tmp_path / "poker_train25k.csv.gz").write_bytes(gzip.compress(text.encode()))
+    table = load("poker", tmp_path)
+    assert _dense(table).tolist() == [[0, 10, 0, 11, 0, 13, 0, 12, 0, 1], [3, 2, 2, 13, 1, 10, 1, 12, 1, 1]]
+    assert table.kinds.tolist() == [4, NUMERIC] * 5
+    assert (table.label.tolist(), table.classes) == ([1, 0], ("0", "9"))
+    _check(table)
+
+
 def _kdd99(folder: Path) -> None:
     middle = ",".join(["0"] * 33)
     text = (
@@ -231,7 +243,7 @@ def _write(name: str, data: bytes) -> Callable[[Path], int]:
 @pytest.mark.parametrize(
     ("name", "prepare", "message"),
     [
-        ("cancer", lambda _: None, "expected one of covertype, kdd99, mnist, electricity, news20_unigram"),
+        ("cancer", lambda _: None, "expected one of covertype, kdd99, poker, mnist, electricity, news20_unigram"),
         ("mnist", lambda _: None, "expected the file mnist10k.npz in .*, found none; put it there"),
         ("mnist", _write("mnist10k.npz", b"text"), "expected .*mnist10k.npz to hold mnist, got something else"),
         ("mnist", _write("mnist10k.npz", b"PK\x03\x04"), "to hold mnist, got something else"),

@@ -34,6 +34,7 @@ EVERY = {"emit": {"every": 2}, "window": 3}
 IDS: dict[str, dict[str, Any]] = {
     "split": {"kind": "split", "classes": ["a", "b"], "features": "ids", "on_duplicate": "replace"},
     "tree": {"kind": "tree", "classes": ["a", "b"], "features": "ids", "evaluate": EVERY, "expire": "20s"},
+    "mixed": {"kind": "split", "classes": ["a", "b", "c"], "features": "ids", "attributes": {"nominal": [3]}},
     "without": {
         "kind": "majority",
         "classes": ["a", "b"],

@@ -45,10 +45,33 @@ from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
 from algorithms.dynamic.examples import content_key, value_in
 from algorithms.mixed import questions as asked
-from algorithms.mixed.questions import AT, BEFORE, BLOCK, KIND, LENGTH, NEXT, SIZE, WEIGHT, Questions
-from algorithms.mixed.search import (
+from algorithms.mixed.heads import (
+    ALIVE,
+    EVENTS,
+    FIRST,
+    LAST,
     LAST_VALUE,
     LOWERED,
+    RARE,
+    ROOT,
+    SECOND,
+    SPLIT_PERIOD,
+    TREE_PERIOD,
+)
+from algorithms.mixed.questions import (
+    AT,
+    BEFORE,
+    BLOCK,
+    IS_RARE,
+    KIND,
+    LENGTH,
+    NEXT,
+    SIZE,
+    TOTAL,
+    WEIGHT,
+    Questions,
+)
+from algorithms.mixed.search import (
     Found,
     kind_of_row,
     lower,
@@ -57,20 +80,9 @@ from algorithms.mixed.search import (
     search,
     whole_key,
 )
-from algorithms.splits import heaps
 from algorithms.splits.slots import NONE
 
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
-
-# Columns of the heads.
-EVENTS = 0  # inserts and deletes applied
-ALIVE = 1  # 1 once an insert was applied, until the index is dropped
-LAST = 2  # the feature of the best split after the event before, or NONE; its value is LAST_VALUE
-SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
-ROOT = 5  # of the heap, or NONE
-FIRST, SECOND = 6, 7  # the rows that a search found best and second when it last looked, or NONE
-HEAD = (0, 0, NONE, -1, -1, NONE, NONE, NONE)
-NUMBERS = 2  # columns of the heads' numbers, see search.py
 
 # Bits of `Decisions.due`.
 SPLIT_DUE, TREE_DUE = 1, 2
@@ -113,7 +125,7 @@ class Out(NamedTuple):
 class State(NamedTuple):
     """All that the kernel works on."""
 
-    heads: Int64s  # int64[indexes, 8]
+    heads: Int64s  # int64[indexes, 9]
     numbers: Float64s  # float64[indexes, NUMBERS]
     totals: Int64s  # int64[indexes, K], weights of the classes
     alive: Int64s  # int64[1], how many indexes are alive
@@ -136,20 +148,28 @@ def _whole_key(state: State, index: int, found: Found) -> float:
 
 
 @inlined
-def _enter_heap(state: State, index: int, row: int, key: float) -> None:
-    questions = state.questions
-    questions.floor[row] = key
-    state.heads[index, ROOT] = heaps.added(questions.floor, questions.links, state.heads[index, ROOT], row)
+def _enter(state: State, index: int, row: int, key: float) -> None:
+    """Put a row into the heap by floors."""
+    state.heads[index, ROOT] = asked.enter(state.questions, state.heads[index, ROOT], row, key)
 
 
 @inlined
-def _leave_heap(state: State, index: int, row: int) -> None:
-    questions = state.questions
-    state.heads[index, ROOT] = heaps.taken(questions.floor, questions.links, state.heads[index, ROOT], row)
+def _leave(state: State, index: int, row: int) -> None:
+    """Take a row out of its heap, before it goes."""
+    heap = RARE if state.questions.rows[row, IS_RARE] == 1 else ROOT
+    state.heads[index, heap] = asked.leave(state.questions, state.heads[index, heap], row)
     if state.heads[index, FIRST] == row:
         state.heads[index, FIRST] = NONE
     if state.heads[index, SECOND] == row:
         state.heads[index, SECOND] = NONE
+
+
+@inlined
+def _enter_rare(state: State, index: int, row: int) -> None:
+    """Put a row into the heap of rare features, by its weight."""
+    key = -asked.cap_of(state.questions.rows[row, TOTAL])
+    state.heads[index, RARE] = asked.enter(state.questions, state.heads[index, RARE], row, key)
+    state.questions.rows[row, IS_RARE] = 1
 
 
 @jit
@@ -161,7 +181,7 @@ def _place(state: State, index: int, column: int, feature: int, value: float, fo
     if block == NONE:
         block = asked.create(questions, index, feature, BLOCK, 0)
         asked.link(questions, column, block, NONE)
-        _enter_heap(state, index, block, _whole_key(state, index, found))
+        _enter(state, index, block, _whole_key(state, index, found))
     at = asked.place_for(questions, block, value)
     end = rows[block, AT] + rows[block, SIZE]
     if at < end and questions.value[at] == value:
@@ -170,7 +190,7 @@ def _place(state: State, index: int, column: int, feature: int, value: float, fo
         upper = asked.create(questions, index, feature, BLOCK, 0)
         asked.link(questions, column, upper, block)
         asked.shift(questions, block, LENGTH // 2, upper)
-        _enter_heap(state, index, upper, questions.floor[block])
+        _enter(state, index, upper, questions.floor[block])
         if value > questions.value[rows[block, AT] + rows[block, SIZE] - 1]:
             block = upper
         at = asked.place_for(questions, block, value)
@@ -198,20 +218,16 @@ def _add(
         row = asked.create(questions, index, feature, kind, category)
         refer(state.names, feature)
         if kind != NUMERIC:
-            _enter_heap(state, index, row, _whole_key(state, index, found))
+            _enter_rare(state, index, row)
     questions.rows[row, WEIGHT + label] += weight
+    questions.rows[row, TOTAL] += weight
+    if questions.rows[row, IS_RARE] == 1 and questions.rows[row, TOTAL] > -questions.floor[row]:
+        state.heads[index, RARE] = asked.leave(questions, state.heads[index, RARE], row)
+        _enter_rare(state, index, row)
     if kind == NUMERIC:
         block, at = _place(state, index, row, feature, value, found)
         questions.weight[at, label] += weight
         questions.rows[block, WEIGHT + label] += weight
-
-
-@inlined
-def _is_empty(questions: Questions, row: int) -> bool:
-    for k in range(WEIGHT, questions.rows.shape[1]):  # noqa: SIM110  (a kernel)
-        if questions.rows[row, k] != 0:
-            return False
-    return True
 
 
 @jit
@@ -223,7 +239,7 @@ def _join(state: State, index: int, block: int, after: int) -> None:
         return
     key = min(questions.floor[block], questions.floor[after])
     asked.shift(questions, block, rows[block, SIZE], after)
-    _leave_heap(state, index, block)
+    _leave(state, index, block)
     asked.unlink(questions, block)
     asked.remove(questions, block)
     state.heads[index, ROOT] = lower(questions, state.heads[index, ROOT], after, key)
@@ -245,7 +261,7 @@ def _subtract_value(state: State, index: int, label: int, weight: int, column: i
     before = rows[block, BEFORE]
     after = rows[block, NEXT]
     if rows[block, SIZE] == 0:
-        _leave_heap(state, index, block)
+        _leave(state, index, block)
         asked.unlink(questions, block)
         asked.remove(questions, block)
         return
@@ -264,11 +280,12 @@ def _subtract(state: State, index: int, label: int, weight: int, feature: int, v
     if row == NONE:
         row = asked.lookup(questions, index, feature, int64(value))
     questions.rows[row, WEIGHT + label] -= weight
+    questions.rows[row, TOTAL] -= weight
     if questions.rows[row, KIND] == NUMERIC:
         _subtract_value(state, index, label, weight, row, value)
-    if _is_empty(questions, row):
+    if questions.rows[row, TOTAL] == 0:
         if questions.rows[row, KIND] != NUMERIC:
-            _leave_heap(state, index, row)
+            _leave(state, index, row)
         asked.remove(questions, row)
         release(state.names, feature)
 
@@ -397,13 +414,9 @@ def _drop(state: State, index: int) -> None:
         example_store.remove(state.store, heads[index, example_store.FIRST_DROPPED])
     state.alive[0] -= state.heads[index, ALIVE]
     for column in range(state.heads.shape[1]):
-        state.heads[index, column] = 0
-    state.heads[index, LAST] = NONE
-    state.heads[index, SPLIT_PERIOD] = -1
-    state.heads[index, TREE_PERIOD] = -1
-    state.heads[index, ROOT] = NONE
-    state.heads[index, FIRST] = NONE
-    state.heads[index, SECOND] = NONE
+        state.heads[index, column] = NONE
+    state.heads[index, EVENTS] = 0
+    state.heads[index, ALIVE] = 0
     for column in range(state.numbers.shape[1]):
         state.numbers[index, column] = 0.0
 
@@ -415,19 +428,8 @@ def _drop(state: State, index: int) -> None:
 def find(state: State, index: int, both: bool, found: Found) -> None:
     """Search an index: its best split, and where `both` the best on another feature."""
     heads = state.heads
-    heads[index, ROOT] = search(
-        state.questions,
-        state.names,
-        state.criterion,
-        heads[index, ROOT],
-        state.totals,
-        index,
-        state.numbers[index, LOWERED],
-        heads[index, FIRST],
-        heads[index, SECOND],
-        both,
-        found,
-    )
+    lowered = state.numbers[index, LOWERED]
+    search(state.questions, state.names, state.criterion, heads, state.totals, index, lowered, both, found)
     heads[index, FIRST] = found.row[0]
     if both:
         heads[index, SECOND] = found.row[1]

@@ -25,7 +25,8 @@ from algorithms.core.pool import MEMO, Pool
 from algorithms.core.schema import Feature, Schema
 from algorithms.dynamic import examples
 from algorithms.mixed import kernel, questions, search
-from algorithms.mixed.kernel import ALIVE, EVENTS, ROOT, Out, Rules, State
+from algorithms.mixed.heads import ALIVE, EVENTS, HEAD, LOWERED, NUMBERS, RARE, ROOT
+from algorithms.mixed.kernel import Out, Rules, State
 from algorithms.splits.slots import NONE
 from algorithms.trees.gaussians import LARGEST_VALUE
 
@@ -146,8 +147,8 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
         )
         made = example_store.make(1)
         state = State(
-            heads=np.array([kernel.HEAD], np.int64),
-            numbers=np.zeros((1, kernel.NUMBERS)),
+            heads=np.array([HEAD], np.int64),
+            numbers=np.zeros((1, NUMBERS)),
             totals=np.zeros((1, self._classes), np.int64),
             alive=np.zeros(1, np.int64),
             questions=questions.make(16, 1, self._classes),
@@ -244,7 +245,7 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
             totals=extended(state.totals, keys),
             store=example_store.grown(state.store, keys),
         )
-        self._state.heads[before:] = kernel.HEAD
+        self._state.heads[before:] = HEAD
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         state = self._state
@@ -315,7 +316,9 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
         state = self._state
         if not 0 <= key < len(state.heads):
             return Sizes(0, 0, 0)
-        features = len(questions.walk(state.questions, int(state.heads[key, ROOT])))
+        features = sum(
+            len(questions.walk(state.questions, root)) for root in state.heads[key, [ROOT, RARE]].tolist()
+        )
         return Sizes(int(state.heads[key, EVENTS]), features, int(state.store.heads[key, example_store.LIVES]))
 
     # --- state
@@ -338,9 +341,9 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
             )
             assert np.allclose(totals, state.totals[key])
             if not state.heads[key, ALIVE]:
-                assert tuple(state.heads[key].tolist()) == kernel.HEAD
+                assert tuple(state.heads[key].tolist()) == HEAD
                 assert not lives
-        roots = state.heads[:, ROOT].tolist()
+        roots = state.heads[:, [ROOT, RARE]].tolist()
         counted = questions.check(state.questions, roots, state.totals.tolist())
         self._check_floors()
         return [np.array(counted, np.int64)]
@@ -353,8 +356,8 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
             found.totals[:] = state.totals[key]
             total = int(found.totals.sum())
             found.row[:] = NONE
-            for row in questions.walk(state.questions, int(state.heads[key, ROOT])):
+            for row in questions.walk(state.questions, int(state.heads[key, ROOT])):  # of RARE their check tells
                 least = search._score_row(state.questions, state.names, state.criterion, row, total, found)
-                lowered = state.numbers[key, search.LOWERED]
+                lowered = state.numbers[key, LOWERED]
                 assert state.questions.floor[row] - lowered <= least * (1 + 2.0**-40) + 2.0**-40 * lowered
         found.counts[:] = before

@@ -15,17 +15,18 @@ one, and of the values before one inside, makes the class weights of a question.
             2:    block   -3.0  -0.5   2.0                      those of the block; 3 follows
             3:    block    2.5                                  likewise
 
-Rows but those of numeric columns are nodes of a heap for each index, by their *floors*: see search.py.
+Rows but those of numeric columns are nodes of one of two heaps of their index: see search.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from algorithms.core import free_list, hashing
-from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, filled
+from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, filled, int64
 from algorithms.core.free_list import EVER, NONE, USED
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
@@ -42,7 +43,9 @@ BEFORE = 4  # of a block the one before it, or NONE
 COLUMN = 5  # of a block the row of its column
 AT = 6  # of a block where its values begin
 SIZE = 7  # of a block how many values it has
-WEIGHT = 8  # of class 0, in units of 2^-20; then those of the others
+TOTAL = 8  # of a row that is no block: the weight of all classes
+IS_RARE = 9  # 1 in the heap of rare features
+WEIGHT = 10  # of class 0, in units of 2^-20; then those of the others
 
 BLOCK = 4  # a kind of rows beside those of features
 LENGTH = 32  # values of a block at most
@@ -57,7 +60,7 @@ class Questions(NamedTuple):
     table: Int64s  # int64[power of two], see hashing.py; blocks are not in it
     rows: Int64s  # int64[capacity, WEIGHT + K]
     links: Int32s  # int32[capacity, 3], see heaps.py
-    floor: Float64s  # float64[capacity], the keys of the heaps
+    floor: Float64s  # float64[capacity], the keys in the heaps
     used: Int64s  # int64[3], a free list of rows through NEXT
     value: Float64s  # float64[blocks * LENGTH], ascending in a block and from block to block, none is 0
     weight: Int64s  # int64[blocks * LENGTH, K], at each value alone
@@ -109,6 +112,28 @@ def has_room(questions: Questions, rows: int) -> bool:
 def has_blocks(questions: Questions, blocks: int) -> bool:
     """Return whether so many blocks can be made."""
     return questions.following.size - questions.blocks[USED] >= blocks
+
+
+@inlined
+def enter(questions: Questions, root: int, row: int, key: float) -> int:
+    """Put a row into a heap; return its root."""
+    questions.floor[row] = key
+    return heaps.added(questions.floor, questions.links, root, row)
+
+
+@inlined
+def leave(questions: Questions, root: int, row: int) -> int:
+    """Take a row out of its heap; return the root."""
+    return heaps.taken(questions.floor, questions.links, root, row)
+
+
+@inlined
+def cap_of(weight: int) -> float:
+    """Return the power of two above a weight, in units."""
+    cap = int64(1)
+    while cap <= weight:
+        cap *= 2
+    return cap * 1.0
 
 
 @inlined
@@ -300,11 +325,11 @@ def walk(questions: Questions, root: int) -> list[int]:
     return found
 
 
-def told(questions: Questions, root: int) -> list[tuple[int, float, list[int]]]:
-    """Return what the rows of a heap count: feature, value (of a binary one 1) and class weights."""
+def told(questions: Questions, roots: Iterable[int]) -> list[tuple[int, float, list[int]]]:
+    """Return what the rows of heaps count: feature, value (of a binary one 1) and class weights."""
     rows = questions.rows
     found = []
-    for row in walk(questions, root):
+    for row in (row for root in roots for row in walk(questions, root)):
         feature = int(rows[row, KEY]) & 0xFFFFFFFF
         if rows[row, KIND] != BLOCK:
             found.append((feature, float(max(rows[row, CATEGORY], 1)), rows[row, WEIGHT:].tolist()))
@@ -315,7 +340,7 @@ def told(questions: Questions, root: int) -> list[tuple[int, float, list[int]]]:
     return found
 
 
-def check(questions: Questions, roots: list[int], totals: list[list[int]]) -> list[int]:
+def check(questions: Questions, roots: Sequence[Sequence[int]], totals: list[list[int]]) -> list[int]:
     """Raise AssertionError unless every invariant holds; return the features of rows, once for each but blocks."""
     rows = questions.rows
     high = int(questions.used[EVER])
@@ -330,7 +355,7 @@ def check(questions: Questions, roots: list[int], totals: list[list[int]]) -> li
         index, feature = divmod(int(rows[row, KEY]), 1 << 32)
         assert lookup(questions, index, feature, int(rows[row, CATEGORY])) == row, "not found under its key"
         assert (rows[row, CATEGORY] == 0) == (rows[row, KIND] in (BINARY, NUMERIC))
-        assert rows[row, WEIGHT:].sum() > 0, "an empty row was kept"
+        assert rows[row, TOTAL] == rows[row, WEIGHT:].sum() > 0, "an empty row was kept"
         assert (rows[row, WEIGHT:] >= 0).all()
         assert (rows[row, WEIGHT:] <= totals[index]).all(), "a feature occurs more often than its label"
     for column in columns:
@@ -355,10 +380,12 @@ def check(questions: Questions, roots: list[int], totals: list[list[int]]) -> li
     taken = (rows[blocks, AT] // LENGTH).tolist() if blocks else []
     free_list.check(questions.blocks, questions.following, taken)
     in_heaps: list[int] = []
-    for index, root in enumerate(roots):
+    for index, is_rare, root in ((index, *pair) for index, two in enumerate(roots) for pair in enumerate(two)):
         own = walk(questions, root)
         assert all(rows[row, KEY] >> 32 == index for row in own)
         for row in own:
+            assert rows[row, IS_RARE] == is_rare
+            assert not is_rare or rows[row, TOTAL] <= -questions.floor[row]
             above = int(questions.links[row, heaps.PARENT])
             assert above == NONE or questions.floor[above] <= questions.floor[row]
         in_heaps += own

@@ -12,10 +12,17 @@ A key less LOWERED as it is now is the floor: a delete moves all floors and no k
 before its first example, so it begins with the floor of the node left whole; a value inside a column begins with
 that of the next value outwards, whose question was the same one until then.
 
-A search scores the best of the time before, then walks the heap as far as floors lie below the second best that it
-knows. All that it scores gets a new key. With G the gain of the second best, a row that gains little is looked at
-once in about G / 2 deletes (Gini), and never where there are none. At worst, where nothing gains, it looks at all:
-O(rows of the index K), and for a block O((its values + the blocks before it) K).
+A question gains at most the impurity of its own two sides, h(v, n - v), whatever the classes in them: with
+entropy a mutual information is at most the entropy of either variable; with Gini the gain is v (n - v) / n times
+the squared distance of two distributions, which is at most 2. So features that fewer examples have than the best
+gain needs lie in a heap of their own, by a power of two above their weights: *rare* ones, of which nobody looks
+at more than that.
+
+A search scores the best of the time before. Then it walks the first heap as far as floors lie below the second
+best that it knows, and the heap of rare features as far as they can gain as much. All that it scores gets a new
+key. With G the gain of the second best, a row that gains little is looked at once in about G / 2 deletes (Gini),
+and never where there are none. At worst, where nothing gains, it looks at all: O(rows of the index K), and for a
+block O((its values + the blocks before it) K).
 
 Rounding is counted against the floors: `noise` of scores, and of LOWERED some units in its last place.
 """
@@ -33,15 +40,19 @@ from algorithms.core.criteria import impurity
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import NUMERIC
 from algorithms.core.names import Names, precedes
+from algorithms.mixed import questions as asked
+from algorithms.mixed.heads import FIRST, RARE, ROOT, SECOND
 from algorithms.mixed.questions import (
     AT,
     BEFORE,
     BLOCK,
     CATEGORY,
     COLUMN,
+    IS_RARE,
     KIND,
     NEXT,
     SIZE,
+    TOTAL,
     WEIGHT,
     Questions,
     feature_of,
@@ -49,9 +60,6 @@ from algorithms.mixed.questions import (
 from algorithms.splits import heaps
 from algorithms.splits.slots import NONE
 from algorithms.trees.quantised import between
-
-# Columns of an index's numbers of its own, float64: see above, and what the best split asks for, if it did then.
-LOWERED, LAST_VALUE = 0, 1
 
 _LAST_PLACES = 2.0**-51
 
@@ -110,9 +118,7 @@ def whole_key(criterion: Any, totals: Int64s, lowered: float) -> float:
 def lower(questions: Questions, root: int, row: int, key: float) -> int:
     """Give a row a key that is not above its own; return the root of its heap."""
     if key < questions.floor[row]:
-        root = heaps.taken(questions.floor, questions.links, root, row)
-        questions.floor[row] = key
-        root = heaps.added(questions.floor, questions.links, root, row)
+        root = asked.enter(questions, asked.leave(questions, root, row), row, key)
     return root
 
 
@@ -239,28 +245,62 @@ def _see(
     found.key[count] = least - noise(total, found.totals.size) + lowered
 
 
+@inlined
+def _most(criterion: Any, cap: float, total: int) -> float:
+    """Return the most that a question gains whose one side weighs at most `cap`."""
+    side = min(int64(cap), total >> 1)
+    return impurity(criterion, side, total - side)
+
+
+@inlined
+def _settle(
+    questions: Questions,
+    criterion: Any,
+    heads: Int64s,
+    index: int,
+    total: int,
+    needed: float,
+    found: Found,
+    at: int,
+) -> None:
+    """Put a row that was seen into the heap where it belongs, with its new key."""
+    row = int64(found.seen[at])
+    rows = questions.rows
+    key = found.key[at]
+    cap = asked.cap_of(rows[row, TOTAL])
+    # Twice as rare as it must be, so that it does not come and go.
+    is_rare = rows[row, KIND] != BLOCK and (key == np.inf or _most(criterion, 2.0 * cap, total) < needed)
+    key = -cap if is_rare else key
+    was_rare = rows[row, IS_RARE] == 1
+    if was_rare == is_rare and questions.floor[row] == key:
+        return
+    heap = RARE if was_rare else ROOT
+    heads[index, heap] = asked.leave(questions, heads[index, heap], row)
+    heap = RARE if is_rare else ROOT
+    heads[index, heap] = asked.enter(questions, heads[index, heap], row, key)
+    rows[row, IS_RARE] = 1 if is_rare else 0
+
+
 @jit
 def search(
     questions: Questions,
     names: Names,
     criterion: Any,
-    root: int,
+    heads: Int64s,
     totals: Int64s,
     index: int,
     lowered: float,
-    first: int,
-    second: int,
     both: bool,
     found: Found,
-) -> int:
-    """Write the best question of an index, and where `both` the best on another feature; return the heap's root.
+) -> None:
+    """Write the best question of an index, and where `both` the best on another feature.
 
     Parameters
     ----------
+    heads : int64[indexes, ..]
+        See heads.py. The rows that were best before are a guess: the better, the less is looked at.
     totals : int64[indexes, K]
         Weights of the classes.
-    first, second : int
-        Rows that were best before, or NONE: the better the guess, the less is looked at.
     """
     found.row[0] = NONE
     found.row[1] = NONE
@@ -271,19 +311,21 @@ def search(
         found.totals[k] = totals[index, k]
         classes += 1 if found.totals[k] > 0 else 0
     if classes < 2:
-        return root  # a pure node needs no split
+        return  # a pure node needs no split
     total = _total(found.totals)
+    node = class_sums.impurity(criterion, found.totals)
     count = int64(0)
+    first = heads[index, FIRST]
     if first != NONE:
         _see(questions, names, criterion, first, total, lowered, found, count)
         count += 1
-    also = int64(second) if both and second != first else int64(NONE)
+    also = heads[index, SECOND] if both and heads[index, SECOND] != first else int64(NONE)
     if also != NONE:
         _see(questions, names, criterion, also, total, lowered, found, count)
         count += 1
     at = int64(1) if both else int64(0)
-    error = noise(total, found.totals.size) + 4.0 * _LAST_PLACES * lowered
-    row = int64(root)
+    error = 2.0 * noise(total, found.totals.size) + 4.0 * _LAST_PLACES * lowered
+    row = heads[index, ROOT]
     while row != NONE:
         limit = found.score[at] if found.row[at] != NONE else np.inf
         is_open = questions.floor[row] - lowered - error <= limit
@@ -291,13 +333,21 @@ def search(
             _see(questions, names, criterion, row, total, lowered, found, count)
             count += 1
         row = heaps.following(questions.links, row, is_open)
+    row = heads[index, RARE]
+    while row != NONE:
+        needed = node - found.score[at] - error if found.row[at] != NONE else -np.inf
+        is_open = _most(criterion, -questions.floor[row], total) >= needed
+        if is_open and row != first and row != also:
+            if _most(criterion, questions.rows[row, TOTAL] * 1.0, total) >= needed:
+                _see(questions, names, criterion, row, total, lowered, found, count)
+            else:
+                found.seen[count] = row
+                found.key[count] = np.inf  # rarer than was known
+            count += 1
+        row = heaps.following(questions.links, row, is_open)
+    needed = node - found.score[at] - error if found.row[at] != NONE else -np.inf
     for each in range(count):
-        row = int64(found.seen[each])
-        if questions.floor[row] != found.key[each]:
-            root = heaps.taken(questions.floor, questions.links, root, row)
-            questions.floor[row] = found.key[each]
-            root = heaps.added(questions.floor, questions.links, root, row)
-    return root
+        _settle(questions, criterion, heads, index, total, needed, found, each)
 
 
 # --- what was found
@@ -336,10 +386,7 @@ def _neighbours(questions: Questions, row: int, place: int, found: Found) -> tup
     """Return the values beside the threshold of a question that parts, 0 among them where an example has it."""
     rows = questions.rows
     value = questions.value[place]
-    held = int64(0)
-    for k in range(found.totals.size):
-        held += rows[rows[row, COLUMN], WEIGHT + k]
-    has_zeros = held < _total(found.totals)
+    has_zeros = rows[rows[row, COLUMN], TOTAL] < _total(found.totals)
     if value < 0.0:
         other = 0.0
         if place + 1 < rows[row, AT] + rows[row, SIZE]:

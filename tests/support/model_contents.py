@@ -10,8 +10,7 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
-from algorithms.mixed import kernel as mixed
-from algorithms.mixed.search import LAST_VALUE
+from algorithms.mixed import heads as mixed
 from algorithms.regression import elements
 from algorithms.regression.pool import Sizes as RegressionSizes
 from algorithms.splits import slots
@@ -205,7 +204,14 @@ def _mixed_splits(model: MixedSplitModel) -> dict[bytes, Any]:
                 for features, label, weight in example_store.live(pool._state.store, index)
             ]
             key = keys.name(index)
-            found[key] = (holdings[key], when, last, arrays["numbers"][index, LAST_VALUE], live, pool.best(index))
+            found[key] = (
+                holdings[key],
+                when,
+                last,
+                arrays["numbers"][index, mixed.LAST_VALUE],
+                live,
+                pool.best(index),
+            )
     return found
 
 

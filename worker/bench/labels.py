@@ -18,7 +18,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.mixed import questions
-from algorithms.mixed.kernel import ROOT
+from algorithms.mixed.heads import RARE, ROOT
 from algorithms.mixed.pool import MixedSplitPool
 from algorithms.splits.labels import LabelSplits
 from algorithms.splits.numbers import NumberSplits
@@ -305,7 +305,7 @@ def bench_sets(
                 "window": window,
                 "us_in_batches": significant(statistics.median(seconds[When.CHANGE]) * 1e6),
                 "us_counting": significant(statistics.median(seconds[When.NEVER]) * 1e6),
-                "questions": len(questions.told(state.questions, int(state.heads[0, ROOT]))),
+                "questions": len(questions.told(state.questions, state.heads[0, [ROOT, RARE]].tolist())),
                 "changes": changes,
                 "state_bytes": pool.nbytes,
                 "repeats": repeats,

@@ -14,7 +14,8 @@ from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
 from algorithms.core.stored import rebuilt
 from algorithms.mixed import questions
-from algorithms.mixed.kernel import ALIVE, ROOT, SPLIT_DUE, TREE_DUE
+from algorithms.mixed.heads import ALIVE, RARE, ROOT
+from algorithms.mixed.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.mixed.pool import Decisions, MixedSplitPool
 from algorithms.splits.slots import NONE
 from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
@@ -216,8 +217,8 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
         keys, names, store = keys_of(arrays), names_of(arrays), store_of(arrays)
         counted = rebuilt(questions.make(1, 1, len(self._settings.classes)), arrays, "questions")
         learned: dict[int, list[tuple[int | bytes, float, list[int]]]] = {}
-        for index, root in enumerate(arrays["heads"][:, ROOT].tolist()):
-            for feature, value, weights in questions.told(counted, root):
+        for index, roots in enumerate(arrays["heads"][:, [ROOT, RARE]].tolist()):
+            for feature, value, weights in questions.told(counted, roots):
                 learned.setdefault(index, []).append((name_or_id(names, feature), value, weights))
         return {
             keys.name(index): Holdings(

@@ -29,6 +29,7 @@ from algorithms.core.events import (
     DUPLICATE_ID,
     IGNORED,
     INSERT,
+    LET_GO,
     PREDICT,
     SKIPPED,
     TOO_MANY_KEYS,
@@ -95,7 +96,8 @@ class Rules(NamedTuple):
     """The settings of a pool, as its kernel sees them."""
 
     classes: int
-    window: int  # 0: no window
+    window: int  # 0: no window of a number of examples
+    span: int  # in ms, 0: no window by time
     on_duplicate: int
     max_keys: int
     max_live_ids: int
@@ -371,6 +373,7 @@ def _insert(state: State, rules: Rules, batch: Batch, event: int, found: Found) 
         state.heads[index, ALIVE] = 1
         state.alive[0] += 1
     _learn(state, owner, high, low, batch, event, found)
+    example_store.date(state.store, index, batch, event)
     if rules.window > 0 and state.store.heads[index, example_store.LIVES] > rules.window:
         oldest = state.store.heads[index, example_store.OLDEST]
         _forget(state, oldest)
@@ -388,7 +391,8 @@ def _delete(state: State, rules: Rules, batch: Batch, event: int) -> int:
         if row == NONE:
             return ABSENT_ID
         if state.store.rows[row, example_store.STATE] == example_store.DROPPED:
-            return ALREADY_DROPPED
+            is_known = example_store.is_remembered(state.store, row, batch, event, rules.span)
+            return ALREADY_DROPPED if is_known else ABSENT_ID
     else:
         if weight <= 0 or label < 0 or label >= rules.classes:
             return ABSENT_EXAMPLE
@@ -550,6 +554,9 @@ def apply(state: State, rules: Rules, found: Found, batch: Batch, out: Out, even
     """Apply events from `event` on; return where it stopped, and why."""
     while event < batch.key.size:
         op = batch.op[event]
+        due = int64(NONE)
+        if op == LET_GO:
+            due = example_store.turn(state.store, batch, event, rules.span)
         index = int64(batch.key[event])
         short = _shortage(state, batch, event)
         if short != DONE:
@@ -563,10 +570,13 @@ def apply(state: State, rules: Rules, found: Found, batch: Batch, out: Out, even
             _predict(state, rules, batch, event, found, out)
         elif op == DROP:
             _drop(state, index)
+        elif due != NONE:
+            _forget(state, due)
+            example_store.let_go(state.store, due, batch, event, rules.span)
         else:
             status = SKIPPED
         out.status[event] = status
-        if status == APPLIED and op <= DELETE:
+        if status == APPLIED and (op <= DELETE or op == LET_GO):
             state.heads[index, EVENTS] += 1
             _decide(state, rules, index, event, batch.time[event], found, out)
         event += 1

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import example_store
+from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
 from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonicaliser, Terms
@@ -21,7 +22,7 @@ from algorithms.core.given import key_of, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, name_or_id
-from algorithms.core.pool import MEMO, Pool
+from algorithms.core.pool import MEMO
 from algorithms.core.schema import Feature, Schema
 from algorithms.dynamic import examples
 from algorithms.mixed import kernel, questions, search
@@ -79,7 +80,7 @@ class Sizes(NamedTuple):
     examples: int  # live ones
 
 
-class MixedSplitPool(Pool[State, Decisions, Float64s]):
+class MixedSplitPool(AgingPool[State, Decisions, Float64s]):
     """Any number of split models of K labels and of any features in one set of arrays, one for each key.
 
     All live examples are kept, so deletes are always verified. Ties go to the lowest feature, then to the lowest
@@ -97,6 +98,8 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
         The kinds of others.
     window : int, optional
         Keep only the last so many examples of each key.
+    span : int, optional
+        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
     on_duplicate : OnDuplicate
         What an insert of a live id does.
     names : bool
@@ -117,6 +120,7 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
         window: int | None = None,
+        span: int | None = None,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
         splits: Emit = Emit(When.CHANGE),  # noqa: B008  (a constant)
@@ -137,6 +141,7 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
         self.rules = Rules(
             classes=self._classes,
             window=window or 0,
+            span=span or 0,
             on_duplicate=int(on_duplicate),
             max_keys=max_keys,
             max_live_ids=max_live_ids,
@@ -145,7 +150,7 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
             tree_when=int(trees.when),
             tree_argument=trees.argument,
         )
-        made = example_store.make(1)
+        made = example_store.make(1, aged=span is not None)
         state = State(
             heads=np.array([HEAD], np.int64),
             numbers=np.zeros((1, NUMBERS)),
@@ -186,6 +191,7 @@ class MixedSplitPool(Pool[State, Decisions, Float64s]):
             named=events.named,
             id_high=events.id_high,
             id_low=events.id_low,
+            clock=events.clock,
         )
         n, asked = len(made.op), len(made.asked)
         out = Out(

@@ -205,12 +205,12 @@ def _mixed_splits(model: MixedSplitModel) -> dict[bytes, Any]:
             ]
             key = keys.name(index)
             found[key] = (
-                holdings[key],
+                holdings[key].learned,
                 when,
                 last,
                 arrays["numbers"][index, mixed.LAST_VALUE],
-                live,
                 pool.best(index),
+                live,
             )
     return found
 

@@ -182,6 +182,7 @@ MIXED: dict[str, dict[str, Any]] = {
         "classes": ["eggs", "ham", "spam"],
         "features": "names",
         "attributes": {"nominal": ["word3", "word4"]},
+        "window": "90s",
         "on_duplicate": "replace",
         "emit": {"snapshots": {"every": 25}},
     },
@@ -201,8 +202,8 @@ MIXED: dict[str, dict[str, Any]] = {
 def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
-    So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of splits
-    such as have more than two classes and binary features.
+    So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of
+    splits such as have more than two classes and binary features.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}

@@ -148,7 +148,9 @@ def bench_labels(
             splits = side.make(Emit())
             update, query, looked[at] = _run(splits, made, window)
             sizes[at] = splits.nbytes
-            batch = float("nan") if side.name in _ONE_BY_ONE else _in_one(side.make(Emit(When.CHANGE)), made, window)
+            batch = (
+                float("nan") if side.name in _ONE_BY_ONE else _in_one(side.make(Emit(When.CHANGE)), made, window)
+            )
             if turn:
                 taken[at].append(_Took(update, query, batch))
     for side, runs, seen, size in zip(sides, taken, looked, sizes, strict=True):

@@ -28,6 +28,7 @@ from worker.models.intake import Bools, ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.values import checked_values
 from worker.settings.models import SplitSettings
+from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
 
 _SPLIT_SEQ, _TREE_SEQ = 0, 1
@@ -76,7 +77,8 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
             criterion=settings.criterion,
             default=default,
             kinds=kinds,
-            window=settings.window,
+            window=number_of(settings.window),
+            span=ms_of(settings.window),
             on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
             names=settings.features == "names",
             splits=settings.emit.splits.due,
@@ -86,7 +88,7 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
         )
         intake = ClassIntake(settings.classes, settings.features)
         awaited = Awaited(settings.classes, kinds, complete=settings.names_all_features)
-        super().__init__(name, intake, pool, awaited, settings.expire)
+        super().__init__(name, intake, pool, awaited, settings.expire, span_of(settings.window))
         self._settings = settings
 
     # --- events
@@ -134,7 +136,7 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
             source = source_of(prepared.records, prepared.events, decision.event)
             for bit, seq, record in ((SPLIT_DUE, _SPLIT_SEQ, self._split), (TREE_DUE, _TREE_SEQ, self._tree)):
                 if decision.due & bit:
-                    yield result_of(prepared.events, decision.event, seq, record(decision, source))
+                    yield prepared.result(decision.event, seq, record(decision, source))
 
     def _split(self, decision: _Decision, source: Source) -> Split:
         n = decision.n
@@ -183,7 +185,7 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
                 "criterion": self._settings.criterion,
                 "finder": self._settings.finder,
                 "kind": self._settings.kind,
-                "window": self._settings.window,
+                "window": written(self._settings.window),
             },
             source=source,
         )

@@ -125,6 +125,7 @@ def test_same_results_whatever_the_batches() -> None:
     for model in (
         {"on_duplicate": "replace", "emit": {"snapshots": {"every": 7}}},
         {"window": 9, "criterion": "gini", "emit": {"splits": {"every": 3}, "snapshots": "change"}},
+        {"window": "12s", "on_duplicate": "ignore"},
         {"expire": "20s", "emit": {"splits": {"every_ms": 5_000}}},
         {"attributes": None, "classes": ["a", "b", "c", "d"]},
     ):

@@ -31,7 +31,8 @@ _COMMON = {"input": "in", "classes": [0, 1], "features": "ids", "window": "10s"}
 SPLIT = _COMMON | {"kind": "split", "emit": {"splits": "change", "snapshots": {"every": 5}}}
 DYNAMIC = _COMMON | {"kind": "dynamic-tree", "epsilon": 0.3, "emit": {"snapshots": "change"}}
 FOREST = _COMMON | {"kind": "forest", "trees": 2, "epsilon": 0.3, "emit": {"snapshots": {"every": 4}}}
-KINDS = [SPLIT, DYNAMIC, FOREST]
+MIXED = SPLIT | {"classes": [0, 1, 2], "attributes": {"nominal": [2]}}
+KINDS = [SPLIT, MIXED, DYNAMIC, FOREST]
 
 
 class Record(NamedTuple):
@@ -111,7 +112,7 @@ def _twin(records: Sequence[Record]) -> tuple[NaiveWindow, list[Went]]:
 def _without(model: dict[str, Any], records: Sequence[Record], went: Sequence[Went]) -> Pipeline:
     """Return a pipeline without a window to which deletes of what went came before the events at which it did."""
     without = {name: value for name, value in model.items() if name != "window"}
-    if model["kind"] == "split":
+    if model["kind"] == "split" and "attributes" not in model:
         without["verify_deletes"] = True
     pipeline = one_model(without)
     for offset, record in enumerate(records):

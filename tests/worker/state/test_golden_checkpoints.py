@@ -127,7 +127,7 @@ log: {embedded: unused.db}
 metrics: null
 models:
   words: {kind: split, input: words, classes: [eggs, ham, spam], features: names, on_duplicate: replace,
-    emit: {snapshots: {every: 25}}}
+    window: 60s, emit: {snapshots: {every: 25}}}
   numbers: {kind: split, input: numbers, classes: [a, b, c], features: names, criterion: gini, window: 60,
     attributes: {default: numeric, nominal: [town], binary: [flag]}, emit: {splits: {every: 3}}}
   idle: {kind: split, input: clicks, classes: [1, 0], features: ids, attributes: {numeric: [3], nominal: [5]},

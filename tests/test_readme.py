@@ -92,7 +92,7 @@ def test_results_of_the_demo(tmp_path: Path) -> None:
     assert [line for line in shown.splitlines() if line not in result.output] == []
 
 
-@pytest.mark.parametrize("page", ["trees", "dynamic", "regression", "estimators"])
+@pytest.mark.parametrize("page", ["trees", "dynamic", "mixed", "regression", "estimators"])
 def test_pages_of_the_library(page: str) -> None:
     """The example that each page begins with runs."""
     example = next(block for language, block in _blocks(f"algorithms/{page}/README.md") if language == "python")

@@ -115,7 +115,7 @@ def mixed_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     return {
         "kind": "split",
         "criterion": criterion,
-        "window": draw.choice((None, None, 1, 2, 30)),
+        "window": draw.choice(WINDOWS),
         "on_duplicate": draw.choice(("reject", "ignore", "replace")),
         "emit": {
             "splits": draw.choice(("change", {"every": 3})),

@@ -154,7 +154,17 @@ FIGURES: tuple[Figure, ...] = (
         "",
         "labels --examples 100 --window 50 --repeats 1",
         "labels",
-        (Plot("labels", "us_per_query", "time of a query (µs)", ("side", "criterion")),),
+        (
+            Plot("labels", "us_per_query", "time of a query (µs)", ("side", "criterion")),
+            Plot("labels", "us_in_batches", "time of an event in a batch (µs)", ("side", "criterion")),
+        ),
+    ),
+    Figure(
+        "000",
+        "categories and numbers",
+        "",
+        "labels --data poker,kdd99 --folder FOLDER --examples 2000 --window 500 --repeats 1",
+        "labels --data poker,kdd99,covertype --folder FOLDER --examples 25000 --window 2000",
     ),
     Figure("001", "table 2, LED_g", "4,999, 2,652 and 186 attempts", *_of_trees("LED_g", "")),
     Figure("001", "table 2, Covertype", "2,853 attempts of VFDT", *_of_trees("covertype")),

@@ -248,7 +248,9 @@ def _see(
 @inlined
 def _most(criterion: Any, cap: float, total: int) -> float:
     """Return the most that a question gains whose one side weighs at most `cap`."""
-    side = min(int64(cap), total >> 1)
+    side = total >> 1
+    if cap < side:  # caps reach 2^63
+        side = int64(cap)
     return impurity(criterion, side, total - side)
 
 

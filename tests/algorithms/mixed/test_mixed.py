@@ -77,7 +77,7 @@ def test_any_stream_has_the_oracles_splits(data: st.DataObject) -> None:
         event: dict[str, Any] = {
             "x": data.draw(example),
             "label": data.draw(st.integers(0, told["classes"] - 1)),
-            "weight": data.draw(st.sampled_from([1.0, 1.0, 0.25, 3.0, 0.0, 2.0**-20])),
+            "weight": data.draw(st.sampled_from([1.0, 1.0, 0.25, 3.0, 0.0, 2.0**-20, 2.0**41])),
             "id": data.draw(st.one_of(st.none(), st.integers(0, 9))),
             "key": key,
         }

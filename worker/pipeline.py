@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from worker.checkpoint.marks import Skip
 from worker.codec import (
@@ -36,7 +35,8 @@ from worker.codec import (
 from worker.formats import NO_SCHEMAS, Refused, Schemas, reader_of
 from worker.late import Batch, LateLabels, Tally
 from worker.log.port import OutRecord, Records, TopicPartition
-from worker.models import Model, Outcome, Refusal, make_model
+from worker.models import KINDS, Model, Outcome, Refusal, make_model
+from worker.models.layouts import Arrays, Migration, migrated, numbered
 from worker.models.port import Result
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
@@ -254,12 +254,24 @@ class Pipeline:
 
     # --- state
 
-    def arrays(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    def arrays(self) -> dict[str, Arrays]:
         """Return the whole state: the named arrays of each model, not copied, and what is pending beside them."""
-        return {model.name: model.arrays() for model in self.models} | self.late.arrays()
+        own = {model.name: numbered(model.arrays(), self._migrations(model)) for model in self.models}
+        return own | self.late.arrays()
 
-    def restore(self, saved: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> None:
-        """Put models in place that have the state which `arrays` returned; there may be others in it."""
+    def migrated(self, saved: Mapping[str, Arrays]) -> Mapping[str, Arrays]:
+        """Return a state of this or an earlier version with the layouts of today.
+
+        Raises `NewerLayoutError` where it is of a newer version.
+        """
+        known = {model.name: self._migrations(model) for model in self.models}
+        return {name: migrated(arrays, known.get(name, ())) for name, arrays in saved.items()}
+
+    def _migrations(self, model: Model) -> Sequence[Migration]:
+        return KINDS[self._told[model.name].kind].migrations
+
+    def restore(self, saved: Mapping[str, Arrays]) -> None:
+        """Put models in place that have the state which `arrays` or `migrated` returned; others may be in it."""
         self.models = self._new_models()
         for model in self.models:
             model.restore(saved[model.name])

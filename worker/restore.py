@@ -32,6 +32,7 @@ from worker.epochs import (
     unpack_epochs,
 )
 from worker.log.port import Log, LogError, Records, TopicPartition, Watermarks
+from worker.models.layouts import NewerLayoutError
 from worker.models.moving import at_rest
 from worker.pipeline import Pipeline
 from worker.quarantine import failure
@@ -163,11 +164,15 @@ def restore(
     _have(pipeline, epoch, change, behind)
     if checkpoints is not None and saved is not None:
         pipeline.late.expect(saved.models)
-        if not _fits(saved.models, pipeline, is_whole=change is None):
+        try:
+            models = pipeline.migrated(saved.models)
+        except NewerLayoutError:
+            raise _other_layout(saved, source) from None
+        if not _fits(models, pipeline, is_whole=change is None):
             raise _other_layout(saved, source)
         for _ in checkpoints.adopt(saved):
             yield end - begin
-        pipeline.restore(saved.models)
+        pipeline.restore(models)
     behind = {name: at for name, at in behind.items() if change is None or name in change.kept}
     current = [model.name for model in pipeline.models if model.name not in behind]
     if current or pipeline.late.store is not None:
@@ -449,7 +454,7 @@ def _fits(saved: Models, pipeline: Pipeline, *, is_whole: bool) -> bool:
 
     It is the whole state, or there are others in it.
     """
-    expected = _layout(pipeline.arrays())
+    expected = _layout(pipeline.migrated(pipeline.arrays()))
     saved = {name: at_rest(arrays) for name, arrays in saved.items()}
     if not is_whole:
         saved = {name: arrays for name, arrays in saved.items() if name in expected}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from worker.codec import Bounds
+from worker.models.layouts import Migration
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.settings.by_kind import kind_of
 from worker.settings.models import (
@@ -25,13 +26,17 @@ class Kind(NamedTuple):
     settings: type[ModelSettings]
     model: Callable[[str, Any, Bounds], Model]  # makes an empty one: its name, its settings, bounds
     behaviour: int = 1  # raised with each change of code or of a default that changes what comes out
+    migrations: tuple[Migration, ...] = ()  # from each layout of its arrays to the next, see layouts.py
 
 
 KINDS: dict[str, Kind] = {}  # by the word after `kind:` in settings
 
 
 def register(
-    settings: type[ModelSettings], model: Callable[[str, Any, Bounds], Model], behaviour: int = 1
+    settings: type[ModelSettings],
+    model: Callable[[str, Any, Bounds], Model],
+    behaviour: int = 1,
+    migrations: Sequence[Migration] = (),
 ) -> None:
     """Make a kind of model known, before settings are read.
 
@@ -46,6 +51,9 @@ def register(
     behaviour : int
         The number of its behaviour, to be raised with each change of code or of a default that changes what comes
         out: models of another number begin anew, as if their settings had changed.
+    migrations : sequence of callable
+        From each layout of its arrays to the next: one more with each change of their names, types or meaning, so
+        that states of all versions before are taken over.
 
     Raises
     ------
@@ -54,7 +62,7 @@ def register(
     TypeError
         Where the settings do not tell one name.
     """
-    kind, name = Kind(settings, model, behaviour), kind_of(settings)
+    kind, name = Kind(settings, model, behaviour, tuple(migrations)), kind_of(settings)
     if KINDS.setdefault(name, kind) != kind:
         raise ValueError(
             f"expected a kind of a new name, got {name!r}, which is {KINDS[name].settings.__qualname__}; "

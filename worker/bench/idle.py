@@ -25,10 +25,18 @@ _SOURCE = TopicPartition("idle", 0)
 _BATCH = 500  # records
 _SPAN = 1_000_000  # ms
 _FEATURES = 5_000  # of which each example has some
+# What settings of the kinds say beside what all say.
+KINDS: dict[str, dict[str, Any]] = {
+    "split": {"classes": [0, 1], "emit": {"splits": "never"}},
+    "tree": {"classes": [0, 1]},
+    "dynamic-tree": {"classes": [0, 1]},
+    "forest": {"classes": [0, 1], "trees": 3},
+    "regression-tree": {},
+}
 
 
 def bench_idle(
-    keys: int, ones: int, progress: Callable[[str], None] = lambda step: None
+    keys: int, ones: int, kind: str = "split", progress: Callable[[str], None] = lambda step: None
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for the run in which most keys expire, and one for a run that only had the others.
 
@@ -40,6 +48,8 @@ def bench_idle(
         Of which every tenth is used again.
     ones : int
         Features of an example; each key has one.
+    kind : str
+        Of the model.
     progress : callable
         Called with what is done next.
     """
@@ -47,23 +57,22 @@ def bench_idle(
     for told, step in (("a tenth lives", 1), ("only the tenth", 10)):
         progress(told)
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
-            rows.append(apart.submit(_run, keys, ones, step).result())
+            rows.append(apart.submit(_run, keys, ones, kind, step).result())
         sizes = {f"times_{name}": rows[0][name] / rows[-1][name] for name in _SIZES} if len(rows) == 2 else {}
-        yield {"bench": "idle", "run": told, **rows[-1], **sizes, "machine": machine()}
+        yield {"bench": "idle", "kind": kind, "run": told, **rows[-1], **sizes, "machine": machine()}
 
 
 _SIZES = ("state_bytes", "memory_bytes", "checkpoint_bytes")
 
 
-def _run(keys: int, ones: int, step: int) -> dict[str, Any]:
+def _run(keys: int, ones: int, kind: str, step: int) -> dict[str, Any]:
     """Let every `step`-th key learn an example, then use every tenth until all others have gone."""
     model = {
-        "kind": "split",
+        "kind": kind,
         "input": "idle",
-        "classes": [0, 1],
         "features": "ids",
         "expire": f"{_SPAN // 1_000}s",
-        "emit": {"splits": "never"},
+        **KINDS[kind],
     }
     settings = {"log": {"embedded": "unused"}, "models": {"idle": model}}
     pipeline = Pipeline(_SOURCE, Settings.model_validate_json(json.dumps(settings)), time.monotonic)

@@ -32,7 +32,7 @@ from worker.bench.forests import Terms as ForestTerms
 from worker.bench.forests import bench_forests
 from worker.bench.forests import river as river_forest
 from worker.bench.forms import FORMS, IDS
-from worker.bench.idle import bench_idle
+from worker.bench.idle import KINDS, bench_idle
 from worker.bench.labels import bench_labels, bench_sets
 from worker.bench.moa import PREDICTIONS as MOA_PREDICTIONS
 from worker.bench.moa import SETS as MOA_SETS
@@ -244,9 +244,10 @@ def state(features: int, examples: int, changes: Path | None, bootstrap: str | N
     "--keys", type=click.IntRange(10), default=1_000_000, show_default=True, help="Of which a tenth lives."
 )
 @click.option("--ones", type=click.IntRange(1), default=15, show_default=True, help="Features of an example.")
-def idle(keys: int, ones: int) -> None:
+@click.option("--kind", type=click.Choice(list(KINDS)), default="split", show_default=True, help="Of the model.")
+def idle(keys: int, ones: int, kind: str) -> None:
     """Let nine of ten keys expire: memory, pauses and checkpoints, beside a run that only had the living tenth."""
-    _print(lambda progress: bench_idle(keys, ones, progress))
+    _print(lambda progress: bench_idle(keys, ones, kind, progress))
 
 
 @bench.command()

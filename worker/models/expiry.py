@@ -163,25 +163,35 @@ class Expiry:
         n = len(part.instance)
         keys, first = np.unique(part.instance, return_index=True)
         looked, waiting = self._waiting(keys, n)
-        at = np.concatenate([waiting, self._counting(begin, end)])
+        # Of what becomes due now, which may be all keys there are, some can go; of the rest the number is enough.
+        new = self._counting(begin, end)
+        own = self._place[keys]
+        own = np.sort(own[(own >= begin) & (own < end)])
+        some = new[: n * (AT_ONCE + 2)]  # n of these may be used before they are due
+        later = own[own > some[-1]] if len(some) else own[:0]
+        at = np.concatenate([waiting, some, later])
         key, stamp = self._key[at], self._stamp[at]
         self._first[keys] = first
         used = np.minimum(self._first[key], n)  # the first event of each key
         self._first[keys] = _NEVER
         due = np.searchsorted(clock[part.record], stamp + self._span)  # the event at which it is due
         idle = used >= due
+        busy = due[len(waiting) :][~idle[len(waiting) :]]  # of what becomes due now, what is used before
         at, key, stamp, used, due = at[idle], key[idle], stamp[idle], used[idle], due[idle]
         event = _going(due, used, n)
         goes = event < n
         order = np.flatnonzero(goes)
         # The key of an event goes before those whose turn it is.
         order = order[np.lexsort((order, event[order] != used[order], event[order]))]
-        new = due[len(waiting) :]
-        left = counts[_WAITING] + np.searchsorted(new, event[order], side="right") - np.arange(1, len(order) + 1)
+        until = clock[part.record[event[order]]] - self._span
+        become = np.searchsorted(self._stamp[new], until, side="right")
+        become -= np.searchsorted(busy, event[order], side="right")
+        left = counts[_WAITING] + become - np.arange(1, len(order) + 1)
         # What is before goes, or is used again in this part.
-        counts[_HEAD] = min([*at[~goes][:1].tolist(), end, *([looked] if looked < begin else [])])
+        left_out = new[len(some) :][:1].tolist()
+        counts[_HEAD] = min([*at[~goes][:1].tolist(), *left_out, end, *([looked] if looked < begin else [])])
         counts[_DUE] = end
-        counts[_WAITING] += len(new) - len(order)
+        counts[_WAITING] += len(new) - len(busy) - len(order)
         return Expired(event[order], key[order], stamp[order], left)
 
     def _waiting(self, keys: Int32s, n: int) -> tuple[int, Int64s]:

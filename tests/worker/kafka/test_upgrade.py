@@ -162,7 +162,39 @@ def test_a_rolling_restart_with_a_newer_version(group: Group, newer: Version) ->
         {"one": NEWER, "two": NEWER},
         {"one": NEWER, "two": ours},
     ]
-    for instance in ("one", "two"):
+    _check_results(group)
+
+
+def test_a_rolling_restart_of_three_workers_from_an_older_version(group: Group) -> None:
+    """From the sources of an earlier commit, in the folder OLDER_VERSION: nothing is lost, and nothing repeated.
+
+    ::
+
+        git archive COMMIT algorithms worker | tar x -C OLDER
+        OLDER_VERSION=OLDER pytest tests/worker/kafka/test_upgrade.py -k older
+    """
+    folder = os.environ.get("OLDER_VERSION")
+    if not folder:
+        pytest.skip("there is no older version: OLDER_VERSION names none")
+    older, newer = Version(Path(folder)), Version(ROOT)
+    older.variables["NUMBA_DISABLE_JIT"] = "1"
+    for instance in ("one", "two", "three"):
+        group.start(instance, older)
+    group.publish()
+    group.read()
+    for instance in ("two", "one", "three"):
+        group.stop(instance)
+        group.publish()
+        group.start(instance, newer)
+        group.publish()
+        group.read()
+        assert len(group.versions()) == 3
+    _check_results(group)
+
+
+def _check_results(group: Group) -> None:
+    """End all workers; their results must be those of a replay of all that came."""
+    for instance in list(group.workers):
         group.stop(instance)
     bench = group.bench
     bench.record()

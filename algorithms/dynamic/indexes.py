@@ -39,7 +39,7 @@ from algorithms.splits.exact import SHORT
 from algorithms.splits.quadtree import Quadtrees
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, Slots
 
-LARGE = 64  # examples; a smaller node is scanned in less time than its index takes
+LARGE = 200  # examples; a smaller node is scanned in less time than its index takes
 _MARGIN = 4  # examples for whose features there is always room
 
 
@@ -101,7 +101,7 @@ def serves(indexes: Indexes, examples: int) -> bool:
 @inlined
 def _has_room(indexes: Indexes, ones: int) -> bool:
     """Return whether there is room for so many features more; where it is short, it is asked for."""
-    if slots.room(indexes.slots) < _MARGIN * ones or not exact.ready(indexes.finder, ones):
+    if slots.room(indexes.slots) < _MARGIN * ones or not exact.ready(indexes.finder, _MARGIN * ones):
         indexes.wanted[0] = max(indexes.wanted[0], _MARGIN * ones)
     return slots.room(indexes.slots) >= ones and exact.ready(indexes.finder, ones)
 

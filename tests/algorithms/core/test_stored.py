@@ -116,9 +116,6 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
             *_DYNAMIC,
             "slack: floor beside counts",
             "slack.rivals: heads cells used",
-            "slack.indexes.slots: table rows chain heads counts",
-            f"slack.indexes.finder: {_EXACT}",
-            "slack.indexes: next used wanted",
         ],
     ),
     "forest": (

@@ -18,7 +18,6 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic import build, indexes, rivals
 from algorithms.dynamic.looks import is_current
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.dynamic.slack import INDEX
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
 from tests.oracles.naive import budget, words
@@ -279,8 +278,8 @@ def test_indexes_of_small_nodes(
     for _ in range(4):
         pair.feed(stream.take(50))
         pair.check()
-        pair.restored()
         held += int(pair.pool._state.slack.indexes.used[0])
+        pair.restored()
     assert held > 3
 
 
@@ -297,7 +296,7 @@ def test_large_nodes_keep_an_index() -> None:
         live = [*live, insert(*x, label=int((0 in x) != (rng.random() < 0.2)))][-window:]
         pool.apply(events_of(live[-1:], pool))
         if at >= window:
-            indexed += int(pool._state.slack.counts[pool._root(0), INDEX] > 0)
+            indexed += int(pool._state.slack.indexes.of[pool._root(0)] > 0)
         if at % 80 == 79:
             pool.check()
             scratch = DynamicPool(epsilon=0.0)

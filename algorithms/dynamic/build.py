@@ -37,7 +37,7 @@ from algorithms.dynamic.nodes import (
 )
 from algorithms.dynamic.rivals import FEW, WORTHWHILE
 from algorithms.dynamic.segment import HANDED, HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
-from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEX, IS_KNOWN, Slack
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
     Choice,
@@ -152,16 +152,12 @@ def _has_rivals(segment: Segment, examples: int) -> bool:
 
 
 @inlined
-def _is_told_by_index(known: Slack, segment: Segment, examples: int) -> bool:
-    """Return whether an index alone tells all about a node, if there is room for it."""
-    return segment.owner.size == 0 and indexes.serves(known.indexes, examples)
-
-
-@inlined
 def wanted(terms: Terms, known: Slack, segment: Segment, examples: int) -> int:
     """Return how many splits a scan of a node is to keep, whose features are counted."""
-    if terms.policy == EPSILON or _is_told_by_index(known, segment, examples):
+    if terms.policy == EPSILON:
         return 0
+    if segment.owner.size == 0 and indexes.serves(known.indexes, examples):
+        return 0  # its index tells all
     if segment.sizes[TOUCHED] <= rivals.WIDTH:
         return MOST_KEPT if examples > FEW else 2
     return min(MOST_KEPT, examples >> 1) if examples > WORTHWHILE else 2
@@ -192,12 +188,17 @@ def settle(
     known.counts[node, IS_KNOWN] = 1
     if choice.column == NONE and terms.policy == EXACT:
         known.floor[node] = math.inf
+        indexes.drop(known.indexes, node)
         return
-    _take_index(known, segment, words, node, stop - start)
-    is_indexed = known.counts[node, INDEX] > 0
-    if segment.owner.size == 0 and (is_indexed or _is_told_by_index(known, segment, stop - start)):
-        known.floor[node] = math.inf if is_indexed else -math.inf
-        return
+    is_indexed = indexes.serves(known.indexes, stop - start)
+    if is_indexed:
+        known.counts[node, BLOCK] = INDEXED
+        _take_index(known, segment, words, node)
+        if segment.owner.size == 0:
+            known.floor[node] = math.inf
+            return
+    else:
+        indexes.drop(known.indexes, node)
     weight = int64(0)
     for k in range(segment.totals.size):
         weight += segment.totals[k]
@@ -223,13 +224,13 @@ def settle(
 
 
 @jit
-def _take_index(known: Slack, segment: Segment, words: Rows, node: int, examples: int) -> None:
+def _take_index(known: Slack, segment: Segment, words: Rows, node: int) -> None:
     """Give a node that has been scanned an index: its own, that of the node in whose place it is, or a new one."""
-    if known.counts[node, INDEX] == 0:
-        known.counts[node, INDEX] = segment.sizes[HANDED]
+    if known.indexes.of[node] == 0:
+        known.indexes.of[node] = segment.sizes[HANDED]
         segment.sizes[HANDED] = 0
-    if known.counts[node, INDEX] == 0 and indexes.serves(known.indexes, examples):
-        known.counts[node, INDEX] = indexes.begin(known.indexes, segment, words) + 1
+    if known.indexes.of[node] == 0:
+        known.indexes.of[node] = indexes.begin(known.indexes, segment, words) + 1
 
 
 @jit
@@ -248,7 +249,7 @@ def _take_rivals(
     What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
     """
     block = int64(NONE)
-    if known.counts[node, INDEX] > 0:
+    if known.counts[node, BLOCK] == INDEXED:
         return floor
     if _has_rivals(segment, examples):
         block = rivals.take(known.rivals)

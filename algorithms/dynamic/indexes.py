@@ -11,8 +11,8 @@ it keeps (slack.py).
     index      binary features, its own included   by counts
     rivals     none
 
-Where there is no room for an index, its node goes without and is scanned, and the pool makes room before the next
-event: the trees are the same.
+An index says nothing that the examples of its node do not say, so it is no state: checkpoints have none. A node
+that lacks one, after a restore or for lack of room, counts its examples at the next look, and the same is decided.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
-from algorithms.core.stored import stored
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.segment import TOUCHED, Segment
@@ -39,14 +38,14 @@ from algorithms.splits.exact import SHORT
 from algorithms.splits.quadtree import Quadtrees
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, Slots
 
-LARGE = 64  # examples; a smaller node is scanned in less time than its index takes
+LARGE = 200  # examples; a smaller node is scanned in less time than its index takes
 _MARGIN = 4  # examples for whose features there is always room
 
 
-@stored("slots", "finder", "next", "used", "wanted")
 class Indexes(NamedTuple):
     """The indexes of all nodes that have one; of no size where none can."""
 
+    of: Int64s  # int64[nodes], the index of a node, plus 1; 0: it has none
     slots: Slots
     finder: Quadtrees
     following: Int64s  # int64[indexes], of a free one the next
@@ -54,16 +53,22 @@ class Indexes(NamedTuple):
     wanted: Int64s  # int64[1], room for how many slots has been missed
 
 
-def make(*, has_indexes: bool) -> Indexes:
-    """Return storage for a few, or for none, which never grows."""
+def make(nodes: int, *, has_indexes: bool) -> Indexes:
+    """Return storage for a few beside so many nodes, or for none, which never grows."""
     size = 8 if has_indexes else 0
     return Indexes(
+        np.zeros(nodes, np.int64),
         slots.make(size, 8 * size),
         exact.make(size, 8 * size),
         np.zeros(size, np.int64),
         np.array([0, 0, NONE], np.int64),
         np.zeros(1, np.int64),
     )
+
+
+def beside(indexes: Indexes, nodes: int) -> Indexes:
+    """Return the same storage beside more nodes."""
+    return indexes._replace(of=extended(indexes.of, nodes))
 
 
 def enlarged(indexes: Indexes) -> Indexes:
@@ -101,9 +106,24 @@ def serves(indexes: Indexes, examples: int) -> bool:
 @inlined
 def _has_room(indexes: Indexes, ones: int) -> bool:
     """Return whether there is room for so many features more; where it is short, it is asked for."""
-    if slots.room(indexes.slots) < _MARGIN * ones or not exact.ready(indexes.finder, ones):
+    if slots.room(indexes.slots) < _MARGIN * ones or not exact.ready(indexes.finder, _MARGIN * ones):
         indexes.wanted[0] = max(indexes.wanted[0], _MARGIN * ones)
     return slots.room(indexes.slots) >= ones and exact.ready(indexes.finder, ones)
+
+
+@jit
+def take(indexes: Indexes, node: int) -> int:
+    """Return the index that a node has, plus 1, and leave it without; 0: it has none."""
+    taken = indexes.of[node]
+    indexes.of[node] = 0
+    return taken
+
+
+@jit
+def drop(indexes: Indexes, node: int) -> None:
+    """Give back the index that a node may have."""
+    if indexes.of[node] > 0:
+        end(indexes, take(indexes, node) - 1)
 
 
 @jit

@@ -21,14 +21,14 @@ from algorithms.dynamic import beta, exact, indexes, rivals, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
-from algorithms.dynamic.segment import HELD, Segment, clear, lay_out
-from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
+from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
+from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN
 from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.dynamic.update import gather, replace
 
-_NOT_KNOWN = -2  # in the place of a slot: it takes a search to tell
+_NOT_KNOWN = -2  # in the place of a feature: it takes a search to tell
 
 
 @jit
@@ -100,12 +100,12 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_searc
     own, whole, weight = _scores(forest, segment, node)
     error = noise(weight, segment.totals.size)
     rival, score_of_it = int64(NONE), math.inf
-    if known.counts[node, INDEX] > 0:
-        slot = _best_in_index(forest, node, may_search)
-        if slot == _NOT_KNOWN:
+    if known.counts[node, BLOCK] == INDEXED:
+        rival, score_of_it = _best_binary(forest, segment, node, may_search)
+        if rival == _NOT_KNOWN:
             return False
-        if slot != NONE:
-            rival, score_of_it = _of_index(forest, node, slot)
+        if rival == links[node, FEATURE]:
+            rival, score_of_it = int64(NONE), math.inf
     else:
         rival, score_of_it = _best_rival(forest, segment, node)
     if rules.terms.policy == EXACT:
@@ -116,23 +116,48 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_searc
 
 
 @jit
-def _best_in_index(forest: Forest, node: int, may_search: bool) -> int:
-    """Return the slot of the best feature in a node's index, NONE where none parts the node."""
-    held, index = forest.slack.indexes, forest.slack.counts[node, INDEX] - 1
-    if may_search:
-        return indexes.best(held, forest.criterion, forest.names, index)
-    slot = indexes.surely_best(held, forest.criterion, index)
-    return slot if slot != NONE else int64(_NOT_KNOWN)
+def _best_binary(forest: Forest, segment: Segment, node: int, may_search: bool) -> tuple[int, float]:
+    """Return the binary feature that scores least in a node, its own among them, and its score; NONE and inf.
 
-
-@inlined
-def _of_index(forest: Forest, node: int, slot: int) -> tuple[int, float]:
-    """Return the feature of a slot in a node's index and its score; NONE and inf where it is the node's own."""
-    held, index = forest.slack.indexes, forest.slack.counts[node, INDEX] - 1
-    feature = indexes.feature_of(held, slot)
-    if feature == forest.nodes.links[node, FEATURE]:
+    By the node's index, which is made where it lacks one; where there is no room for it, by counts.
+    """
+    held = forest.slack.indexes
+    if held.of[node] > 0 and not may_search:
+        slot = indexes.surely_best(held, forest.criterion, held.of[node] - 1)
+        if slot == NONE:
+            return int64(_NOT_KNOWN), math.inf
+        return indexes.feature_of(held, slot), indexes.score_of(held, forest.criterion, held.of[node] - 1, slot)
+    if not may_search:
+        return int64(_NOT_KNOWN), math.inf
+    if held.of[node] == 0:
+        gather(forest, segment, node)
+        lay_out(segment, examples_of(forest), forest.words)
+        held.of[node] = indexes.begin(held, segment, forest.words) + 1
+        feature, least = _best_counted(forest, segment)
+        forget(segment)
+        clear(segment)
+        return feature, least
+    slot = indexes.best(held, forest.criterion, forest.names, held.of[node] - 1)
+    if slot == NONE:
         return int64(NONE), math.inf
-    return feature, indexes.score_of(held, forest.criterion, index, slot)
+    return indexes.feature_of(held, slot), indexes.score_of(held, forest.criterion, held.of[node] - 1, slot)
+
+
+@jit
+def _best_counted(forest: Forest, segment: Segment) -> tuple[int, float]:
+    """Return the binary feature that scores least, of those that a segment has counted; NONE and inf."""
+    best, least = int64(NONE), math.inf
+    for at in range(segment.sizes[TOUCHED]):
+        column = segment.touched[at]
+        if segment.numeric[column] == 1 or segment.present[column] == segment.sizes[HELD]:
+            continue
+        for k in range(segment.totals.size):
+            segment.below[k] = segment.totals[k] - segment.counts[column, k]
+        now = score(forest.criterion, segment.below, segment.totals)
+        feature = vocabulary.feature_of(forest.words, column)
+        if now < least or (now == least and precedes(forest.names, feature, best)):
+            best, least = feature, now
+    return best, least
 
 
 @jit

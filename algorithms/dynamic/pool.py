@@ -293,7 +293,10 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self.rules.terms.policy != EPSILON:
-            self._state = self._state._replace(slack=rebuilt(self._state.slack, arrays, "slack"))
+            held = rebuilt(self._state.slack, arrays, "slack")
+            has_indexes = bool(held.indexes.following.size)
+            empty = indexes.make(len(held.floor), has_indexes=has_indexes)
+            self._state = self._state._replace(slack=held._replace(indexes=empty))
         return super().restore(arrays)
 
     # --- looking
@@ -401,7 +404,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         if self.rules.terms.policy != EPSILON:
             blocks = forest.slack.counts[reached, slack.BLOCK]
             rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
-            owned = forest.slack.counts[reached, slack.INDEX]
+            owned = forest.slack.indexes.of[reached]
+            assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]

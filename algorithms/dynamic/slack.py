@@ -37,18 +37,19 @@ BELOW, ABOVE = 0, 1
 # Columns of `Slack.counts`.
 IS_KNOWN = 0  # 1 until the next edit: the node's choice stands, whatever the floor is
 AT_BELOW, AT_ABOVE = 1, 2  # how many examples of the node have these values
-BLOCK = 3  # of its rivals, plus 1; 0: it has none
-INDEX = 4  # of its binary features, plus 1; 0: it has none
-_COUNTS = 5
+BLOCK = 3  # of its rivals, plus 1; 0: it has none; INDEXED: its floor says nothing of binary features
+_COUNTS = 4
+
+INDEXED = -1
 
 
-@stored("floor", "beside", "counts", "rivals", "indexes")
+@stored("floor", "beside", "counts", "rivals", None)
 class Slack(NamedTuple):
     """Of each node; of no size where trees are rebuilt by the clock."""
 
     floor: Float64s  # float64[capacity]
     beside: Float64s  # float64[capacity, 2]
-    counts: Int64s  # int64[capacity, 5]
+    counts: Int64s  # int64[capacity, 4]
     rivals: Rivals
     indexes: Indexes
 
@@ -57,7 +58,7 @@ def make(capacity: int, classes: int, *, has_binary: bool = False) -> Slack:
     """Return storage for so many nodes; without binary features there are no rivals and no indexes."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
     held = rivals.make(capacity if has_binary else 0, classes)
-    made = indexes.make(has_indexes=has_binary and classes == 2)
+    made = indexes.make(capacity, has_indexes=has_binary and classes == 2)
     return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made)
 
 
@@ -68,7 +69,7 @@ def grown(slack: Slack, capacity: int) -> Slack:
         extended(slack.beside, capacity),
         extended(slack.counts, capacity),
         rivals.grown(slack.rivals, capacity),
-        slack.indexes,
+        indexes.beside(slack.indexes, capacity),
     )
 
 
@@ -80,16 +81,8 @@ def clear(slack: Slack, node: int) -> None:
         slack.beside[node, side] = 0.0
     if slack.counts[node, BLOCK] > 0:
         rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
-    for column in range(INDEX):
+    for column in range(_COUNTS):
         slack.counts[node, column] = 0
-
-
-@jit
-def take_index(slack: Slack, node: int) -> int:
-    """Return the index that a node has, plus 1, and leave it without; 0: it has none."""
-    taken = slack.counts[node, INDEX]
-    slack.counts[node, INDEX] = 0
-    return taken
 
 
 @jit

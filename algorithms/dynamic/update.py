@@ -21,7 +21,7 @@ from algorithms.dynamic.build import build, grow
 from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HANDED, HELD, Segment
-from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EPSILON, EXACT
@@ -77,7 +77,7 @@ def update(
 def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
     """Keep the floor of a node, its rivals and its index true, before its own class weights change."""
     forest.slack.counts[node, IS_KNOWN] = 0
-    if forest.slack.counts[node, INDEX] > 0:
+    if forest.slack.indexes.of[node] > 0:
         _note_index(forest, node, row, label, sign * weight)
     if forest.slack.counts[node, BLOCK] > 0:
         _note_rivals(forest, node, row, label, sign * weight)
@@ -92,13 +92,11 @@ def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: in
 
 @jit
 def _note_index(forest: Forest, node: int, row: int, label: int, change: int) -> None:
-    """Keep the index of a node true; without room for it nothing is known of the node until it is scanned."""
-    index = forest.slack.counts[node, INDEX] - 1
+    """Keep the index of a node true; without room for it the node loses it until the next look."""
     held = forest.slack.indexes
+    index = held.of[node] - 1
     if not indexes.note(held, forest.criterion, forest.words, examples_of(forest), index, row, label, change):
-        indexes.end(held, slack.take_index(forest.slack, node) - 1)
-        slack.clear(forest.slack, node)
-        forest.slack.floor[node] = -math.inf
+        indexes.drop(held, node)
 
 
 @jit
@@ -267,7 +265,7 @@ def replace(
 def _hand_on(forest: Forest, rules: Rules, segment: Segment, top: int) -> None:
     """Leave the index of a node that goes to the one that comes: it has the same examples."""
     if rules.terms.policy != EPSILON:
-        segment.sizes[HANDED] = slack.take_index(forest.slack, top)
+        segment.sizes[HANDED] = indexes.take(forest.slack.indexes, top)
 
 
 @inlined
@@ -353,6 +351,5 @@ def discard(forest: Forest, rules: Rules, top: int) -> None:
                 todo = links[node, side]
         if rules.terms.policy != EPSILON:
             slack.clear(forest.slack, node)
-            if forest.slack.counts[node, INDEX] > 0:
-                indexes.end(forest.slack.indexes, slack.take_index(forest.slack, node) - 1)
+            indexes.drop(forest.slack.indexes, node)
         nodes.free(forest.nodes, node)

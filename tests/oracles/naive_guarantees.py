@@ -16,7 +16,7 @@ from algorithms.dynamic import indexes, nodes, rivals
 from algorithms.dynamic.examples import value_of
 from algorithms.dynamic.nodes import FEATURE, NONE
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.dynamic.slack import BLOCK, INDEX, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN
 from algorithms.dynamic.state import examples_of
 from algorithms.dynamic.terms import EXACT
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -239,8 +239,10 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
 def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
     """Return the features of a node's rivals, each a binary one that is not its own; check their class weights."""
     known = pool._state.slack
-    if known.counts[node, INDEX] > 0:
-        return check_index(pool, terms, node, examples)
+    if known.indexes.of[node]:
+        check_index(pool, terms, node, examples)
+    if known.counts[node, BLOCK] == INDEXED:
+        return _binary(terms, examples)
     block = int(known.counts[node, BLOCK]) - 1
     if block < 0:
         return set()
@@ -256,20 +258,24 @@ def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[
     return set(features)
 
 
-def check_index(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
-    """Return the features in a node's index: all binary ones of its examples; check all class weights."""
+def check_index(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> None:
+    """Raise AssertionError unless a node's index has the class weights of all its binary features."""
     known = pool._state.slack
-    index = int(known.counts[node, INDEX]) - 1
+    index = int(known.indexes.of[node]) - 1
     found = indexes.counts(known.indexes, index)
-    features = {feature for each in examples for feature in each.x if each.x[feature]}
-    features = {feature for feature in features if terms.kind(feature) == Kind.BINARY}
+    features = _binary(terms, examples)
     numbers = dict(zip(pool._features(list(found)), found.values(), strict=True))
     assert set(numbers) == features
     for feature in features:
         assert numbers[feature] == terms.counts([each for each in examples if each.x.get(feature, 0.0)])
     heads = known.indexes.slots.heads[index]
     assert heads[:2].tolist() == terms.counts(examples)
-    return features
+
+
+def _binary(terms: Terms, examples: Sequence[Example]) -> set[Any]:
+    """Return the binary features that some example has."""
+    features = {feature for each in examples for feature in each.x if each.x[feature]}
+    return {feature for feature in features if terms.kind(feature) == Kind.BINARY}
 
 
 def noise(terms: Terms, counts: Sequence[int]) -> float:

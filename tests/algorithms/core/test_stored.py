@@ -110,6 +110,14 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         )
         for kind in (Kind.BINARY, Kind.NUMERIC)
     },
+    "dynamic tree, exact": (
+        partial(DynamicPool, guarantee="exact", names=True),
+        [
+            *_DYNAMIC,
+            "slack: floor beside counts",
+            "slack.rivals: heads cells used",
+        ],
+    ),
     "forest": (
         partial(ForestPool, trees=1, names=True),
         ["keys alive", *_LEDGER, f"names: {_NAMES}", *_IN_A_FOREST],

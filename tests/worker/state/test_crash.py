@@ -261,8 +261,11 @@ def test_death_at_a_step(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", CHECKPOINT_STEPS)
-@pytest.mark.parametrize("share", [1, 8_000_000], ids=["record by record", "at once"])
-@pytest.mark.parametrize("name", ["everything", "labels"])
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("everything", 1), ("everything", 8_000_000), ("labels", 8_000_000)],
+    ids=["record by record", "at once", "labels"],
+)
 def test_death_around_checkpoints(
     request: pytest.FixtureRequest,
     tmp_path: Path,

@@ -61,7 +61,7 @@ def test_exact_trees_mind_the_terms(terms: dict[str, Any]) -> None:
     """What is a leaf by depth, size or impurity becomes one and ceases to be one as a batch has it."""
     mix = MIXES["mixed"]
     pair = GreedyPair(exact_of(mix, criterion="entropy", evaluate=True, **terms))
-    for event in Stream(8, mix).take(steps(140)):
+    for event in Stream(8, mix).take(steps(90)):
         pair.feed([event])
     pair.check()
 
@@ -407,7 +407,7 @@ def test_no_split_is_more_than_beta_below_the_best(name: str, criterion: str, be
     pair = NearPair(of(mix, epsilon=None, beta=beta, criterion=criterion, window=40, **looks))
     stream = Stream(7, mix)
     for _ in range(2):
-        pair.feed(stream.take(steps(90)))
+        pair.feed(stream.take(steps(55)))
         pair.check()
         pair.restored()
 

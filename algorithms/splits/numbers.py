@@ -210,7 +210,7 @@ class NumberSplits:
         absent = (totals[0] - best.present[0], totals[1] - best.present[1])
         return NumberSplit(
             best.feature,
-            float(greatest * Fraction(self._unit) ** 2),
+            float(greatest * Fraction(self._unit) * Fraction(self._unit)),
             everything,
             self._labels(absent),
             self._labels(best.present),

@@ -185,10 +185,11 @@ def test_a_label_of_a_forest_is_forgotten_with_its_last_example() -> None:
     model._pool.check()
 
 
-def test_regressor_is_its_pool() -> None:
+@pytest.mark.parametrize("way", ["mean", "linear", "adaptive"])
+def test_regressor_is_its_pool(way: str) -> None:
     """Predictions are those of the pool, before and after."""
-    model = TreeRegressor(grace_period=20, tie_threshold=0.3)
-    pool = RegressionPool(grace_period=20, tie_threshold=0.3, default=Kind.NUMERIC, names=True)
+    model = TreeRegressor(grace_period=20, tie_threshold=0.3, leaf_prediction=way)
+    pool = RegressionPool(grace_period=20, tie_threshold=0.3, default=Kind.NUMERIC, names=True, predict=way)
     assert model.predict_one({"heat": 3}) is None
     for x, _ in tables(200):
         y = 3.0 if x["heat"] > 1 else -1.0
@@ -535,6 +536,7 @@ def test_parameters() -> None:
         (TreeClassifier, {"criterion": "gini", "local_range": True}, "whose range is 1 whatever the classes"),
         (TreeClassifier, {"features": "both"}, "features of auto, binary, numeric"),
         (TreeRegressor, {"grace_period": 1.5}, "grace_period"),
+        (TreeRegressor, {"leaf_prediction": "majority"}, "leaf_prediction of mean, linear, adaptive"),
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
         (ForgettingTreeClassifier, {"window": 0}, "window"),
         (ForgettingTreeClassifier, {"min_examples": 0}, "min_examples"),

@@ -201,7 +201,8 @@ def learn(forest: Forest, leaf: int, label: float, weight: int, said: Said) -> L
     The label is as uncertain as the example is light, beside the mean one of the leaf.
     """
     own, links = forest.models.leaves, forest.nodes.links
-    whole = said.uncertainty + links[leaf, WEIGHT] / (weight * links[leaf, SEEN])
+    # As floats: a heavy example and many light ones multiply to more than an int64 holds.
+    whole = said.uncertainty + links[leaf, WEIGHT] / (float(weight) * float(links[leaf, SEEN]))
     lesson = Lesson((label - own[leaf, OFFSET] - said.label) / whole, whole)
     before = own[leaf, UNCERTAINTY_OF_INTERCEPT]
     own[leaf, INTERCEPT] = _held(own[leaf, INTERCEPT] + before * lesson.step)

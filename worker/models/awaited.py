@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -23,6 +23,9 @@ class Awaited:
         The features that the settings name.
     complete : bool
         Whether they are taken to name all, so that others are worth a word.
+    kept : bool
+        Whether the pool keeps the numbers of these features from its start on; otherwise a name may have
+        another in each batch.
 
     Attributes
     ----------
@@ -33,7 +36,12 @@ class Awaited:
     """
 
     def __init__(
-        self, classes: Iterable[Class], attributes: Collection[int | bytes] = (), *, complete: bool = False
+        self,
+        classes: Iterable[Class],
+        attributes: Collection[int | bytes] = (),
+        *,
+        complete: bool = False,
+        kept: bool = True,
     ) -> None:
         self._classes = {number: f"class {name}" for number, name in enumerate(classes)}
         self._shown = {
@@ -42,14 +50,18 @@ class Awaited:
         self._attributes: dict[int, str] | None = None  # by numbers, which a restore may change
         self._declared: UInt32s = np.zeros(0, np.uint32)
         self._complete = complete
+        self._kept = kept
         self.missing = frozenset([*self._classes.values(), *self._shown.values()])
         self.has_others = False
 
     def see(self, label: Labels, feature: UInt32s, names: Interner | None) -> None:
         """Look at the labels and features of a batch. O(entries) while something is missing, else nothing."""
-        if self._attributes is None:
-            self._attributes = {_number(name, names): shown for name, shown in self._shown.items()}
-            self._declared = np.array(sorted(self._attributes), np.uint32)
+        if not self.missing and (self.has_others or not self._complete):
+            return
+        if self._attributes is None or not self._kept:
+            numbered = _by_number(self._shown, names)
+            self._attributes = {number: shown for number, shown in numbered.items() if shown in self.missing}
+            self._declared = np.array(sorted(numbered), np.uint32)
         for found, awaited in ((label, self._classes), (feature, self._attributes)):
             if awaited:
                 for number in np.intersect1d(found, np.fromiter(awaited, np.int64)).tolist():
@@ -58,8 +70,7 @@ class Awaited:
             self.has_others = not np.isin(feature, self._declared).all()
 
 
-def _number(name: int | bytes, names: Interner | None) -> int:
-    """Return the number of an attribute, which pools give to those that settings name when they are made."""
-    number = name if isinstance(name, int) or names is None else names.find(name)
-    assert isinstance(number, int)
-    return number
+def _by_number(shown: Mapping[int | bytes, str], names: Interner | None) -> dict[int, str]:
+    """Return attributes by their numbers; one whose name has none is of no feature of the batch."""
+    numbers = {name: name if isinstance(name, int) or names is None else names.find(name) for name in shown}
+    return {number: shown[name] for name, number in numbers.items() if isinstance(number, int)}

@@ -77,7 +77,9 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
             max_keys=bounds.keys,
             max_live_ids=bounds.live_ids,
         )
-        intake, awaited = ClassIntake(settings.classes, settings.features), Awaited(settings.classes)
+        intake = ClassIntake(settings.classes, settings.features)
+        _, kinds = settings.feature_kinds  # binary ones, of which the pool need not know
+        awaited = Awaited(settings.classes, kinds, complete=settings.names_all_features, kept=False)
         super().__init__(name, intake, pool, awaited, settings.expire, span_of(settings.window))
         self._settings = settings
 

@@ -373,6 +373,15 @@ def test_no_value_or_label_breaks_a_linear_model(observer: str, predict: str) ->
     assert pool.sizes().events == budget(40) * 20
 
 
+@pytest.mark.parametrize("heavy", [1 << 60, 1 << 61, 3 << 59])
+def test_a_heavy_example_after_light_ones_is_learned(observer: str, heavy: int) -> None:
+    """Its weight times the examples of its leaf is beyond an int64; it is learned as the oracle learns it."""
+    pair = Pair(of(observer, predict="linear"))
+    pair.feed([insert(1, 2 + at % 2, label=float(at % 2)) for at in range(7)])
+    pair.feed([insert(1, 2, label=5.0, weight=heavy), Event(Op.PREDICT, {1: 1.0, 3: 1.0})])
+    pair.check()
+
+
 def test_the_order_of_names_changes_no_prediction(observer: str) -> None:
     """Names that have other numbers, as happens where numbers are given out again, lead to the same bits."""
     names = words(10)

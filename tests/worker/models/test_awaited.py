@@ -60,6 +60,24 @@ def test_what_is_missing_is_what_never_came(batches: list[tuple[list[int], list[
     assert of_ids.has_others == (complete and bool(seen[1] - {2, 5}))
 
 
+def test_names_may_have_other_numbers_in_each_batch() -> None:
+    """Where a pool keeps no number of a name, those of the batch count."""
+    awaited = Awaited("pq", [b"a", b"b"], complete=True, kept=False)
+    for numbers, feature, missing, has_others in (
+        ([b"c", b"d"], [], {"a", "b"}, False),
+        ([b"a"], [0], {"b"}, False),
+        ([b"b"], [], {"b"}, False),
+        ([b"a", b"c"], [0], {"b"}, False),
+        ([b"c", b"b"], [1], set(), False),
+        ([b"a", b"b", b"c"], [0, 1, 2], set(), True),
+    ):
+        names = Interner()
+        names.intern_all(numbers)
+        awaited.see(np.zeros(1, np.int32), np.array(feature, np.uint32), names)
+        assert awaited.missing == {"class q", *(f"attribute {each}" for each in missing)}
+        assert awaited.has_others == has_others
+
+
 def _log(folder: Path, events: int, words: dict[str, float]) -> Path:
     path = folder / "events.db"
     with EmbeddedLog(path) as log:
@@ -100,3 +118,29 @@ def test_the_last_words_of_a_run_say_so(tmp_path: Path) -> None:
     told = CliRunner().invoke(main, ["run", str(tmp_path / "worker.yaml"), "--until-end"])
     assert told.exit_code == 0, told.output
     assert "weather: no event had class snow; compare the settings with the events\n" in told.output
+
+
+def test_splits_of_two_classes_say_so(tmp_path: Path) -> None:
+    """They have an index that knows binary features alone, and lists of these are compared all the same."""
+    path = tmp_path / "worker.yaml"
+    told = (
+        SETTINGS.replace("kind: tree", "kind: split")
+        .replace("    policy: periodic\n", "")
+        .replace("days", "skies")
+    )
+    told = told.replace("[dry, wet, snow]", "[dry, wet]").replace(
+        "numeric: [temperature, wind]", "binary: [rain, wind]"
+    )
+    path.write_text(told)
+    with EmbeddedLog(tmp_path / "events.db") as log:
+        log.create_topic("skies", 1)
+        log.append(
+            OutRecord("skies", 0, b"k", encode_event(["wind", *["fog"] * (at > 4)], ("dry", "wet")[at % 2]), (), 1)
+            for at in range(9)
+        )
+    said = CliRunner().invoke(main, ["run", str(path), "--until-end"])
+    assert said.exit_code == 0, said.output
+    assert (
+        "weather: no event had attribute rain; events had features that its attributes do not name, which are "
+        "taken as binary; compare the settings with the events\n"
+    ) in said.output

@@ -22,6 +22,9 @@ from algorithms.regression.state import EXAMPLES, REACH, RESIDUALS, Forest, Rule
 # share within is 0.887 to 0.920 in each thousand examples. A fifth of the step, or five times it, is worse.
 STEP = 0.05
 FADE = 0.995  # of squared residuals at every example of a leaf: the last 200 or so count
+_ALL = (
+    1.0 - 2.0**-53
+)  # the share below the greatest reach there is at first: half of a share next to 1 rounds to 1
 ENOUGH = 9.5  # faded residuals: ten of them, after which there are intervals
 
 
@@ -30,7 +33,7 @@ def first_reach(share: float) -> float:
 
     So no machine's logarithm shows in it.
     """
-    return round(NormalDist().inv_cdf((1.0 + share) / 2.0), 3)
+    return round(NormalDist().inv_cdf(min((1.0 + share) / 2.0, _ALL)), 3)
 
 
 @inlined

@@ -495,6 +495,18 @@ def test_intervals_of_labels_that_are_always_the_same_have_no_width(observer: st
 # --- refusals
 
 
+@pytest.mark.parametrize(("share", "within"), [(math.nextafter(1.0, 0.0), 29), (5e-324, 0)])
+def test_the_greatest_and_the_least_share_have_intervals(observer: str, share: float, within: int) -> None:
+    """Whatever is between 0 and 1 may be asked for: the widest intervals hold all these labels, the least none."""
+    pool = of(observer, interval=share).pool()
+    events = [insert(1, label=float(at % 2)) for at in range(40)]
+    answers = pool.apply(columns_of(events, pool, None, np.float64))
+    assert answers.margin is not None
+    residual = np.abs(np.array([event.label for event in events]) - answers.predicted)
+    assert np.count_nonzero(residual <= answers.margin) == within
+    assert np.isnan(answers.margin).sum() == 11
+
+
 def test_what_is_refused_changes_nothing(observer: str) -> None:
     """Deletes, wrong labels, weights and values, and one tree too many are refused by status."""
     pool = of(observer, max_keys=1).pool()

@@ -103,7 +103,7 @@ class NumberSplits:
     ) -> None:
         self._low, self._high = (number("a bound of labels", each, _LARGEST_LABEL) for each in (low, high))
         self._unit = number("a unit of labels", unit, _LARGEST_LABEL)
-        if not (self._unit > 0.0 and 0.5 <= (self._high - self._low) / self._unit <= _MOST_STEPS):
+        if not (self._unit > 0.0 and 0.5 < (self._high - self._low) / self._unit <= _MOST_STEPS):
             raise ValueError(f"expected a range of 1 to 2^40 units, got {unit!r} in {low!r} to {high!r}")
         self._steps = round((self._high - self._low) / self._unit)
         # Both classes get one more, so that no weight is 0: this moves and shrinks labels, all alike.

@@ -196,6 +196,7 @@ def test_wrong_settings_and_examples_are_refused_with_a_reason() -> None:
         (1.0, 0.0, 1.0),
         (0.0, 1.0, 0.0),
         (0.0, 1.0, 1e-13),
+        (0.0, 1.0, 2.0),  # half a unit: all labels would be the same
         (0.0, math.inf, 1.0),
     ):
         with pytest.raises(ValueError, match="expected a"):

@@ -355,7 +355,11 @@ class SplitSettings(ClassifierSettings):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = super().relevant()
-        return told if self.attributes is None else told | {"attributes": self.attributes.relevant()}
+        if self.attributes is None:
+            return told
+        if not self.is_mixed:  # features are binary, named or not
+            return {name: value for name, value in told.items() if name != "attributes"}
+        return told | {"attributes": self.attributes.relevant()}
 
 
 _MIXED = "with more than two classes, or features that are not binary,"

@@ -202,6 +202,8 @@ def test_which_model_is_made(told: dict[str, Any], is_mixed: bool, summary: str)
 def test_older_fingerprints_hold() -> None:
     """Without attributes what results depend on is what it was; kinds of features change it."""
     assert "attributes" not in _model().relevant()
+    for binary in ({}, {"default": "binary"}, {"binary": [3]}):
+        assert _model(attributes=binary).relevant() == _model().relevant()
     assert _model(attributes={"numeric": [3]}).relevant()["attributes"] == {
         "binary": [],
         "default": "binary",

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class Given(ABC):
         self.wipe(resolved.gone)
         self._said[row[is_taken][stays[is_taken]]] = said[stays[is_taken]]
         if results:
-            results = sorted([*outcome.results, *results], key=lambda result: result[:3])
+            results = sorted([*outcome.results, *results], key=attrgetter("place"))
             return outcome._replace(results=results)
         return outcome
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse
-from worker.models.port import Outcome, Refusal, Result
+from worker.models.port import BEFORE, Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
 from worker.watching.status import ModelStatus
@@ -68,9 +69,8 @@ class Pool(Protocol):
         ...
 
 
-# No model has as many results of an event before.
-_EXPIRED_SEQ = 2_000_000
-_LET_GO_SEQ, _LET_GO_EACH = 3_000_000, 1_000_000  # and of an example that goes before an event
+_EXPIRED_SEQ = BEFORE  # no event has as many results of its own
+_LET_GO_SEQ, _LET_GO_EACH = BEFORE + 1_000_000, 1_000_000  # nor has an example that goes before an event
 
 _NO_CLOCK: Int64s = np.zeros((0, 3), np.int64)
 
@@ -251,7 +251,7 @@ class PoolModel(ABC, Generic[P, A]):
             source = Source(*records.source, offset, of_it, time)
             expired = Expired(self.name, stamp, number, due, source)
             results.append(Result(at, of_it, last, expired, key=self._keys.key(key)))
-        results.sort(key=lambda result: result[:3])
+        results.sort(key=attrgetter("place"))
         applied = dict(outcome.applied)
         applied["drop"] -= len(going.key)
         return outcome._replace(results=results, applied=applied, expired=len(going.key))
@@ -302,7 +302,7 @@ class PoolModel(ABC, Generic[P, A]):
             source = source_of(prepared.records, prepared.events, event)
             told = LetGo(self.name, since, gone + at + 1, due, source)
             results.append(prepared.result(event, _LET_GO_EACH - 1, told, keyed=False))
-        results.sort(key=lambda result: result[:3])
+        results.sort(key=attrgetter("place"))
         return outcome._replace(results=results, let_go=len(went))
 
     # --- moving to a smaller pool, see moving.py

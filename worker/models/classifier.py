@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -116,7 +117,7 @@ class ClassifierModel(PoolModel[P, A]):
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         results = [*self._records(prepared, answers), *self._predictions(prepared, answers)]
         if self._evaluations is None:
-            return Outcome(sorted(results, key=place))
+            return Outcome(sorted(results, key=attrgetter("place")))
         predictions = self._predicted(self._evaluations, prepared, answers)
         source_at = partial(source_of, prepared.records, prepared.events)
         for event, evaluation in self._evaluations.add(predictions, source_at):
@@ -127,7 +128,7 @@ class ClassifierModel(PoolModel[P, A]):
         said = (predictions.prediction, predictions.guesses.majority, predictions.guesses.last)
         right, majority, no_change = (int(np.count_nonzero(each == predictions.label)) for each in said)
         return Outcome(
-            sorted(results, key=place),
+            sorted(results, key=attrgetter("place")),
             evaluated=len(predictions.label),
             right=right,
             majority=majority,
@@ -198,8 +199,3 @@ class ClassifierModel(PoolModel[P, A]):
         if self._evaluations is not None:
             keys = self._evaluations.check()
             assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"
-
-
-def place(result: Result) -> tuple[int, int, int]:
-    """Return what results are ordered by."""
-    return result.record, result.row, result.seq

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
-from worker.models.classifier import place
 from worker.models.holdings import Holdings, keys_of, live_examples, names_of, remembered, store_of
 from worker.models.intake import Bools, ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
@@ -99,7 +99,7 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
 
     def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
         results = [*self._decided(prepared, answers), *self._predictions(prepared, answers)]
-        return Outcome(sorted(results, key=place), changes=answers.changes)
+        return Outcome(sorted(results, key=attrgetter("place")), changes=answers.changes)
 
     # --- results
 

@@ -15,6 +15,8 @@ from worker.log.port import Records
 from worker.models.holdings import Holdings
 from worker.watching.status import ModelStatus
 
+BEFORE = 2_000_000  # from this `seq` on: results of what a model does itself before the event, because it is time
+
 
 class Result(NamedTuple):
     """Something to write, and which event it follows from."""
@@ -25,6 +27,11 @@ class Result(NamedTuple):
     output: Output
     keyed: bool = True  # whether the record has the event's key
     key: bytes | None = None  # that it has instead
+
+    @property
+    def place(self) -> tuple[int, int, bool, int]:
+        """What results are ordered by: what happened before an event is told before what the event led to."""
+        return self.record, self.row, self.seq < BEFORE, self.seq
 
 
 class Refusal(NamedTuple):
@@ -39,7 +46,7 @@ class Refusal(NamedTuple):
 class Outcome(NamedTuple):
     """What a batch of events led to."""
 
-    results: Sequence[Result]  # ascending by (record, row, seq)
+    results: Sequence[Result]  # ascending by `Result.place`
     refusals: Sequence[Refusal] = ()  # ascending by (record, row)
     applied: Mapping[str, int] = MappingProxyType({})  # events applied, by operation
     changes: int = 0  # how often a best split became another, a node of a tree split, a subtree was rebuilt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from worker.codec import (
 )
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
-from worker.models.classifier import EVALUATION_SEQ, SPLIT_SEQ, place
+from worker.models.classifier import EVALUATION_SEQ, SPLIT_SEQ
 from worker.models.intake import NOTHING, Bools, NumberIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.regression_evaluation import Evaluations, Predictions
@@ -119,7 +120,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             for event, evaluation in self._evaluations.add(predictions, source_at):
                 results.append(result_of(prepared.events, event, EVALUATION_SEQ, evaluation, keyed=False))
             outcome = outcome._replace(evaluated=len(predictions.label), errors=predictions.errors())
-        return outcome._replace(results=sorted(results, key=place))
+        return outcome._replace(results=sorted(results, key=attrgetter("place")))
 
     def _predicted(self, evaluations: Evaluations, prepared: Prepared, answers: Answers) -> Predictions:
         """Return what was predicted of the inserts, by the baselines too; these forget keys that are dropped."""

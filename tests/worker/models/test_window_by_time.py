@@ -225,6 +225,17 @@ def test_results_of_what_goes_have_its_key_and_the_source_of_the_event(model: di
     assert len(set(numbers)) == len(numbers)
 
 
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: str(model["kind"]))
+def test_results_of_a_key_stand_in_the_order_in_which_it_changed(model: dict[str, Any]) -> None:
+    """What an event led to comes after what went before it: the last tree of a key is the tree that it has."""
+    records = _inserts(6, 1_000_000) + _inserts(4, 1_020_000, first=20)
+    ran = _run(model | {"emit": {"snapshots": {"every": 1}}}, records, [len(records)], restart=False)
+    outputs = [decode_output(record.value or b"", record.headers) for record in ran.outputs]
+    versions = [output.version for output in outputs if isinstance(output, Tree) and output.tree in (0, None)]
+    assert ran.let_go == 4
+    assert versions == list(range(1, 15))
+
+
 def test_a_label_that_comes_later_counts_from_the_label() -> None:
     """An example whose features came long ago is new when its label comes."""
     settings = {

@@ -282,7 +282,7 @@ def _compared(
         left.append(f"names of features that only they had: {len(names)}")
     differing = [key for key in sorted({*own, *others}) if own.get(key) != others.get(key)]
     if differing and any(each.windowed for each in own.values()):
-        unproven.append("its window has let others go that would be live if these had never come")
+        unproven.append("its window has let others go at other events than if these had never come")
     elif differing:
         left.append(f"keys that hold something else than without them: {len(differing)}, first {differing[0]!r}")
     if any(each.learned is None for each in own.values()):

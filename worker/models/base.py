@@ -114,7 +114,8 @@ class Prepared(NamedTuple):
             op=self.op,
             label=self.label,
             weight=events.weight,
-            time=events.time,
+            # What goes has no event time: that of the event may be of another key, and begins none of its periods.
+            time=events.time if not len(self.clock) else np.where(self.op == LET_GO, 0, events.time),
             named=(events.id_kind != NO_ID).astype(np.int8),
             id_high=high,
             id_low=low,

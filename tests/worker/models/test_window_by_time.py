@@ -236,6 +236,24 @@ def test_results_of_a_key_stand_in_the_order_in_which_it_changed(model: dict[str
     assert versions == list(range(1, 15))
 
 
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: str(model["kind"]))
+def test_event_time_of_one_key_is_not_that_of_another(model: dict[str, Any]) -> None:
+    """Before an event with a far time examples of another key go: the periods of that key stay what they were."""
+    pipeline = one_model(model | {"emit": {"snapshots": {"every_ms": 60_000}}})
+    told = [(b"a", 60_000 * 10 + at, 1_000_000) for at in range(6)]
+    told += [(b"b", 60_000 * 999, 1_020_000)] * 4 + [(b"a", 60_000 * 11, 1_020_000)]
+    values = [encode_event([1], 1, id=at + 1, ts=ts) for at, (_, ts, _) in enumerate(told)]
+    keys, _, times = zip(*told, strict=True)
+    n = len(told)
+    processed = pipeline.process(
+        Records(SOURCE, np.arange(n), np.array(times), list(keys), list(values), [()] * n, n)
+    )
+    assert sum(outcome.let_go for _, outcome in processed.outcomes) == 6
+    outputs = [decode_output(record.value or b"", record.headers) for record in processed.outputs]
+    sources = {output.source for output in outputs if isinstance(output, Tree)}
+    assert [(source.offset, source.time) for source in sources] == [(n - 1, 60_000 * 11)]
+
+
 def test_a_label_that_comes_later_counts_from_the_label() -> None:
     """An example whose features came long ago is new when its label comes."""
     settings = {

@@ -118,7 +118,7 @@ def test_what_a_window_remembers_is_told(tmp_path: Path) -> None:
     path = _ran(tmp_path, {"recent": MODELS["recent"]})
     (finding,) = _audited(path, 3, 55).findings
     assert finding.left == ()  # so long ago that it is not remembered
-    assert finding.unproven == ("its window has let others go that would be live if these had never come",)
+    assert finding.unproven == ("its window has let others go at other events than if these had never come",)
     (finding,) = _audited(path, 40).findings
     assert finding.left == ("that the window dropped 40 is remembered, by the digest of the id",)
 

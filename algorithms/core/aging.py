@@ -11,6 +11,7 @@ import numpy.typing as npt
 from algorithms.core import ages
 from algorithms.core.ages import Ages
 from algorithms.core.arrays import Int32s, Int64s
+from algorithms.core.events import Events
 from algorithms.core.example_store import OWNER, ExampleStore
 from algorithms.core.pool import Answered, Pool, State
 from algorithms.core.stored import Arrays, flattened, rebuilt
@@ -45,6 +46,13 @@ class AgingPool(Pool[S, A, P], Generic[S, A, P]):
     @property
     def _ages(self) -> Ages:
         return self._state.store.ages
+
+    def _begin(self, events: Events, checked: bool) -> Events:
+        if ages.are_kept(self._ages) and len(events.clock) != len(events.key):
+            raise ValueError(
+                "expected a clock for each event of a pool with a span, got none; give `apply` events with a clock"
+            )
+        return super()._begin(events, checked)
 
     def _set_ages(self, own: Ages) -> None:
         self._state = self._state._replace(store=self._state.store._replace(ages=own))

@@ -143,6 +143,20 @@ _NUMBERS = Row(
         *_named("mean_rmse", "mean"),
         *_named("no_change_rmse", "no change"),
     ),
+    graph(
+        "Labels within their interval",
+        "percentunit",
+        "Models with interval: the share of labels between low and high, which is what interval asks for in the long "
+        "run. Far below it the stream has just changed.",
+        *_measure("coverage"),
+        most=1,
+    ),
+    graph(
+        "Width of intervals",
+        "short",
+        "Models with interval: mean distance from low to high, in the unit of the labels. Narrow ones say more.",
+        *_measure("width"),
+    ),
 )
 
 _LEARNING = Row(

@@ -119,7 +119,14 @@ def _settings(folder: Path) -> Path:
     return path
 
 
-PRICES = {"kind": "regression-tree", "input": "prices", "features": "names", "evaluate": {}, "expire": "1d"}
+PRICES = {
+    "kind": "regression-tree",
+    "input": "prices",
+    "features": "names",
+    "interval": 0.9,
+    "evaluate": {},
+    "expire": "1d",
+}
 
 
 def _priced() -> Iterator[OutRecord]:

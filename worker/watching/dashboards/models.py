@@ -146,8 +146,8 @@ _NUMBERS = Row(
     graph(
         "Labels within their interval",
         "percentunit",
-        "Models with interval: the share of labels between low and high, which is what interval asks for in the long "
-        "run. Far below it the stream has just changed.",
+        "Models with interval: the share of labels between low and high. In the long run it is what interval asks "
+        "for; far below, the stream has just changed.",
         *_measure("coverage"),
         most=1,
     ),

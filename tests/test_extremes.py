@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import pytest
 
+from algorithms.core.cache import VARIABLE
 from tests import extremes
 from tests.oracles.naive import budget
 from tests.support.places import ROOT
@@ -58,7 +59,7 @@ def test_an_overrun_in_compiled_code_is_caught_where_bounds_are_checked(tmp_path
     for checks in ("0", "1"):
         run = subprocess.run(
             [sys.executable, str(tmp_path / "overrun.py")],
-            env={**os.environ, "NUMBA_BOUNDSCHECK": checks, "XDG_CACHE_HOME": str(tmp_path)},
+            env={**os.environ, "NUMBA_BOUNDSCHECK": checks, "XDG_CACHE_HOME": str(tmp_path), VARIABLE: ""},
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -77,6 +77,7 @@ def _kinds(outputs: dict[TopicPartition, list[Any]], models: list[str]) -> set[b
     return {dict(row[2])["type"] for found in part(outputs, models).values() for row in found}
 
 
+@pytest.mark.slow
 def test_models_come_change_and_go_while_examples_wait(tmp_path: Path) -> None:
     """The others write what they write without the changes; a new one what one writes that was always there."""
     desk = Waits(tmp_path)
@@ -194,6 +195,7 @@ def test_labels_are_waited_for_from_an_offset_on(tmp_path: Path) -> None:
     assert {key.model for key in named if key.kind == "page"} <= set(desk.models)
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_by_what_was_waited_for(tmp_path: Path) -> None:
     """A replay follows the limits of each time, and the models that came meanwhile."""
     desk = Waits(tmp_path)

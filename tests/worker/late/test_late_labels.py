@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -301,6 +302,7 @@ def _check_delayed(
                 assert measures.log_loss is measures.majority is measures.kappa_m is None
 
 
+@pytest.mark.slow
 @given(streams("ids"), st.integers(1, 6), st.lists(st.integers(1, 9), min_size=1, max_size=4), st.booleans())
 def test_models_learn_what_the_twin_says(
     records: list[Record], most: int, sizes: list[int], restart: bool
@@ -309,6 +311,7 @@ def test_models_learn_what_the_twin_says(
     check_as_the_twin_says(IDS, records, most, sizes, restart=restart)
 
 
+@pytest.mark.slow
 @given(streams("names"), st.integers(1, 6), st.lists(st.integers(1, 9), min_size=1, max_size=4), st.booleans())
 def test_names_and_values_are_kept(records: list[Record], most: int, sizes: list[int], restart: bool) -> None:
     """The same of features that have names and values, and of labels that are numbers."""

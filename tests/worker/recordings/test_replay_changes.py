@@ -41,6 +41,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [[], ["--batch", "7"], ["--batch", "1", "--restore-every", "40"]], ids=" ".join
 )

@@ -169,6 +169,7 @@ NEW = {"kind": "tree", "input": WORDS, "classes": ["ham", "spam"], "features": "
 }
 
 
+@pytest.mark.slow
 def test_models_come_change_and_go(tmp_path: Path) -> None:
     """The others' results are those of a run without the changes; the new ones' those of a run that had them."""
     desk = Desk(tmp_path)
@@ -295,6 +296,7 @@ def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     ]
 
 
+@pytest.mark.slow
 def test_timing_and_bounds_change_and_the_state_stays(tmp_path: Path) -> None:
     """What only says when results are written, and bounds, change from the committed offset on."""
     desk = Desk(tmp_path)
@@ -437,6 +439,7 @@ def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest
     assert [epoch.number for epoch in desk.epochs(SOURCES[0])] == [1, 2]
 
 
+@pytest.mark.slow
 def test_what_was_learned_silently_is_not_learned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints on the way: a worker that dies while new models learn goes on where the last one was."""
     monkeypatch.setattr("worker.restore._BATCH", 7)
@@ -627,6 +630,7 @@ def test_what_a_setting_is_called_does_not_matter() -> None:
     assert [settings is not None and settings.names_all_features for settings in parsed] == [True, False]
 
 
+@pytest.mark.slow
 def test_state_is_found_by_group(tmp_path: Path) -> None:
     """Another group in the same topics begins as a new one, says so, and neither hurts the other's state."""
     desk = Desk(tmp_path)

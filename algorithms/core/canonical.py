@@ -22,6 +22,7 @@ from algorithms.core.events import (
     PREDICT,
     REPEATED_FEATURE,
     WRONG_VALUE,
+    Batch,
     Events,
 )
 from algorithms.core.jit import direct, inlined, jit
@@ -51,6 +52,26 @@ class Canonical(NamedTuple):
     feature: UInt32s  # uint32[entries]
     value: Float64s  # float64[entries]
     kind: Int8s  # int8[entries], a `Kind`
+
+
+def batch_of(events: Events, made: Canonical) -> Batch:
+    """Return events as kernels take them, with the features made of theirs (not copied)."""
+    return Batch(
+        key=events.key,
+        op=made.op,
+        label=events.label,
+        weight=events.weight,
+        time=events.time,
+        pointer=made.pointer,
+        feature=made.feature,
+        value=made.value,
+        kind=made.kind,
+        bits=made.value.view(np.int64),
+        named=events.named,
+        id_high=events.id_high,
+        id_low=events.id_low,
+        clock=events.clock,
+    )
 
 
 class _Given(NamedTuple):

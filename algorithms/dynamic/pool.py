@@ -12,9 +12,9 @@ from algorithms.core import example_store, rows
 from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
-from algorithms.core.canonical import Canonicaliser
+from algorithms.core.canonical import Canonicaliser, batch_of
 from algorithms.core.criteria import make_criterion
-from algorithms.core.events import Batch, Events, OnDuplicate
+from algorithms.core.events import Events, OnDuplicate
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
@@ -191,22 +191,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         """
         events = self._begin(events, checked)
         made = self._canonical(events, self._schema.known)
-        batch = Batch(
-            key=events.key,
-            op=made.op,
-            label=events.label,
-            weight=events.weight,
-            time=events.time,
-            pointer=made.pointer,
-            feature=made.feature,
-            value=made.value,
-            kind=made.kind,
-            bits=made.value.view(np.int64),
-            named=events.named,
-            id_high=events.id_high,
-            id_low=events.id_low,
-            clock=events.clock,
-        )
+        batch = batch_of(events, made)
         n, asked = len(made.op), made.asked
         out = self._out(n, len(asked))
         if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`

@@ -12,7 +12,7 @@ from algorithms.core import example_store
 from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit, When
-from algorithms.core.canonical import Canonical, Canonicaliser
+from algorithms.core.canonical import Canonical, Canonicaliser, batch_of
 from algorithms.core.events import PREDICT, Batch, Events, OnDuplicate
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.given import whole
@@ -206,22 +206,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         """
         events = self._begin(events, checked)
         made = self._canonical(events, self._schema.known)
-        batch = Batch(
-            key=events.key,
-            op=made.op,
-            label=events.label,
-            weight=events.weight,
-            time=events.time,
-            pointer=made.pointer,
-            feature=made.feature,
-            value=made.value,
-            kind=made.kind,
-            bits=made.value.view(np.int64),
-            named=events.named,
-            id_high=events.id_high,
-            id_low=events.id_low,
-            clock=events.clock,
-        )
+        batch = batch_of(events, made)
         hashes = self._hashes(made)
         n = len(made.op)
         status, rebuilt_ = np.zeros(n, np.int8), np.zeros(n, np.int64)

@@ -12,10 +12,10 @@ from algorithms.core import example_store
 from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int64s, extended
 from algorithms.core.cadence import Emit, When
-from algorithms.core.canonical import Canonicaliser, Terms
+from algorithms.core.canonical import Canonicaliser, Terms, batch_of
 from algorithms.core.class_sums import impurity
 from algorithms.core.criteria import make_criterion
-from algorithms.core.events import Batch, Events, OnDuplicate
+from algorithms.core.events import Events, OnDuplicate
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.free_list import USED
 from algorithms.core.given import key_of, whole
@@ -177,22 +177,7 @@ class MixedSplitPool(AgingPool[State, Decisions, Float64s]):
         """
         events = self._begin(events, checked)
         made = self._canonical(events, self._schema.known)
-        batch = Batch(
-            key=events.key,
-            op=made.op,
-            label=events.label,
-            weight=events.weight,
-            time=events.time,
-            pointer=made.pointer,
-            feature=made.feature,
-            value=made.value,
-            kind=made.kind,
-            bits=made.value.view(np.int64),
-            named=events.named,
-            id_high=events.id_high,
-            id_low=events.id_low,
-            clock=events.clock,
-        )
+        batch = batch_of(events, made)
         n, asked = len(made.op), len(made.asked)
         out = Out(
             status=np.zeros(n, np.int8),

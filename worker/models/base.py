@@ -27,7 +27,7 @@ from worker.models.expiry import Expired as Going
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
-from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse
+from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse, moved_of
 from worker.models.port import BEFORE, Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
@@ -386,7 +386,7 @@ class PoolModel(ABC, Generic[P, A]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
         self._left = None
-        own = {name.removeprefix(MOVED): array for name, array in arrays.items() if name.startswith(MOVED)}
+        own = moved_of(arrays)
         if own:
             pool: Any = self._pool
             self._left = Left(pool.emptied(), Keys())

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from worker.models.moving import MOVED
+from worker.models.moving import MOVED, moved_of
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 # Takes the arrays of one pool: of all keys, or, while keys move to another pool, of those in either.
@@ -42,9 +42,8 @@ def migrated(saved: Arrays, migrations: Sequence[Migration]) -> Arrays:
     number = int(saved[_NUMBER][0]) if _NUMBER in saved else 1
     if number > 1 + len(migrations):
         raise NewerLayoutError
-    moved = {name.removeprefix(MOVED): array for name, array in saved.items() if name.startswith(MOVED)}
+    into: Arrays = moved_of(saved)
     rest: Arrays = {name: array for name, array in saved.items() if name != _NUMBER and not name.startswith(MOVED)}
-    into: Arrays = moved
     for migrate in migrations[number - 1 :]:
-        rest, into = migrate(rest), migrate(into) if moved else into
+        rest, into = migrate(rest), migrate(into) if into else into
     return {**rest, **{MOVED + name: array for name, array in into.items()}}

@@ -34,9 +34,14 @@ MOVED = "moved."  # before the names of what has moved; the names of the rest st
 T = TypeVar("T")
 
 
+def moved_of(arrays: Mapping[str, T]) -> dict[str, T]:
+    """Return what of a state is of the smaller pool, by the names that it has when nothing moves; else nothing."""
+    return {name.removeprefix(MOVED): array for name, array in arrays.items() if name.startswith(MOVED)}
+
+
 def at_rest(arrays: Mapping[str, T]) -> Mapping[str, T]:
     """Return what of a state has the names that it has when nothing moves."""
-    moved = {name.removeprefix(MOVED): array for name, array in arrays.items() if name.startswith(MOVED)}
+    moved = moved_of(arrays)
     return {name: array for name, array in moved.items() if name not in MEANWHILE} if moved else arrays
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from algorithms.core.arrays import UInt32s
 from worker.codec import Events, Reason
@@ -15,7 +15,7 @@ from worker.models.port import Result
 from worker.models.tree_results import Parameters, TreeResults
 from worker.models.values import checked_values
 from worker.settings.models import TreesSettings
-from worker.settings.values import Span
+from worker.settings.values import written
 from worker.watching.status import ModelStatus
 
 if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
@@ -47,7 +47,9 @@ class TreesModel(ClassifierModel[P, A]):
 
     def __init__(self, name: str, settings: TreesSettings, pool: P, parameters: Sequence[str]) -> None:
         super().__init__(name, settings, pool, settings.evaluate)
-        told: Parameters = dict(sorted((settings.recorded(each), _told(settings, each)) for each in parameters))
+        told: Parameters = dict(
+            sorted((settings.recorded(each), written(getattr(settings, each))) for each in parameters)
+        )
         self._trees = TreeResults(name, settings.classes, settings.features == "names", told)
 
     def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
@@ -62,9 +64,3 @@ class TreesModel(ClassifierModel[P, A]):
         """Return how large the model is, and how good."""
         pool = self._pool
         return super().status()._replace(slots=pool.slots, nodes=pool.node_count, depth=pool.depth)
-
-
-def _told(settings: TreesSettings, name: str) -> Any:
-    """Return the value of a setting as it is written."""
-    value = getattr(settings, name)
-    return value.words if isinstance(value, Span) else value

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PlainValidator
 
 from algorithms.core.cadence import Emit, When
 from worker.settings.problems import expected
+
+T = TypeVar("T")
 
 
 class Section(BaseModel):
@@ -114,9 +116,9 @@ _MOST = 1 << 30
 Window: TypeAlias = Annotated[int | Span, PlainValidator(_window), PlainSerializer(lambda window: written(window))]
 
 
-def written(window: int | Span | None) -> int | str | None:
-    """Return a window as it is written in settings."""
-    return window.words if isinstance(window, Span) else window
+def written(value: T | Span) -> T | str:
+    """Return a value as it is written in settings."""
+    return value.words if isinstance(value, Span) else value
 
 
 def number_of(window: int | Span | None) -> int | None:

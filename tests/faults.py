@@ -376,16 +376,16 @@ def _read(log: Log, source: TopicPartition) -> Iterator[Output]:
     reader.close()
 
 
-def models_of(log: Log, settings: Settings) -> list[dict[bytes, Any]]:
-    """Restore all models as a new worker would, and return what they hold."""
+def models_of(log: Log, settings: Settings) -> dict[str, dict[bytes, Any]]:
+    """Restore all models as a new worker would, and return what they hold, by partition and name."""
     worker = worker_on(log, settings)
     worker.run(lambda: False, until_end=True)
-    found = []
-    for _, partition in sorted(worker.partitions.items()):
+    found = {}
+    for source, partition in sorted(worker.partitions.items()):
         for model in partition.pipeline.models:
             model.check()
             if model.name != EXTRA:
-                found.append(model_contents(model))
+                found[f"{source.topic}/{source.partition} {model.name}"] = model_contents(model)
     return found
 
 
@@ -408,7 +408,7 @@ def replayed(path: Path, folder: Path, settings: Settings) -> dict[TopicPartitio
 
 def undisturbed(
     folder: Path, records: list[OutRecord]
-) -> tuple[dict[TopicPartition, list[Output]], list[dict[bytes, Any]]]:
+) -> tuple[dict[TopicPartition, list[Output]], dict[str, dict[bytes, Any]]]:
     """Return what one worker makes of the stream on the embedded log."""
     settings = load(write_settings(folder, {"embedded": "undisturbed.db"}, "undisturbed.yaml"), {})
     with EmbeddedLog(folder / "undisturbed.db", group=GROUP) as log:
@@ -434,6 +434,17 @@ def differences(
                 f"{source.topic}/{source.partition}: {len(got)} records, expected {len(wanted)}; the first "
                 f"difference is at {at}: {got[at : at + 1]} instead of {wanted[at : at + 1]}"
             )
+
+
+def differences_of_models(
+    found: dict[str, dict[bytes, Any]], expected: dict[str, dict[bytes, Any]]
+) -> Iterator[str]:
+    """Yield a sentence for each key whose model is not that of an undisturbed worker."""
+    for model in sorted(found.keys() | expected.keys()):
+        keys, wanted = found.get(model, {}), expected.get(model, {})
+        for key in sorted(keys.keys() | wanted.keys()):
+            if keys.get(key) != wanted.get(key):
+                yield f"{model}, key {key!r}: {keys.get(key)} instead of {wanted.get(key)}"
 
 
 # --- all together
@@ -507,8 +518,8 @@ def run(
         others = {source: [row for row in rows if model_of(row) != EXTRA] for source, rows in found.items()}
         if problems := list(differences(others, expected)):
             raise Failure("\n".join(problems))
-        if models_of(log, settings) != expected_models:
-            raise Failure("the models are not those of an undisturbed worker")
+        if problems := list(differences_of_models(models_of(log, settings), expected_models)):
+            raise Failure("the models are not those of an undisturbed worker: " + "\n".join(problems))
     # At least once, records behind the committed offset may have had results under both settings.
     if guarantee == "exactly_once" and (problems := list(differences(found, replayed(path, folder, settings)))):
         raise Failure("a replay makes other results: " + "\n".join(problems))

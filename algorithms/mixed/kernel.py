@@ -81,8 +81,10 @@ from algorithms.mixed.search import (
     search,
     whole_key,
 )
+from algorithms.splits import last
 from algorithms.splits.slots import NONE
 
+_CATEGORIES = 1 << 32  # above the highest
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # Bits of `Decisions.due`.
@@ -275,12 +277,19 @@ def _subtract_value(state: State, index: int, label: int, weight: int, column: i
 
 
 @jit
+def row_of(questions: Questions, index: int, feature: int, value: float) -> int:
+    """Return the row that a feature has, of a nominal feature that of the category `value`; NONE without one."""
+    row = asked.lookup(questions, index, feature, 0)
+    if row == NONE and 0.0 <= value < _CATEGORIES:  # any number where a numeric feature is gone
+        row = asked.lookup(questions, index, feature, int64(value))
+    return row
+
+
+@jit
 def _subtract(state: State, index: int, label: int, weight: int, feature: int, value: float) -> None:
     """Take a weight away from what one value of a live example tells."""
     questions = state.questions
-    row = asked.lookup(questions, index, feature, 0)
-    if row == NONE:
-        row = asked.lookup(questions, index, feature, int64(value))
+    row = row_of(questions, index, feature, value)
     questions.rows[row, WEIGHT + label] -= weight
     questions.rows[row, TOTAL] -= weight
     if questions.rows[row, KIND] == NUMERIC:
@@ -288,6 +297,8 @@ def _subtract(state: State, index: int, label: int, weight: int, feature: int, v
     if questions.rows[row, TOTAL] == 0:
         if questions.rows[row, KIND] != NUMERIC:
             _leave(state, index, row)
+        if questions.rows[row, KIND] != NOMINAL or value == state.numbers[index, LAST_VALUE]:
+            state.heads[index, LAST] = last.without(state.heads[index, LAST], feature)
         asked.remove(questions, row)
         release(state.names, feature)
 
@@ -443,6 +454,13 @@ def find(state: State, index: int, both: bool, found: Found) -> None:
 def _decide(state: State, rules: Rules, index: int, event: int, time: int, found: Found, out: Out) -> None:
     """Write a decision where one is due."""
     heads = state.heads
+    if last.has_left(heads[index, LAST]):
+        before = last.departed(heads[index, LAST])
+        if row_of(state.questions, index, before, state.numbers[index, LAST_VALUE]) != NONE:
+            heads[index, LAST] = before
+        else:
+            heads[index, LAST] = last.GONE
+            state.numbers[index, LAST_VALUE] = 0.0
     events = heads[index, EVENTS]
     split_due = is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
     tree_due = is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])

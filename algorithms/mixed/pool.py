@@ -26,8 +26,9 @@ from algorithms.core.pool import MEMO
 from algorithms.core.schema import Feature, Schema
 from algorithms.dynamic import examples
 from algorithms.mixed import kernel, questions, search
-from algorithms.mixed.heads import ALIVE, EVENTS, HEAD, LOWERED, NUMBERS, RARE, ROOT
+from algorithms.mixed.heads import ALIVE, EVENTS, HEAD, LAST, LAST_VALUE, LOWERED, NUMBERS, RARE, ROOT
 from algorithms.mixed.kernel import Out, Rules, State
+from algorithms.splits import last
 from algorithms.splits.slots import NONE
 from algorithms.trees.gaussians import LARGEST_VALUE
 
@@ -334,6 +335,8 @@ class MixedSplitPool(AgingPool[State, Decisions, Float64s]):
             if not state.heads[key, ALIVE]:
                 assert tuple(state.heads[key].tolist()) == HEAD
                 assert not lives
+            before, value = int(state.heads[key, LAST]), float(state.numbers[key, LAST_VALUE])
+            assert before in (NONE, last.GONE) or kernel.row_of(state.questions, key, before, value) != NONE
         roots = state.heads[:, [ROOT, RARE]].tolist()
         counted = questions.check(state.questions, roots, state.totals.tolist())
         self._check_floors()

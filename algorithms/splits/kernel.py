@@ -41,7 +41,7 @@ from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who im
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
-from algorithms.splits import finders, slots
+from algorithms.splits import finders, last, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.ranking import Ranking
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, NONE, Slots, feature_of
@@ -51,7 +51,7 @@ _IGNORE, _REPLACE = 1, 2
 # Columns of `SplitPool`'s own heads.
 EVENTS = 0  # inserts and deletes applied
 ALIVE = 1  # 1 once an insert was applied, until the index is dropped
-LAST = 2  # the best feature after the event before, or NONE; watched, it has a slot between events
+LAST = 2  # the best feature after the event before, or NONE, or what last.py says
 SPLIT_PERIOD, TREE_PERIOD = 3, 4  # the period of event time that the last event was in, -1 before the first
 HEAD = (0, 0, NONE, -1, -1)
 
@@ -173,6 +173,7 @@ def _remove_slot(pool: State, index: int, slot: int) -> None:
     feature = feature_of(pool.slots, slot)
     finders.removing(pool.finder, pool.slots, index, slot)
     slots.remove(pool.slots, index, slot)
+    pool.heads[index, LAST] = last.without(pool.heads[index, LAST], feature)
     release(pool.names, feature)
 
 
@@ -400,6 +401,10 @@ def _decide(pool: State, rules: Rules, index: int, event: int, time: int, out: O
     if not finders.settle(pool.finder, pool.slots, pool.names, pool.criterion, index):
         return False
     heads = pool.heads
+    if last.has_left(heads[index, LAST]):
+        before = last.departed(heads[index, LAST])
+        is_back = slots.lookup(pool.slots, index, before) != NONE
+        heads[index, LAST] = before if is_back else last.GONE
     events = heads[index, EVENTS]
     split_due = is_due(rules.split_when, rules.split_argument, events, time, heads[index, SPLIT_PERIOD])
     tree_due = is_due(rules.tree_when, rules.tree_argument, events, time, heads[index, TREE_PERIOD])

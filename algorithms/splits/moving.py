@@ -115,7 +115,7 @@ def move(pool: State, keys: Int32s, into: State, to: Int32s, numbers: Int64s, fe
 def _copy(pool: State, index: int, into: State, to: int, numbers: Int64s, features: UInt32s) -> None:
     for column in range(pool.heads.shape[1]):
         into.heads[to, column] = pool.heads[index, column]
-    if pool.heads[index, kernel.LAST] != NONE:
+    if pool.heads[index, kernel.LAST] >= 0:
         into.heads[to, kernel.LAST] = _renamed(numbers, pool.heads[index, kernel.LAST])
     _copy_slots(pool, index, into, to, numbers)
     row = pool.store.heads[index, OLDEST]

@@ -24,7 +24,7 @@ from algorithms.core.kinds import Kind
 from algorithms.core.names import HIGH, NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne
 from algorithms.core.schema import Schema
-from algorithms.splits import finders, kernel, moving, ranking, slots
+from algorithms.splits import finders, kernel, last, moving, ranking, slots
 from algorithms.splits.exact import SHORT
 from algorithms.splits.kernel import ALIVE, Decisions, Out, Rules, State
 from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, feature_of
@@ -474,6 +474,8 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
                 assert tuple(state.heads[key].tolist()) == kernel.HEAD
                 assert state.slots.heads[key, FEATURES] == 0
                 assert state.store.heads[key, example_store.LIVES] == 0
+            before = int(state.heads[key, kernel.LAST])
+            assert before in (NONE, last.GONE) or slots.lookup(state.slots, key, before) != NONE
         counted = state.slots.rows[: state.slots.counts[slots.EVER], slots.KEY]
         kept = [row for key in range(len(state.heads)) for row, _, _ in example_store.live(state.store, key)]
         return [counted[counted >= 0] & 0xFFFFFFFF, *kept]

@@ -48,7 +48,7 @@ class Instance(NamedTuple):
     totals: tuple[int, int]
     counts: dict[Feature, tuple[int, int]]
     events: int
-    last: Feature | None
+    last: Feature  # the best after the event before; a number below 0 where there was none or it is gone
     periods: tuple[int, int]
     live: list[Example]  # oldest first
     dropped: list[tuple[int, int] | None]  # digests of ids
@@ -197,7 +197,7 @@ def _mixed_splits(model: MixedSplitModel) -> dict[bytes, Any]:
     found = {}
     for index, head in enumerate(arrays["heads"].tolist()):
         if head[mixed.ALIVE]:
-            last = None if head[mixed.LAST] == slots.NONE else name_or_id(pool.names, head[mixed.LAST])
+            last = head[mixed.LAST] if head[mixed.LAST] < 0 else name_or_id(pool.names, head[mixed.LAST])
             when = head[mixed.EVENTS], head[mixed.SPLIT_PERIOD], head[mixed.TREE_PERIOD]
             live = [
                 (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
@@ -256,7 +256,7 @@ def _splits(model: Model) -> dict[bytes, Instance]:
                 totals=(int(heads[index, slots.N0]), int(heads[index, slots.N1])),
                 counts=counts.get(index, {}),
                 events=head[EVENTS],
-                last=None if head[LAST] == slots.NONE else feature(head[LAST]),
+                last=head[LAST] if head[LAST] < 0 else feature(head[LAST]),
                 periods=(head[SPLIT_PERIOD], head[TREE_PERIOD]),
                 live=examples(index, example_store.OLDEST),
                 dropped=[example.id for example in examples(index, example_store.FIRST_DROPPED)],

@@ -14,7 +14,9 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.core.free_list import USED
 from algorithms.core.kinds import Kind
+from algorithms.mixed.heads import LAST
 from algorithms.mixed.pool import MixedSplitPool, Split
+from algorithms.splits.last import GONE
 from algorithms.splits.pool import SplitPool
 from tests.oracles.naive import budget
 from tests.oracles.naive_mixed import NaiveMixed
@@ -217,6 +219,20 @@ def test_decisions_are_those_of_one_by_one() -> None:
             if any(due) or When.CHANGE in (splits.when, trees.when):
                 before = now
         assert seen > 5
+
+
+def test_what_was_best_is_kept_as_long_as_it_is_there() -> None:
+    """Between decisions the best feature or category may leave the index; what is kept then says so."""
+    rng = random.Random(4)
+    kinds: dict[int | bytes, Kind] = {1: Kind.NUMERIC, 2: Kind.NOMINAL}
+    pool = MixedSplitPool(classes=3, kinds=kinds, window=2, splits=Emit(When.EVERY, 5))
+    gone = 0
+    for number in range(200):
+        x = {rng.choice((1, 2)): rng.randrange(4), 3 + rng.randrange(6): 1}
+        pool._one(0, x, rng.randrange(3), 1 << 20, None, 0, number + 1)  # type: ignore[arg-type]
+        pool.check()
+        gone += int(pool.arrays()["heads"][0, LAST]) == GONE
+    assert gone > 5
 
 
 def test_a_restored_pool_goes_on() -> None:

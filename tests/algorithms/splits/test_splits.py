@@ -14,7 +14,7 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.splits import quadtree, slots
 from algorithms.splits.finders import FINDERS
-from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
+from algorithms.splits.kernel import LAST, SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
 from tests.oracles.naive import (
     KINDS,
@@ -329,6 +329,21 @@ def test_batches_of_any_size_give_the_same_answers(kind: Kind, named: bool) -> N
         many, other = batched(settings, events, size)
         assert many == one
         assert other.slots == pool.slots
+
+
+def test_what_was_best_is_kept_as_long_as_it_is_there(kind: Kind) -> None:
+    """Between decisions the best feature may leave, and another name get its number: sooner in small batches."""
+    settings = of(kind, names=True, window=4, splits=Emit(When.EVERY, 7))
+    events = Stream(14).take(budget(300), Mix(words(30), indexes=2, longest=3))
+    kept = []
+    for size in (1, 7, 1000):
+        _, pool = batched(settings, events, size)
+        pool.check()
+        last = pool.arrays()["heads"][:, LAST].tolist()
+        names = pool.names
+        assert names is not None
+        kept.append([each if each < 0 else names.name(each) for each in last])
+    assert kept[0] == kept[1] == kept[2]
 
 
 def test_the_order_of_an_examples_features_does_not_matter(kind: Kind) -> None:

@@ -214,6 +214,13 @@ def every_kind(settings: str = SETTINGS) -> str:
     return yaml.safe_dump(options, sort_keys=False)
 
 
+def half(settings: str, number: int) -> str:
+    """Return settings with every second model, from the first on or from the second."""
+    options = yaml.safe_load(settings)
+    options["models"] = dict(list(options["models"].items())[number::2])
+    return yaml.safe_dump(options, sort_keys=False)
+
+
 def mixed(events: int = 600, seed: int = 7, keys: int = 8, partitions: int = PARTITIONS) -> Iterator[OutRecord]:
     """Yield records of both topics: inserts, deletes, predicts, tombstones, columnar batches and bad ones."""
     draw = random.Random(seed)

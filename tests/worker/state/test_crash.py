@@ -23,7 +23,17 @@ import worker.checkpoint.writer
 import worker.pipeline
 from tests.support.model_contents import model_contents
 from tests.support.places import ROOT
-from tests.support.recordings import CLICKS, PARTITIONS, WORDS, every_kind, mixed, waiting, with_labels, write
+from tests.support.recordings import (
+    CLICKS,
+    PARTITIONS,
+    WORDS,
+    every_kind,
+    half,
+    mixed,
+    waiting,
+    with_labels,
+    write,
+)
 from tests.support.workers import outputs_of, worker_on
 from worker import demo
 from worker.checkpoint import Checkpointer
@@ -136,6 +146,27 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Work:
     """Return the same work with labels that come later, of which some come too late."""
     topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
     return _work(tmp_path_factory.mktemp("labels"), waiting(every_kind()), with_labels(mixed(250)), topics)
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[Work, Work]:
+    """Return the work of `everything` in two parts: every second model, and the others."""
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    return tuple(
+        _work(tmp_path_factory.mktemp("half"), half(every_kind(), number), mixed(400), topics) for number in (0, 1)
+    )  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module")
+def halves_with_labels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Work, Work]:
+    """Return the work of `labels` in two parts."""
+    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
+    return tuple(
+        _work(
+            tmp_path_factory.mktemp("labels"), half(waiting(every_kind()), number), with_labels(mixed(250)), topics
+        )
+        for number in (0, 1)
+    )  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -259,38 +290,49 @@ def test_death_at_a_step(
     assert outputs_of(work.settings, log) == work.outputs
 
 
+# Each model meets each step with its checkpoint in one transaction, or over many; half of them at a time.
+_WAYS = [
+    pytest.param(step, name, (number + turn) % 2, share, id=f"{step} - {what}")
+    for number, step in enumerate(CHECKPOINT_STEPS)
+    for turn, (what, name, share, steps) in enumerate(
+        (
+            ("record by record", "halves", 1, CHECKPOINT_STEPS),
+            ("at once", "halves", 8_000_000, CHECKPOINT_STEPS),
+            ("labels", "halves_with_labels", 8_000_000, CHECKPOINT_STEPS.keys() - STEPS.keys()),
+        )
+    )
+    if step in steps
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
-@pytest.mark.parametrize(
-    ("name", "share"),
-    [("everything", 1), ("everything", 8_000_000), ("labels", 8_000_000)],
-    ids=["record by record", "at once", "labels"],
-)
+@pytest.mark.parametrize(("step", "name", "part", "share"), _WAYS)
 def test_death_around_checkpoints(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     step: str,
-    share: int,
     name: str,
+    part: int,
+    share: int,
 ) -> None:
     """The same with checkpoints, written over many transactions or in one: any part of one may be missing.
 
     Record by record, workers die with some pages sent, with manifests but no record, with the record but not
     all tombstones.
     """
-    everything: Work = request.getfixturevalue(name)
+    work: Work = request.getfixturevalue(name)[part]
     monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", share)
     log = tmp_path / "log.db"
     deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
-    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, deaths_at=deaths_at) >= 3
-    assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+    assert _die_often(work, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, deaths_at=deaths_at) >= 3
+    assert _live(work.settings, work.recording, log, 100, OFTEN) == work.contents
     restored: list[int] = []
     with monkeypatch.context() as patch:
         patch.setattr(Pipeline, "restore", _counted(Pipeline.restore, restored))
-        assert _live(everything.settings, everything.recording, log, 100, OFTEN) == everything.contents
+        assert _live(work.settings, work.recording, log, 100, OFTEN) == work.contents
     assert len(restored) == 4, "each partition began with the checkpoint that the one before left at its end"
-    assert outputs_of(everything.settings, log) == everything.outputs
+    assert outputs_of(work.settings, log) == work.outputs
 
 
 def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
@@ -302,18 +344,21 @@ def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", CHECKPOINT_STEPS)
-def test_death_at_least_once(everything: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+@pytest.mark.parametrize(("part", "step"), [(number % 2, step) for number, step in enumerate(CHECKPOINT_STEPS)])
+def test_death_at_least_once(
+    halves: tuple[Work, Work], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, step: str
+) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""
+    work = halves[part]
     monkeypatch.setattr(worker.checkpoint.writer, "SHARE_BYTES", 200_000)
     log = tmp_path / "log.db"
     deaths_at = LATE_DEATHS if step in STEPS else EARLY_DEATHS
-    assert _die_often(everything, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3
-    assert _live(everything.settings, everything.recording, log, 100, OFTEN, Plain) == everything.contents
+    assert _die_often(work, log, monkeypatch, CHECKPOINT_STEPS[step], OFTEN, Plain, deaths_at) >= 3
+    assert _live(work.settings, work.recording, log, 100, OFTEN, Plain) == work.contents
     repeated = 0
-    for source, records in outputs_of(everything.settings, log).items():
+    for source, records in outputs_of(work.settings, log).items():
         once = list(dict.fromkeys(records))
-        assert once == everything.outputs[source]
+        assert once == work.outputs[source]
         repeated += len(records) - len(once)
     if step == "inside the commit":
         assert repeated

@@ -38,6 +38,10 @@ test: $(VENV)/ready  ## Check and run all tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernels
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not processors' --durations 10
 
+.PHONY: thorough
+thorough: check kernels  ## Run all tests, and of each all variants (before a release)
+	THOROUGH=1 $(BIN)/pytest -n auto --dist loadgroup -m 'not processors' --durations 10
+
 .PHONY: fast
 fast: check kernels  ## Check and run the tests that are quick: no brokers, a tenth of the random examples, three variants of a test
 	TESTS=few VARIANTS=3 $(BIN)/pytest -n auto --dist worksteal -m 'not broker and not processors and not slow' --durations 10

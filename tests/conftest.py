@@ -57,11 +57,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark the tests that start brokers; with `--dist loadgroup` one process has them all.
 
     VARIANTS=3 leaves three variants of each test, always the same ones and others in each test, so that all tests
-    together still come by each kind, policy and criterion.
+    together still come by each kind, policy and criterion. Tests marked `wide(n)` have n at most; with THOROUGH=1
+    all variants of all tests run.
     """
-    most = int(os.environ.get("VARIANTS", "0"))
-    if most:
-        left_out = _all_but(items, most)
+    if os.environ.get("THOROUGH") != "1":
+        left_out = _all_but(items, int(os.environ.get("VARIANTS", "1000000")))
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
@@ -71,13 +71,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _all_but(items: list[pytest.Item], most: int) -> list[pytest.Item]:
-    """Return the items beyond so many variants of a test, in an order that differs from test to test."""
+    """Return the items beyond so many variants of a test, or fewer as marked, in an order that differs by test."""
     variants: dict[str, list[pytest.Item]] = {}
     for item in items:
         variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for some in variants.values():
         some.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
-    return [item for some in variants.values() for item in some[most:]]
+    return [item for some in variants.values() for item in some[min(most, _width(some[0], most)) :]]
+
+
+def _width(item: pytest.Item, most: int) -> int:
+    mark = item.get_closest_marker("wide")
+    return mark.args[0] if mark is not None else most
 
 
 @pytest.fixture(scope="session")

@@ -161,6 +161,7 @@ def text() -> Iterator[Step]:
 STREAMS = [generated, text, noise, perfect, identical, toggled, to_nothing_and_back]
 
 
+@pytest.mark.wide(16)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("finder", REFERENCES)

@@ -150,6 +150,7 @@ STORES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.wide(36)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("mix", MIXES)
 def test_a_long_stream_with_deletes_agrees_with_the_oracle(kind: Kind, mix: str, store: str) -> None:

@@ -180,6 +180,7 @@ def _letter(rows: int, detail: str, value: bytes | None, bounds: Bounds = WIDEST
     return to_record(letter, SOURCE.topic, letter.key)
 
 
+@pytest.mark.wide(60)
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [None, b"", bytes(10), bytes(899_000), bytes(1 << 23), bytes(1 << 26)])
 @pytest.mark.parametrize("detail", ["", "short", "d" * 5_000, "\U0001f600" * 5_000, NAME * 10])

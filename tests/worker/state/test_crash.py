@@ -276,6 +276,7 @@ def _die_often(
     return deaths
 
 
+@pytest.mark.wide(14)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["everything", "labels", "sms"])
 @pytest.mark.parametrize("step", STEPS)

@@ -276,7 +276,7 @@ def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     del desk.models["recent"]
     desk.publish(60)
     died = 0
-    for at in [*range(1, 60, 2 if share > 1 else 7), *range(60, 260, 40)]:
+    for at in [*range(1, 60, 4 if share > 1 else 8), *range(60, 260, 50)]:
         try:
             desk.run(0, deaths(at))
         except Died:

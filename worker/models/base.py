@@ -27,7 +27,7 @@ from worker.models.expiry import Expired as Going
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
-from worker.models.moving import AT_ONCE, MOVED, Left, MovingPool, give_back, is_sparse, moved_of
+from worker.models.moving import AT_ONCE, MOVED, Left, Memory, MovingPool, give_back, is_sparse, moved_of, needed
 from worker.models.port import BEFORE, Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
@@ -163,7 +163,8 @@ class PoolModel(ABC, Generic[P, A]):
         self._keys = Keys()
         self._expiry = Expiry(expire.ms) if expire is not None else None
         self._aging = Aging(window.ms) if window is not None else None
-        self._left: Left[Any] | None = None  # while what lives moves to a smaller pool
+        self._memory: Memory | None = None  # for a smaller pool
+        self._left: Left[Any] | None = None  # while what lives moves to it
 
     # --- what kinds fill in
 
@@ -309,18 +310,23 @@ class PoolModel(ABC, Generic[P, A]):
     # --- moving to a smaller pool, see moving.py
 
     def _move_on(self, events: int) -> None:
-        """Begin to move where that is worth it, or go on with some keys for so many events."""
+        """Go on with what a move to a smaller pool takes, as far as so many events allow."""
         if self._left is not None:
             self._move(self._left.next(AT_ONCE * events))
             if not len(self._left.keys):
                 self._end_move()
-        elif not self.due and is_sparse(self._pool, self._keys):
-            self._begin_move()
+        elif self.due or not is_sparse(self._pool, self._keys):
+            self._memory = None
+        else:
+            self._memory = self._memory or Memory(needed(self._pool, self._keys))
+            if self._memory.made_ready(events):
+                self._begin_move()
 
     def _begin_move(self) -> None:
+        self._memory = None  # its arrays take it
         pool: Any = self._pool
         self._left = Left(pool, self._keys)
-        self._pool, self._keys = pool.emptied(), Keys()
+        self._pool, self._keys = pool.emptied(), self._keys.emptied()
         if self._expiry is not None:
             self._expiry.begin_move(pool.alive)
 
@@ -356,8 +362,8 @@ class PoolModel(ABC, Generic[P, A]):
 
     @property
     def is_moving(self) -> bool:
-        """Whether some of its keys are still in a pool that is let go."""
-        return self._left is not None
+        """Whether it moves to a smaller pool, or is about to."""
+        return self._left is not None or self._memory is not None
 
     def settle(self) -> None:
         """Let all that is left move at once: for those who look at the arrays of a copy."""
@@ -385,7 +391,7 @@ class PoolModel(ABC, Generic[P, A]):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over a state that `arrays` of a model with the same settings returned."""
-        self._left = None
+        self._left = self._memory = None
         own = moved_of(arrays)
         if own:
             pool: Any = self._pool

@@ -24,9 +24,10 @@ AT_ONCE = 1
 _LAST = 5  # timestamps that the clock is the median of
 _UNSEEN = -1  # in the place of one that has not come yet
 _END_OF_TIME = 1 << 61  # of the clock: spans are added to it, and what stands for stamps to come is above
+NO_TIMES: Int64s = np.zeros(0, np.int64)
 _NEVER = np.iinfo(np.int64).max  # the stamp of uses whose clock is not known yet
 _NAME = "expiry"  # of the arrays in checkpoints, before their own
-MEANWHILE = (f"{_NAME}.place", f"{_NAME}.left")  # arrays that there are while keys get other numbers
+MEANWHILE = (f"{_NAME}.place", f"{_NAME}.apart")  # arrays that there are while keys get other numbers
 _HEAD, _DUE, _PREVIOUS, _LATEST, _TAIL, _WAITING, _GONE = range(7)  # of `counts`
 
 
@@ -89,11 +90,10 @@ class Expiry:
         # Where the queue begins; where the uses begin that were not due yet, those of the last record but one, and
         # those of the last; where it ends. How many keys are due and have not gone, and how many have gone.
         self._counts: Int64s = np.zeros(7, np.int64)
-        # By key: where its last use stands, -1: it is not alive; its first event in a part, else `_NEVER`. At the
-        # end, backwards, stand those that have not moved (moving.py): in the queue key k of these is ~k.
+        # By key: where its last use stands, -1: it is not alive.
         self._place: Int64s = np.zeros(0, np.int64)
-        self._first: Int64s = np.zeros(0, np.int64)
-        self._left = 0  # how many of these
+        # The same of keys that have not moved, while others have (moving.py): in the queue key k of these is ~k.
+        self._apart: Int64s = NO_TIMES
 
     @property
     def gone(self) -> int:
@@ -171,9 +171,8 @@ class Expiry:
         later = own[own > some[-1]] if len(some) else own[:0]
         at = np.concatenate([waiting, some, later])
         key, stamp = self._key[at], self._stamp[at]
-        self._first[keys] = first
-        used = np.minimum(self._first[key], n)  # the first event of each key
-        self._first[keys] = _NEVER
+        own_at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        used = np.where(keys[own_at] == key, first[own_at], n)  # the first event of each key
         due = np.searchsorted(clock[part.record], stamp + self._span)  # the event at which it is due
         idle = used >= due
         busy = due[len(waiting) :][~idle[len(waiting) :]]  # of what becomes due now, what is used before
@@ -212,8 +211,17 @@ class Expiry:
     def _counting(self, begin: int, end: int) -> Int64s:
         """Return which places of a part of the queue are those of last uses."""
         at: Int64s = np.arange(begin, end)
-        counts: Int64s = at[self._place[self._key[begin:end]] == at]
+        counts: Int64s = at[self._places(self._key[begin:end]) == at]
         return counts
+
+    def _places(self, keys: Int32s) -> Int64s:
+        """Return where the last uses of keys of the queue stand."""
+        if not len(self._apart):
+            return self._place[keys]
+        is_apart = keys < 0
+        places: Int64s = np.empty(len(keys), np.int64)
+        places[is_apart], places[~is_apart] = self._apart[~keys[is_apart]], self._place[keys[~is_apart]]
+        return places
 
     def note(self, part: Part, expired: Expired, are_alive: Callable[[Int32s], Bools]) -> None:
         """Note what has become of a part, now that it is known which of its keys are alive."""
@@ -235,12 +243,11 @@ class Expiry:
         self._counts[_TAIL] = stop
 
     def _make_room_for(self, keys: int) -> None:
-        before = len(self._place) - self._left
+        before = len(self._place)
         if keys > before:
-            longer = np.full(max(keys, 2 * before) + self._left, -1, np.int64)
-            longer[:before] = self._place[:before]
-            longer[len(longer) - self._left :] = self._place[before:]
-            self._place, self._first = longer, np.full(len(longer), _NEVER)
+            longer = np.full(max(keys, 2 * before), -1, np.int64)
+            longer[:before] = self._place
+            self._place = longer
 
     def _compact(self, more: int) -> None:
         """Leave out what no longer counts, and make room for more. Amortised O(1) a use."""
@@ -253,7 +260,10 @@ class Expiry:
         self._counts[within] = np.searchsorted(kept, self._counts[within])
         self._key, self._stamp = key, stamp
         self._counts[_HEAD], self._counts[_TAIL] = 0, len(kept)
-        self._place[key[: len(kept)]] = np.arange(len(kept))
+        at = np.arange(len(kept))
+        is_apart = key[: len(kept)] < 0
+        self._place[key[at[~is_apart]]] = at[~is_apart]
+        self._apart[~key[at[is_apart]]] = at[is_apart]
 
     # --- keys that get other numbers
 
@@ -261,33 +271,28 @@ class Expiry:
         """Set all keys apart, of which so many are alive: each of these shall get another number."""
         tail = int(self._counts[_TAIL])
         np.invert(self._key[:tail], out=self._key[:tail])
-        self._left = len(self._place)
-        self._place = self._place[::-1].copy()
+        self._apart, self._place = self._place, NO_TIMES
         self._make_room_for(alive)
 
     def move(self, keys: Int32s, to: Int32s) -> None:
         """Give keys that were set apart other numbers; their uses stay where they are."""
         self._make_room_for(int(to.max(initial=-1)) + 1)
-        at = self._place[~keys]
+        at = self._apart[keys]
         self._key[at] = to
         self._place[to] = at
-        self._place[~keys] = -1
+        self._apart[keys] = -1
 
     def end_move(self) -> None:
         """All keys have their new numbers."""
         self._compact(0)  # no number from before stays in the queue
-        self._place = self._place[: len(self._place) - self._left].copy()
-        self._first, self._left = np.full(len(self._place), _NEVER), 0
+        self._apart = NO_TIMES
 
     # --- state
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays, not copied."""
-        moving = {}
-        if self._left:
-            # A key may get the number of one that was used later and has gone, so places do not follow from these.
-            before = len(self._place) - self._left
-            moving = dict(zip(MEANWHILE, (self._place[:before], self._place[before:]), strict=True))
+        # A key may get the number of one that was used later and has gone, so places do not follow from the queue.
+        moving = dict(zip(MEANWHILE, (self._place, self._apart), strict=True)) if len(self._apart) else {}
         return moving | {
             f"{_NAME}.last": self._clock.last,
             f"{_NAME}.now": self._clock.now,
@@ -304,12 +309,9 @@ class Expiry:
         tail = int(self._counts[_TAIL])
         queued = self._key[:tail]
         if MEANWHILE[0] in arrays:
-            place, left = (arrays[name] for name in MEANWHILE)
-            self._left, self._place = len(left), np.concatenate([place, left])
-            self._first = np.full(len(self._place), _NEVER)
+            self._place, self._apart = (arrays[name] for name in MEANWHILE)
             return
-        self._left = 0
-        self._place = np.zeros(0, np.int64)
+        self._place = self._apart = NO_TIMES
         self._make_room_for(int(queued.max(initial=-1)) + 1)
         self._place[queued] = np.arange(tail)  # of equal ones the last counts
         self._place[queued[~are_alive(queued)]] = -1
@@ -324,15 +326,14 @@ class Expiry:
         uses = self.uses()
         stamps = [stamp for _, stamp in uses]
         assert stamps == sorted(stamps), "the queue is not in the order of time"
-        assert len(uses) == alive == np.count_nonzero(self._place >= 0), "a key that is alive has no use"
+        placed = np.count_nonzero(self._place >= 0) + np.count_nonzero(self._apart >= 0)
+        assert len(uses) == alive == placed, "a key that is alive has no use"
         head, due, previous, latest, tail, waiting, _ = self._counts.tolist()
         assert head <= due <= tail
         assert previous <= latest <= tail
         assert waiting == len(self._counting(head, due))
-        assert (self._first == _NEVER).all()
 
 
-NO_TIMES = np.zeros(0, np.int64)
 NOBODY = Expired(NO_TIMES, np.zeros(0, np.int32), NO_TIMES, NO_TIMES)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Int64s
-from algorithms.core.names import HIGH, Interner
+from algorithms.core.names import HIGH, Interner, Names
 from algorithms.core.stored import flattened, rebuilt
 from worker.codec.events import Int32s
 from worker.log.port import Records
@@ -21,8 +21,24 @@ _NAME = "keys"  # of the arrays in checkpoints, before their own
 class Keys:
     """Numbers for keys, given out when an event comes and taken back where nothing has come of it."""
 
-    def __init__(self) -> None:
-        self._interner = Interner()
+    def __init__(self, arrays: Names | None = None) -> None:
+        self._interner = Interner(arrays)
+
+    def emptied(self) -> Keys:
+        """Return an empty one with room for as many keys as there are here."""
+        capacity = max(16, len(self))
+        sizes = self._interner.arrays.size[: self.reached]
+        text = 2 * int(sizes[sizes >= 0].sum())
+        return Keys(
+            Names(
+                start=np.zeros(capacity, np.int64),
+                size=np.full(capacity, -1, np.int32),
+                references=np.zeros(capacity, np.int32),
+                text=np.zeros(max(256, text), np.uint8),
+                orphans=np.zeros(capacity, np.int32),
+                counts=np.zeros(3, np.int64),
+            )
+        )
 
     def __len__(self) -> int:
         return len(self._interner)

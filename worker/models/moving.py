@@ -6,6 +6,7 @@ no event can wait. So a new pool is made, with room for what is left, and the ol
 
 ::
 
+    most has gone       memory for the new pool is looked for, some with each event
     a batch comes       its keys move first: events meet them in the new pool alone
     after its events    `AT_ONCE` more keys move for each of them
     nothing is left     the old pool is let go
@@ -21,13 +22,17 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
-from algorithms.core.arrays import Int32s
+import numpy as np
+
+from algorithms.core.arrays import Int32s, UInt8s
 from worker.models.expiry import MEANWHILE
 from worker.models.keys import Keys
 
 AT_ONCE = 2  # keys that move with an event, beside its own
 LEAST = 1 << 22  # bytes of rows, below which a pool stays as it is
 KEY_BYTES = 256  # of the rows that a key has whatever it learned, about
+FOUND = 1 << 13  # bytes of memory that are made ready with an event
+_PAGE = 4096
 
 MOVED = "moved."  # before the names of what has moved; the names of the rest stay, so it is not written anew
 
@@ -90,13 +95,42 @@ class Left(Generic[P]):
         return numbers
 
 
+class Memory:
+    """Memory for the new pool, which the system is asked for before it is needed, a little at a time.
+
+    The first touch of fresh memory costs much more than the move: 60 ms for a table of 32 MB where the system has
+    to find it, and a few keys touch all of such a table. What was given back last is the first to be given again.
+
+    Parameters
+    ----------
+    size : int
+        In bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._bytes: UInt8s = np.empty(size, np.uint8)
+        self._ready = 0
+
+    def made_ready(self, events: int) -> bool:
+        """Touch so much as it is for so many events; return whether all was touched."""
+        begin, self._ready = self._ready, self._ready + FOUND * events
+        self._bytes[begin : self._ready : _PAGE] = 0
+        return self._ready >= len(self._bytes)
+
+
+def needed(pool: MovingPool, keys: Keys) -> int:
+    """Return how many bytes the arrays of a pool are that has no more than this one holds, at most, about."""
+    held, _ = pool.held
+    return 2 * (held + KEY_BYTES * len(keys))  # they double as they grow
+
+
 def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool]:
     """Return whether less than half of the rows that were ever in use still are, in a pool that can move."""
     if not (isinstance(pool, MovingPool) and pool.can_move):
         return False
-    held, ever = pool.held
+    _, ever = pool.held
     ever += KEY_BYTES * keys.reached
-    return ever >= LEAST and 2 * (held + KEY_BYTES * len(keys)) < ever
+    return ever >= LEAST and needed(pool, keys) < ever
 
 
 def give_back() -> None:

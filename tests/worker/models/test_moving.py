@@ -185,6 +185,25 @@ def test_each_event_lets_so_many_keys_move() -> None:
     split.check()
 
 
+def test_memory_is_made_ready_before_the_first_key_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event makes `FOUND` bytes ready; that begins anew where the pool was full again meanwhile."""
+    monkeypatch.setattr(moving, "FOUND", 100)
+    inserts, drops = _most_go(100, 40)[:100], _most_go(100, 40)[100:]
+    model = one_model(SPLIT)
+    [split] = model.models
+    assert isinstance(split, SplitModel)
+    model.process(_records([*inserts, *drops], 0))
+    assert (split.is_moving, split._left) == (True, None)
+    model.process(_records(inserts[40:], 160))
+    assert not split.is_moving
+    model.process(_records(drops, 220))
+    size = moving.needed(split._pool, split._keys)
+    for event in range(-(-size // 100) - len(drops)):
+        assert (split.is_moving, split._left) == (True, None)
+        model.process(_records(_uses(1), 280 + event))
+    assert split._left is not None
+
+
 @pytest.mark.parametrize("expire", [{}, {"expire": "10s"}], ids=["plain", "expire"])
 def test_a_worker_that_is_started_on_the_way_goes_on(tmp_path: Path, expire: dict[str, str]) -> None:
     """Its checkpoint holds both pools; it restores them, and results are those of a run without a restart."""
@@ -226,6 +245,21 @@ def test_a_finder_whose_answers_follow_from_its_history_stays() -> None:
     model = one_model(SPLIT | {"finder": "updent", "alpha": 0.1})
     model.process(_records(_most_go(100, 10), 0))
     assert not _is_moving(model)
+
+
+def test_keys_begin_anew_with_room_for_as_many() -> None:
+    """What is given to no more keys than there were needs no other arrays."""
+    keys = Keys()
+    numbers = keys.given(b"key %d" % key for key in range(200))
+    keys.keep(numbers, lambda each: each < 50)
+    anew = keys.emptied()
+    assert (len(anew), anew.reached) == (0, 0)
+    before = anew.arrays()
+    assert anew.given(map(keys.key, range(50))).tolist() == list(range(50))
+    assert all(before[name] is array for name, array in anew.arrays().items())
+    assert len(before["keys.start"]) == 50
+    anew.keep(np.arange(50, dtype=np.int32), lambda each: each >= 0)
+    anew.check(50)
 
 
 def test_numbers_in_use_are_told_in_turn() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Int8s, Int64s, filled
+from algorithms.core.arrays import Int8s, Int32s, Int64s, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
@@ -22,7 +22,7 @@ from algorithms.core.pool import Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened
-from algorithms.regression import elements, grow, linear, observers, state
+from algorithms.regression import elements, grow, linear, observers, packing, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.intervals import first_reach
 from algorithms.regression.leaves import known_of, seen_by
@@ -36,6 +36,10 @@ from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, 
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
 WAYS = [each.name.lower() for each in Predict]
+
+
+_FEATURE_BYTES = 100  # of what a leaf saw of a feature, about
+_ELEMENT_BYTES = 80
 
 
 class Sizes(NamedTuple):
@@ -220,10 +224,35 @@ class RegressionPool(Pool[Forest, Answers, float]):
         else:
             self._state = state.with_elements(forest, 2 * max(ones, len(forest.elements.key)))
 
+    # --- packing
+
+    can_move = True
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Bytes of nodes and features that are in use, and of all that ever were: about."""
+        forest = self._state
+        parts = (
+            (forest.nodes.rows.used, 8 * (nodes.COLUMNS + 16)),
+            (forest.features.rows.used, _FEATURE_BYTES),
+            (forest.elements.used, _ELEMENT_BYTES),
+        )
+        used, ever = (sum(int(each[at]) * size for each, size in parts) for at in (rows.USED, rows.EVER))
+        return used, ever
+
+    def pack(self, keys: Int32s) -> None:
+        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
+
+        O(what is in use and what ever was).
+        """
+        self._state = packing.packed(self._state, keys)
+        self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
+
     # --- looking
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
+        packing.packed(self._state, np.zeros(0, np.int32))
         for told in (seen_by, known_of):  # of any node: what splits and trees are told by
             told(self._state, 0)
 

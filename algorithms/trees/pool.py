@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core import rows
-from algorithms.core.arrays import Float64s, Int64s, extended, filled
+from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.criteria import make_criterion
@@ -21,7 +21,7 @@ from algorithms.core.names import NO_NAMES, name_or_id
 from algorithms.core.pool import MEMO, Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
-from algorithms.trees import grow, memory, nodes, observers, policies
+from algorithms.trees import grow, memory, nodes, observers, packing, policies
 from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of, check_bound, check_range, squared_range
 from algorithms.trees.earlier import with_learned
@@ -48,6 +48,7 @@ from algorithms.trees.state import (
 )
 
 LEAST_CANDIDATES = 2  # where the second best is not among them, nearly every example is said to be due
+_FEATURE_BYTES = 100  # of what a leaf saw of a feature or of a value, about
 MOST_CANDIDATES = 1_000  # each costs memory in every leaf, and time for every example
 
 
@@ -209,6 +210,8 @@ class TreePool(Pool[Forest, Answers, Float64s]):
             criterion=make_criterion(criterion, MEMO),
         )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=criterion)
+        # Which leaves sleep may depend on the order of rows; the indexes of ``exact`` have rows of other kinds.
+        self.can_move = memory_limit is None and not indexed
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
         self._grow = direct(grow.apply)
         self._scratch = scratch(classes)
@@ -304,6 +307,33 @@ class TreePool(Pool[Forest, Answers, Float64s]):
 
     def _heaviest(self) -> int:
         return int(self._state.nodes.links[:, WEIGHT].max())
+
+    # --- packing
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Bytes of nodes and features that are in use, and of all that ever were: about."""
+        forest = self._state
+        parts = (
+            (forest.nodes.rows.used, 8 * (nodes.COLUMNS + 8)),
+            (forest.features.rows.used, _FEATURE_BYTES),
+            (forest.features.values.used, _FEATURE_BYTES),
+        )
+        used, ever = (sum(int(each[at]) * size for each, size in parts) for at in (rows.USED, rows.EVER))
+        return used, ever
+
+    def pack(self, keys: Int32s) -> None:
+        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
+
+        O(what is in use and what ever was).
+        """
+        self._state = packing.packed(self._state, keys)
+        self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
+
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them. No state is changed."""
+        if self.can_move:
+            packing.packed(self._state, np.zeros(0, np.int32))
 
     # --- looking
 

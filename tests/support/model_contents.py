@@ -90,7 +90,8 @@ def _any(model: Model) -> dict[bytes, Any]:
 def _evaluation(arrays: dict[str, Any]) -> dict[str, Any]:
     """Return what is evaluated; the labels of keys by their names."""
     found = {name: array.tolist() for name, array in arrays.items() if name.startswith(_EVALUATION)}
-    if labels := found.pop(f"{_EVALUATION}labels", None):
+    labels = found.pop(f"{_EVALUATION}labels", None)
+    if labels is not None:
         keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
         found["labels"] = {keys.name(key): row for key, row in enumerate(labels) if any(row)}
     return found

@@ -27,7 +27,18 @@ from worker.models.expiry import Expired as Going
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
-from worker.models.moving import AT_ONCE, MOVED, Left, Memory, MovingPool, give_back, is_sparse, moved_of, needed
+from worker.models.moving import (
+    AT_ONCE,
+    MOVED,
+    Left,
+    Memory,
+    MovingPool,
+    PackingPool,
+    give_back,
+    is_sparse,
+    moved_of,
+    needed,
+)
 from worker.models.port import BEFORE, Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
 from worker.settings.values import Span
@@ -185,6 +196,9 @@ class PoolModel(ABC, Generic[P, A]):
         answers: A = pool.apply(self._columns(prepared), checked=True)
         return answers
 
+    def _renumber(self, keys: Int32s) -> None:
+        """Let what the kind knows of keys beside the pool follow: these have the numbers from 0 on from now on."""
+
     def _columns(self, prepared: Prepared) -> Columns:
         """Return the events as the pool shall take them."""
         return prepared.columns()
@@ -320,10 +334,29 @@ class PoolModel(ABC, Generic[P, A]):
         else:
             self._memory = self._memory or Memory(needed(self._pool, self._keys))
             if self._memory.made_ready(events):
-                self._begin_move()
+                self._memory = None  # the new arrays take it
+                if isinstance(self._pool, PackingPool):
+                    self._pack()
+                else:
+                    self._begin_move()
+
+    def _pack(self) -> None:
+        """Let all keys move at once."""
+        pool: Any = self._pool
+        keys, _ = self._keys.in_use(0, max(len(self._keys), 1))
+        packed = self._keys.emptied()
+        to = packed.given(map(self._keys.key, keys.tolist()))
+        pool.pack(keys)
+        packed.keep(to, pool.are_alive)
+        self._keys = packed
+        self._renumber(keys)
+        if self._expiry is not None:
+            self._expiry.begin_move(len(keys))
+            self._expiry.move(keys, to)
+            self._expiry.end_move()
+        give_back()
 
     def _begin_move(self) -> None:
-        self._memory = None  # its arrays take it
         pool: Any = self._pool
         self._left = Left(pool, self._keys)
         self._pool, self._keys = pool.emptied(), self._keys.emptied()

@@ -177,6 +177,10 @@ class ClassifierModel(PoolModel[P, A]):
 
     # --- state
 
+    def _renumber(self, keys: Int32s) -> None:
+        if self._evaluations is not None:
+            self._evaluations.renumber(keys)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""
         evaluation = self._evaluations.arrays() if self._evaluations is not None else {}

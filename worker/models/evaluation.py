@@ -80,6 +80,24 @@ class Paced(ABC, Generic[P, R]):
     def _record(self, source: Source) -> R:
         """Return what there is to tell after an example."""
 
+    @abstractmethod
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the whole state as named arrays, not copied."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over a state that `arrays` returned, which may be among others."""
+
+    def renumber(self, keys: Int32s) -> None:
+        """Give keys, which are all whose labels are known, the numbers from 0 on."""
+        arrays = self.arrays()
+        for name in [name for name in arrays if name.startswith(f"{PREFIX}labels")]:
+            known = keys < len(arrays[name])
+            of_keys = np.zeros((len(keys), *arrays[name].shape[1:]), arrays[name].dtype)
+            of_keys[known] = arrays[name][keys[known]]
+            arrays[name] = of_keys
+        self.restore(arrays)
+
     def add(self, predictions: P, source: Callable[[int], Source]) -> Iterator[tuple[int, R]]:
         """Evaluate some predictions; yield where a record is due: the event, the record."""
         start = 0

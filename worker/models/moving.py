@@ -11,6 +11,9 @@ no event can wait. So a new pool is made, with room for what is left, and the ol
     after its events    `AT_ONCE` more keys move for each of them
     nothing is left     the old pool is let go
 
+The arrays of other kinds refer to each other in more ways. A `PackingPool` knows all of these, and makes its
+arrays anew: what is left moves at once.
+
 Nothing that is written depends on where a key lies, so it does not matter to results when that happens. A
 checkpoint on the way holds both pools.
 """
@@ -50,16 +53,20 @@ def at_rest(arrays: Mapping[str, T]) -> Mapping[str, T]:
     return {name: array for name, array in moved.items() if name not in MEANWHILE} if moved else arrays
 
 
-@runtime_checkable
-class MovingPool(Protocol):
-    """A pool whose keys can move to another, one by one."""
+class Holding(Protocol):
+    """A pool that knows how much of it is in use."""
 
-    can_move: bool
+    can_move: bool  # whether its settings allow what its kind can
 
     @property
     def held(self) -> tuple[int, int]:
         """Bytes of rows that are in use, and of all that ever were, those of keys left out."""
         ...
+
+
+@runtime_checkable
+class MovingPool(Holding, Protocol):
+    """A pool whose keys can move to another, one by one."""
 
     def emptied(self) -> Self:
         """Return an empty pool with room for what this one holds, which counts that as its own."""
@@ -75,6 +82,15 @@ class MovingPool(Protocol):
 
     def check_beside(self, other: Self) -> None:
         """Raise AssertionError unless every invariant holds of two pools between which keys move."""
+        ...
+
+
+@runtime_checkable
+class PackingPool(Holding, Protocol):
+    """A pool whose keys can move within it, all at once."""
+
+    def pack(self, keys: Int32s) -> None:
+        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more."""
         ...
 
 
@@ -118,15 +134,15 @@ class Memory:
         return self._ready >= len(self._bytes)
 
 
-def needed(pool: MovingPool, keys: Keys) -> int:
+def needed(pool: Holding, keys: Keys) -> int:
     """Return how many bytes the arrays of a pool are that has no more than this one holds, at most, about."""
     held, _ = pool.held
     return 2 * (held + KEY_BYTES * len(keys))  # they double as they grow
 
 
-def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool]:
+def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool | PackingPool]:
     """Return whether less than half of the rows that were ever in use still are, in a pool that can move."""
-    if not (isinstance(pool, MovingPool) and pool.can_move):
+    if not (isinstance(pool, MovingPool | PackingPool) and pool.can_move):
         return False
     _, ever = pool.held
     ever += KEY_BYTES * keys.reached

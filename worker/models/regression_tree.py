@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import UInt32s
+from algorithms.core.arrays import Int32s, UInt32s
 from algorithms.core.events import Events as Columns
 from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
@@ -205,6 +205,10 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             yield result_of(events, event, 0, prediction)
 
     # --- state
+
+    def _renumber(self, keys: Int32s) -> None:
+        if self._evaluations is not None:
+            self._evaluations.renumber(keys)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the whole state as named arrays, not copied."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,38 @@ MODELS: dict[str, dict[str, Any]] = {
     "verified": SPLIT | {"features": "names", "verify_deletes": True, "finder": "baseent"},
     "expire": SPLIT | {"expire": "10s"},
     "expire, window": SPLIT | {"expire": "10s", "window": 2, "features": "names"},
+}
+TREE: dict[str, Any] = {
+    "kind": "tree",
+    "input": "in",
+    "classes": [0, 1],
+    "features": "ids",
+    "grace_period": 2,
+    "tie_threshold": 0.9,
+    "evaluate": {"emit": {"every": 4}},
+    "on_delete": "ignore",
+}
+VALUES = {"attributes": {"numeric": [1, 2], "nominal": [3], "quantised": [4]}, "predict": "adaptive"}
+NUMBERS: dict[str, Any] = {
+    "kind": "regression-tree",
+    "input": "in",
+    "features": "ids",
+    "grace_period": 4,
+    "tie_threshold": 0.9,
+    "evaluate": {"emit": {"every": 4}},
+    "attributes": {"numeric": [1, 2, 3]},
+}
+PACKED: dict[str, dict[str, Any]] = {
+    "periodic": TREE | {"policy": "periodic"},
+    "imac": TREE | VALUES | {"policy": "imac", "check_every": 2},
+    "osm": TREE | VALUES | {"policy": "osm", "expire": "10s"},
+    "efdt": TREE | VALUES | {"policy": "efdt", "check_every": 3},
+    "hat": TREE | VALUES | {"policy": "hat"},
+    "names": TREE | {"features": "names", "attributes": {"numeric": ["word 1"], "quantised": ["word 2"]}},
+    "poor": TREE | VALUES | {"drop_poor": True, "grace_period": 3},
+    "regression": NUMBERS | {"expire": "10s"},
+    "linear": NUMBERS | {"observer": "ebst", "predict": "adaptive", "interval": 0.8},
+    "regression names": NUMBERS | {"features": "names", "attributes": {"numeric": ["word 1", "word 2"]}},
 }
 BOUNDS = {"keys": 14, "live_ids": 12}
 
@@ -150,6 +183,56 @@ def test_results_are_those_of_a_pool_that_never_moves(told: str, data: st.DataOb
     assert (outputs, contents, 0) == expected
 
 
+def _growing(seed: int, names: bool) -> list[Event]:
+    """Return rounds in which keys learn enough for their trees to grow, and then most of them go."""
+    drawn, now, events = random.Random(seed), 1_000_000, list[Event]()
+
+    def example() -> dict[str, Any]:
+        turned = len(events) > 400  # what alternates of trees are for
+        present = [each for each in range(7) if drawn.random() < 0.5]
+        values = [drawn.choice([1, 2, 3, 5]) if each in (1, 2, 3, 4) else 1 for each in present]
+        if names:
+            values = [value if each in (1, 2) else 1 for each, value in zip(present, values, strict=True)]
+        told: list[Any] = [f"word {each}" for each in present] if names else present
+        return {
+            "x": {"i": told, "v": [float(value) for value in values]},
+            "y": int((0 in present or 5 in values) != turned),
+        }
+
+    for _ in range(drawn.randint(1, 3)):
+        keys = drawn.sample(range(14), drawn.randint(1, 14))
+        for _ in range(drawn.randint(10, 150)):
+            events.append((b"%d" % drawn.choice([3, 3, 3, *keys]), example(), now))
+            now += drawn.choice([1, 1, 1, 500])
+        now += drawn.choice([0, 0, 30_000])
+        for key in keys:
+            if key != 3 and drawn.random() < 0.9:
+                events.append((b"%d" % key, None, now))
+        for _ in range(drawn.randint(0, 12)):
+            told = example()
+            if drawn.random() < 0.5:
+                told = {"op": "predict", "x": told["x"]}
+            events.append((b"%d" % drawn.randrange(15), told, now))
+            now += drawn.choice([1, 4_000])
+    return events
+
+
+@pytest.mark.parametrize("told", PACKED)
+@given(st.integers(0, 1 << 32), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])
+def test_results_are_those_of_trees_that_stay_where_they_are(
+    told: str, seed: int, sizes: list[int], restart: bool
+) -> None:
+    """Trees whose arrays are made anew, at once, go on as they were: whatever the batches, and after restores."""
+    model = PACKED[told]
+    events = _growing(seed, model["features"] == "names")
+    outputs, contents, _ = _run(model, events, sizes, restart=restart)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving, "LEAST", 1 << 62)
+        expected = _run(model, events, [len(events)], restart=False)
+    assert (outputs, contents, 0) == expected
+
+
 def _most_go(keys: int, left: int) -> list[Event]:
     inserts = [(b"%d" % key, {"x": [key % 7, 9], "y": key % 2, "id": key}, 1) for key in range(keys)]
     return [*inserts, *((b"%d" % key, None, 1) for key in range(left, keys))]
@@ -166,6 +249,23 @@ def test_arrays_are_as_large_as_if_only_the_rest_had_ever_been() -> None:
     only.process(_records(_most_go(10, 10), 0))
     assert model.models[0].status().bytes <= 1.5 * only.models[0].status().bytes
     assert model_contents(model.models[0]) == model_contents(only.models[0])
+
+
+@pytest.mark.parametrize("told", ["imac", "regression"])
+def test_arrays_of_trees_are_as_large_as_if_only_the_rest_had_ever_been(told: str) -> None:
+    """Of 400 keys ten stay, and what is known of their labels beside the trees stays with them."""
+    settings = PACKED[told]
+    model, only = one_model(settings), one_model(settings)
+    learned, drops = _most_go(400, 10)[:400], _most_go(400, 10)[400:]
+    model.process(_records([*learned, *drops], 0))
+    model.models[0].check()
+    only.process(_records(learned[:10], 0))
+    before, after = (each.models[0].status() for each in (only, model))
+    assert (after.keys, after.slots, after.nodes) == (10, before.slots, before.nodes)
+    assert after.bytes <= 1.2 * before.bytes
+    contents, expected = (model_contents(each.models[0]) for each in (model, only))
+    contents[b""], expected[b""] = (each[b""]["labels"] for each in (contents, expected))
+    assert contents == expected
 
 
 def test_each_event_lets_so_many_keys_move() -> None:

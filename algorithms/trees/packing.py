@@ -1,0 +1,135 @@
+"""Trees in arrays without gaps, see core/packing.py: how a pool of which most is gone becomes small again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from algorithms.core.arrays import Int32s
+from algorithms.core.kinds import NOMINAL, NUMERIC, QUANTISED
+from algorithms.core.packing import Numbers, keys_of, numbers_of, packed_rows
+from algorithms.core.rows import NONE
+from algorithms.trees.gaussians import Gaussians
+from algorithms.trees.nodes import ALTERNATES, FIRST, OBSERVED, ROOTS, TREE, Nodes
+from algorithms.trees.observers import KIND, PART, Features
+from algorithms.trees.policies.adwin import Windows
+from algorithms.trees.policies.hat import Hat
+from algorithms.trees.policies.imac import Imac
+from algorithms.trees.quantised import FIRST as FIRST_SLOT
+from algorithms.trees.quantised import Quantised
+from algorithms.trees.state import Forest
+
+
+def numbers_of_keys(keys: Int32s, capacity: int) -> Numbers:
+    """Return the new numbers of keys, which rise; so many had room."""
+    in_use = np.zeros(capacity, np.bool_)
+    in_use[keys] = True
+    return Numbers(in_use, least=1)
+
+
+def packed(forest: Forest, keys: Int32s) -> Forest:
+    """Return trees in arrays that have room for no more than them. O(what is in use and what ever was).
+
+    Parameters
+    ----------
+    forest : Forest
+        Of a policy that counts in the observers.
+    keys : Int32s
+        Of the trees, rising: the first becomes 0, the next 1.
+    """
+    trees = numbers_of_keys(keys, len(forest.trees))
+    nodes, features = numbers_of(forest.nodes.rows), numbers_of(forest.features.rows)
+    return forest._replace(
+        trees=trees.packed(forest.trees),
+        nodes=packed_nodes(forest.nodes, nodes, features, trees),
+        features=_packed_features(forest.features, features, nodes),
+        policy=_packed_policy(forest.policy, nodes, features),
+    )
+
+
+def packed_nodes(state: Nodes, nodes: Numbers, features: Numbers, trees: Numbers) -> Nodes:
+    """Return nodes without gaps, given the new numbers of all that they refer to."""
+    owner, item = keys_of(state.rows, nodes)
+    is_root, is_top = owner == ROOTS, owner == ALTERNATES
+    is_child = ~(is_root | is_top)
+    item[is_root], item[is_top] = trees.of(item[is_root]), nodes.of(item[is_top])
+    owner[is_child] = nodes.of(owner[is_child])
+    links = nodes.packed(state.links)
+    own = links[: len(nodes)]
+    for column, numbers in ((FIRST, nodes), (OBSERVED, features), (TREE, trees)):
+        own[:, column] = numbers.of(own[:, column])
+    return Nodes(
+        packed_rows(state.rows, nodes, owner, item), links, nodes.packed(state.numbers), nodes.packed(state.prior)
+    )
+
+
+def _packed_features(state: Features, features: Numbers, nodes: Numbers) -> Features:
+    owner, item = keys_of(state.rows, features)
+    about = features.packed(state.about)
+    kind, part = about[: len(features), KIND], about[: len(features), PART]
+    values, is_normal = numbers_of(state.values), np.zeros(len(state.gaussians.following), np.bool_)
+    is_normal[part[kind == NUMERIC]] = True
+    normals = Numbers(is_normal)
+    part[kind == NOMINAL] = values.of(part[kind == NOMINAL])
+    part[kind == NUMERIC] = normals.of(part[kind == NUMERIC])
+    feature, value = keys_of(state.values, values)
+    return Features(
+        rows=packed_rows(state.rows, features, nodes.of(owner), item),
+        about=about,
+        gain=features.packed(state.gain),
+        values=packed_rows(state.values, values, features.of(feature), value),
+        gaussians=Gaussians(
+            normals.packed(state.gaussians.moments), normals.packed(state.gaussians.following), normals.used
+        ),
+        quantised=_packed_slots(state.quantised, values, features, kind == QUANTISED),
+    )
+
+
+def _packed_slots(state: Quantised, values: Numbers, features: Numbers, quantised: Any) -> Quantised:
+    if not len(state.radius):
+        return state
+    about = features.packed(state.about)
+    first = about[: len(features), FIRST_SLOT]
+    first[quantised] = values.of(first[quantised])
+    return state._replace(
+        mean=values.packed(state.mean),
+        weight=values.packed(state.weight),
+        radius=features.packed(state.radius),
+        about=about,
+    )
+
+
+def _packed_policy(policy: Any, nodes: Numbers, features: Numbers) -> Any:
+    if isinstance(policy, Imac):
+        return _packed_candidates(policy, nodes, features)
+    if isinstance(policy, Hat):
+        sums, buckets, ones = policy.windows
+        windows = Windows(nodes.packed(sums), nodes.packed(buckets), nodes.packed(ones))
+        return policy._replace(tried=nodes.packed(policy.tried), windows=windows)
+    return type(policy)(*(nodes.packed(array) for array in policy))
+
+
+def _packed_candidates(policy: Imac, nodes: Numbers, features: Numbers) -> Imac:
+    of_node = policy.set[nodes.kept]
+    in_use = np.zeros(len(policy.size), np.bool_)
+    in_use[of_node[of_node != NONE]] = True
+    sets = Numbers(in_use, least=4)
+    chosen = nodes.packed(policy.set)
+    chosen[:] = NONE
+    chosen[: len(nodes)] = sets.of(of_node)
+    row = sets.packed(policy.row)
+    own = row[: len(sets)]
+    has = np.arange(row.shape[1]) < policy.size[sets.kept, None]
+    own[has] = features.of(own[has])
+    own[~has] = 0
+    return Imac(
+        set=chosen,
+        looked=nodes.packed(policy.looked),
+        size=sets.packed(policy.size),
+        row=row,
+        score=sets.packed(policy.score),
+        threshold=sets.packed(policy.threshold),
+        branches=sets.packed(policy.branches),
+        used=sets.used,
+    )

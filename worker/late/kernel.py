@@ -154,6 +154,19 @@ def follow(pending: Pending, names: Names, asked: Asked, found: Found) -> int:
     return DONE
 
 
+@jit
+def shorten(pending: Pending, names: Names, most: int, found: Found) -> None:
+    """Let go of what is due among the oldest, and of the oldest that are more than so many.
+
+    `found.gone` and `found.gone_key` must have room for all there are.
+    """
+    while True:
+        oldest = _oldest(pending)
+        if oldest == NONE or (pending.examples.counts[USED] <= most and not _is_due(pending, oldest)):
+            return
+        _let_go(pending, names, oldest, found)
+
+
 @inlined
 def _copy(pending: Pending, row: int, event: int, found: Found) -> None:
     """Hand out what a labelled example holds. There must be room."""

@@ -66,6 +66,7 @@ from worker.late.kernel import (
     Found,
     Pending,
     follow,
+    shorten,
 )
 from worker.log.port import Records
 from worker.models.expiry import Clock
@@ -156,24 +157,17 @@ class PendingExamples:
 
         What was due by those before goes, so that nothing depends on what had been removed by then.
         """
-        gone, keys, counts = [], set(), self._pending.counts
+        counts = self._pending.counts
         if counts[[MOST, SPAN]].tolist() == [most, span]:
             return _NO_ROWS
-        rows, queue = self._pending.examples.rows, self._pending.row
-        for place in range(int(counts[HEAD]), int(counts[TAIL])):
-            row = int(queue[place])
-            if row == NONE:
-                continue
-            if len(self) <= most and not self.is_due(row):
-                break
-            gone.append(row)
-            keys.add(int(rows[row, OWNER]) >> 1)  # before it is wiped
-            self._forget(row)
+        found = _found(0, gone=len(self), words=0)
+        shorten(self._pending, self._names.arrays, most, found)
         counts[[MOST, SPAN]] = most, span
         counts[CHANGED] += 1
-        self._keys.keep(np.array(sorted(keys), np.int32), self._are_alive)
+        count = int(found.counts[GONE])
+        self._keys.keep(found.gone_key[:count], self._are_alive)
         self._sweep_all()
-        return np.array(gone, np.int32)
+        return found.gone[:count]
 
     # --- a batch
 
@@ -275,18 +269,7 @@ class PendingExamples:
             np.ascontiguousarray(words),
             kind,
         )
-        found = Found(
-            fate=np.zeros(n, np.int8),
-            row=filled(n, NONE, np.int32),
-            number=filled(n, NONE, np.int64),
-            start=np.zeros(n, np.int64),
-            size=np.zeros(n, np.int32),
-            kind=np.zeros(n, np.int8),
-            words=np.zeros(16 * np.count_nonzero(events.op == LABEL) + 16, np.uint32),
-            gone=np.zeros(2 * n + 64, np.int32),
-            gone_key=np.zeros(2 * n + 64, np.int32),
-            counts=np.array([0, -1, 0, 0, 0, 0, 0], np.int64),
-        )
+        found = _found(n, gone=2 * n + 64, words=16 * int(np.count_nonzero(events.op == LABEL)) + 16)
         while (status := follow(self._pending, self._names.arrays, asked, found)) != DONE:
             event = int(found.counts[EVENT])
             if status == FULL_WORDS:
@@ -450,18 +433,6 @@ class PendingExamples:
             return NONE
         return int(example_store.lookup(self._pending.examples, number * 2 + 1, *digest))
 
-    def _forget(self, row: int) -> None:
-        """Forget an example, when no event says so."""
-        pending, of_row = self._pending, self._pending.examples.rows[row].tolist()
-        kind = of_row[PLACE] % KINDS
-        if kind & NAMED:
-            ones = of_row[LENGTH] // 3 if kind & VALUED else of_row[LENGTH]
-            words = pending.examples.features[of_row[START] : of_row[START] + ones]
-            np.subtract.at(self._names.arrays.references, words, 1)
-        pending.row[of_row[PLACE] // KINDS] = NONE
-        pending.stamp[of_row[PLACE] // KINDS] = 0
-        example_store.remove(pending.examples, row)
-
     def _sweep_all(self) -> None:
         sizes = self._names.arrays.size
         self._names.sweep(np.flatnonzero(sizes >= 0))
@@ -512,6 +483,22 @@ class PendingExamples:
 _NO_ROWS = np.zeros(0, np.int32)
 _NONE = np.zeros(0, np.int64)
 _NO_ANSWERS = Answered(_NONE, np.zeros(0, np.int8), _NO_ROWS, _NONE, np.zeros(0, np.bool_))
+
+
+def _found(events: int, *, gone: int, words: int) -> Found:
+    """Return room for what becomes of so many events."""
+    return Found(
+        fate=np.zeros(events, np.int8),
+        row=filled(events, NONE, np.int32),
+        number=filled(events, NONE, np.int64),
+        start=np.zeros(events, np.int64),
+        size=np.zeros(events, np.int32),
+        kind=np.zeros(events, np.int8),
+        words=np.zeros(words, np.uint32),
+        gone=np.zeros(gone, np.int32),
+        gone_key=np.zeros(gone, np.int32),
+        counts=np.array([0, -1, 0, 0, 0, 0, 0], np.int64),
+    )
 
 
 def _places(events: Events, wanted: Bools) -> tuple[tuple[int, int], ...]:

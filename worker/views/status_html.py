@@ -91,7 +91,7 @@ Version {escape(about.version)}, settings {settings}, up {_duration(now - about.
 {_table("Partitions", head, partitions)}
 {_table("Models", _SIZES, map(_sizes, status.models))}
 {evaluated if judged else ""}{errors if measured else ""}{_intervals(measured)}
-{_delayed(status)}{_shadows(status)}{_refusals(status)}
+{_due(status)}{_delayed(status)}{_shadows(status)}{_refusals(status)}
 {_trees(snapshots, about)}""",
         f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">\n',
     )
@@ -161,6 +161,14 @@ def _sizes(model: ModelStatus) -> tuple[object, ...]:
     trees: tuple[object, ...] = (model.nodes, model.depth) if model.nodes else ("", "")
     name = f"{model.name} (shadow)" if model.shadow else model.name
     return (name, model.keys, model.slots, model.examples, model.bytes, *trees)
+
+
+def _due(status: Status) -> str:
+    """Return what is older than its span and has not gone yet; nothing where all of it went."""
+    rows = [(each.name, each.due, each.examples_due) for each in status.models if each.due or each.examples_due]
+    if not rows:
+        return ""
+    return _table("Due, to go with the next events", ("model", "keys", "examples"), rows) + "\n"
 
 
 def _late(model: ModelStatus) -> tuple[object, ...]:

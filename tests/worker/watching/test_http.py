@@ -197,6 +197,15 @@ def test_when_the_next_tree_is_due() -> None:
     assert Cadence("every_ms", 60_000).words == "after every 60 s of a key's event time"
 
 
+def test_the_page_says_what_is_due() -> None:
+    """Keys and examples that are older than their spans and have not gone; nothing where all went."""
+    went, waits = ModelStatus("went", 7), ModelStatus("waits", 7, due=1_234, examples_due=56)
+    page = status_page(Status(0.0, models=(went, waits)), {}, 0.0, ABOUT)
+    [table] = re.findall(r"<caption>Due, to go with the next events.*?</table>", page, re.DOTALL)
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table) == ["waits", "1,234", "56"]
+    assert "Due," not in status_page(Status(0.0, models=(went,)), {}, 0.0, ABOUT)
+
+
 def test_the_page_says_how_good_models_are(server: Server, board: StatusBoard) -> None:
     """Beside the accuracy of late are what costs nothing and the kappas, where there are any."""
     kept = Prequential(2, 4)

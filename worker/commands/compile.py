@@ -56,11 +56,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
-    `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of numbers, by a tree's policy as in `tree-imac`,
-    `dynamic` for trees that forget, `forest` for what forests of them have beside, or by a regression tree's
-    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is
-    first used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names,
-    else in XDG_CACHE_HOME, else in ~/.cache.
+    `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
+    by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `forest` for what forests of them have
+    beside, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without this
+    command it is compiled when it is first used; images and test machines do it ahead. They are kept in the
+    folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.jit import inlined, jit
+from algorithms.core.sorting import sort
 from algorithms.trees.quantised import between
 
 NONE = -1
@@ -102,6 +103,22 @@ def make_nodes(nodes: int) -> Nodes:
     parent, branch, depth, column, weight = (np.zeros(nodes, np.int64) for _ in range(5))
     threshold, mean, variance = (np.zeros(nodes) for _ in range(3))
     return Nodes(parent, branch, depth, column, threshold, weight, mean, variance, np.zeros((nodes, 2), np.int64))
+
+
+@jit
+def lay_out(
+    columns: Columns, column: Int64s, pointer: Int64s, values: Float64s, spare: Float64s, spare_owner: Int32s
+) -> None:
+    """Write entries to their columns, which are empty, and put them in order. O(entries log entries)."""
+    for i in range(pointer.size - 1):
+        for entry in range(pointer[i], pointer[i + 1]):
+            at = columns.end[column[entry]]
+            columns.end[column[entry]] = at + 1
+            columns.owner[at] = i
+            columns.value[at] = values[entry]
+    for each in range(columns.begin.size):
+        if columns.binary[each] == 0:
+            sort(columns.value, columns.owner, columns.begin[each], columns.end[each], spare, spare_owner)
 
 
 @inlined

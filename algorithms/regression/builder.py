@@ -14,7 +14,6 @@ from algorithms.core.canonical import Canonicaliser, plain
 from algorithms.core.canonical import Terms as Values
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import UNIT
-from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.schema import Schema
 from algorithms.regression import batch
@@ -24,6 +23,7 @@ from algorithms.trees.gaussians import LARGEST_VALUE
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
 _SUM_BITS = 61  # of the sum of all labels
 _LABEL_BITS = 50  # of one
+_TABLED = 1 << 24  # features below it are looked up in a table
 
 
 class NumberSample(NamedTuple):
@@ -87,9 +87,9 @@ def build_regression_tree(
     low = float(entries.label.min()) if n else 0.0
     weight, per_weight = _divided(entries.weight)
     steps, unit = _steps(entries.label, low, sum(weight.tolist()), unit)
-    known = np.unique(entries.feature).astype(np.int64)
+    known, column = _numbered(entries.feature)
     examples = batch.Examples(steps, weight, np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int8))
-    columns = _columns(entries, known, entries.kind)
+    columns = _columns(entries, len(known), column)
     nodes = batch.make_nodes(max(2 * n - 1, 0))
     size, made = (1, 1) if n else (0, 0)
     level, following = batch.make_level(n), batch.make_level(n)
@@ -162,38 +162,33 @@ def _steps(label: Float64s, low: float, weight: int, unit: float | None) -> tupl
     return np.rint((label - low) / unit).astype(np.int64), unit
 
 
-def _columns(entries: _Entries, known: Int64s, kind: npt.NDArray[np.int8]) -> batch.Columns:
+def _numbered(feature: UInt32s) -> tuple[Int64s, Int64s]:
+    """Return all features, ascending, and the place of each entry's feature among them."""
+    if not len(feature) or int(feature.max()) >= _TABLED:
+        distinct, column = np.unique(feature, return_inverse=True)
+        return distinct.astype(np.int64), column.astype(np.int64)
+    known = np.flatnonzero(np.bincount(feature))
+    place = np.zeros(known[-1] + 1, np.int64)
+    place[known] = np.arange(len(known))
+    return known, place[feature]
+
+
+def _columns(entries: _Entries, columns: int, column: Int64s) -> batch.Columns:
     """Return the columns of features, those that are not binary in order."""
-    column = np.searchsorted(known, entries.feature).astype(np.int64)
-    sizes = np.bincount(column, minlength=len(known))
-    begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    is_binary = np.zeros(len(known), np.int8)
-    is_binary[column[kind == BINARY]] = 1
-    order = np.arange(len(column)) if is_binary.all() else np.argsort(entries.value, kind="stable")
-    owner, value = np.empty(len(column), np.int32), np.empty(len(column), np.float64)
-    rows = np.repeat(np.arange(len(entries.label), dtype=np.int32), np.diff(entries.pointer))
-    _lay_out(order, column, rows, entries.value, begin[:-1].copy(), owner, value)
-    return batch.Columns(
-        begin[:-1].copy(), begin[1:].copy(), owner, value, is_binary, np.zeros(len(known), np.int8)
+    begin = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=columns))]).astype(np.int64)
+    is_binary = np.zeros(columns, np.int8)
+    is_binary[column[entries.kind == BINARY]] = 1
+    made = batch.Columns(
+        begin=begin[:-1].copy(),
+        end=begin[:-1].copy(),
+        owner=np.empty(len(column), np.int32),
+        value=np.empty(len(column), np.float64),
+        binary=is_binary,
+        chosen=np.zeros(columns, np.int8),
     )
-
-
-@jit
-def _lay_out(
-    order: Int64s,
-    column: Int64s,
-    rows: npt.NDArray[np.int32],
-    values: Float64s,
-    to: Int64s,
-    owner: npt.NDArray[np.int32],
-    value: Float64s,
-) -> None:
-    """Write entries to their columns, in an order."""
-    for entry in order:
-        at = to[column[entry]]
-        to[column[entry]] += 1
-        owner[at] = rows[entry]
-        value[at] = values[entry]
+    longest = int(np.diff(begin).max(initial=0))
+    batch.lay_out(made, column, entries.pointer, entries.value, np.empty(longest), np.empty(longest, np.int32))
+    return made
 
 
 def _tree(

@@ -372,6 +372,8 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
         row = example_store.lookup(pool.store, index * 2, high, low)
         if row == NONE:
             return ABSENT_EXAMPLE
+    elif weight >= _room(pool.criterion, MAX_TOTAL):
+        return ABSENT_EXAMPLE  # no sum could hold it
     else:
         gone = _subtract(pool, index, label, weight, batch.feature, start, stop, found, False)
         return APPLIED if gone else ABSENT_EXAMPLE

@@ -204,6 +204,12 @@ def test_weights_that_pass_the_bound_are_dead_letters() -> None:
     [answer] = run(pipeline, [(b"k", {"op": "predict", "x": ["a"]})])
     assert isinstance(answer, RegressionPrediction)
     assert (answer.value, answer.n) == (2.0**39, 3 * 2.0**20)
+    before = model_contents(pipeline.models[0])
+    # Of this example the sum of labels would be 0 in 64 bits.
+    [letter] = run(pipeline, [(b"k", {"op": "delete", "x": ["a"], "y": 2.0**34 - 1, "w": 2.0**30})])
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == Reason.ABSENT_EXAMPLE
+    assert model_contents(pipeline.models[0]) == before
     pipeline.models[0].check()
 
 

@@ -124,6 +124,18 @@ def mixed_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
+def number_settings(draw: random.Random) -> dict[str, Any]:
+    """Return settings of a model of kind `split` whose labels are numbers; some streams have none in the range."""
+    ranges = ((-1e140, 1e140, 1e130), (-1e10, 2.0**54, 2.0**15), (-1.0, 8.0, 1e-11), (0.0, 1e-322, 5e-324))
+    low, high, unit = draw.choice(ranges)
+    return {
+        **split_settings(draw, "exact", "variance"),
+        "target": "number",
+        "label_range": [low, high],
+        "label_unit": unit,
+    }
+
+
 def tree_settings(draw: random.Random, policy: str, criterion: str) -> dict[str, Any]:
     """Return settings of a model of kind `tree`."""
     rules = POLICIES[policy]
@@ -198,7 +210,7 @@ class Stream:
         only_binary = two or "attributes" not in section.model_fields
         self.names = draw.random() < 0.5
         self._features: list[Any] = draw.sample(NAMES if self.names else IDS, draw.randrange(1, 9))
-        self._is_number = "classes" not in section.model_fields
+        self._is_number = "classes" not in section.model_fields or settings.get("target") == "number"
         if self._is_number:
             self.classes: list[Any] = [*some_values(draw), draw.choice(VALUES)]  # the labels that there are
         elif draw.random() < 0.1 and not two:
@@ -321,7 +333,7 @@ def check_measures(measures: Measures) -> None:
 _LARGEST_MEAN = LARGEST_VALUE * (1.0 + 1e-12)  # sums are rounded
 
 
-def check_labels(labels: Sequence[Sequence[float]]) -> None:
+def check_labels(labels: Sequence[tuple[float, float, float | None]]) -> None:
     """Raise AssertionError unless what is told of some labels is possible: weight, mean and variance."""
     for n, value, variance in labels:
         sane("a weight", n, 0.0, MAX_TOTAL / UNIT)
@@ -538,6 +550,7 @@ def _rounds() -> dict[str, Callable[[random.Random], int]]:
         for policy in POLICIES:
             add(f"tree-{policy}-{criterion}", tree_settings, policy, criterion)
         add(f"dynamic-{criterion}", dynamic_settings, criterion)
+    add("split-numbers", number_settings)
     for kind in others():
         add(kind, sample_settings, kind)
     for observer in OBSERVERS:

@@ -81,6 +81,7 @@ BROKER = {
 
 FORGETTING = ("split", "dynamic-tree", "forest")
 NUMBERS = "soak-numbers"  # the topic of examples whose labels are numbers
+PRICES = "soak-prices"  # that of examples whose labels are numbers and that are deleted again
 _SPLIT: dict[str, Any] = {"kind": "split", "input": "soak", "classes": ["a", "b"], "features": "names"}
 _TREE = _SPLIT | {
     "kind": "tree",
@@ -130,6 +131,16 @@ MODELS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},
     },
+    "prices": {
+        "kind": "split",
+        "input": PRICES,
+        "target": "number",
+        "label_range": [-100, 100],
+        "label_unit": 0.01,
+        "features": "names",
+        "verify_deletes": True,
+        "emit": {"splits": {"every": 20}, "snapshots": {"every": 500}},
+    },
 }
 SETTINGS: dict[str, Any] = {
     "group": "soak",
@@ -155,6 +166,7 @@ EXPECTED = [
     f"{_PASSED_OVER} near-entropy duplicate-ignored",
     *(f"{_REFUSED} {why} soak" for why in ("cannot-forget", "unknown-class", "absent-id")),
     f"{_REFUSED} not-a-number {NUMBERS}",
+    *(f"{_REFUSED} {why} {PRICES}" for why in ("out-of-range", "bad-weight")),
     *(f"anabranch_records_rejected_total {why} soak" for why in ("malformed", "no-key", "repeated-feature")),
     "anabranch_checkpoint_written_bytes_total",
 ]
@@ -168,7 +180,7 @@ class Load:
         self._rate = rate
         self._draw = random.Random(1)
         self._started = time.monotonic()
-        self._undo: deque[tuple[int, int, bytes]] = deque()  # key, examples, what deletes them
+        self._undo: deque[tuple[int, int, bytes, str]] = deque()  # key, examples, what deletes them, topic
         self._asked: deque[tuple[int, str]] = deque()  # what predicts asked about, by key and id
         self._live = 0
         self._ids = 0
@@ -188,9 +200,12 @@ class Load:
         key = self._draw.randrange(KEYS)
         if number % 500 == 0:
             self._publish(number // 500 % KEYS, None)
-            self._publish(number // 500 % KEYS, None, topic=NUMBERS)
+            for topic in (NUMBERS, PRICES):
+                self._publish(number // 500 % KEYS, None, topic=topic)
         elif number % 10 == 3:
             self._number(key, number)
+        elif number % 10 == 7:
+            self._price(key, number)
         elif number % 50 == 0:
             self._bad(number // 50, key)
         elif number % 20 == 0:
@@ -227,11 +242,26 @@ class Load:
         told = encode_event(x, "many" if number % 70 == 3 else 3.0 * size + 10.0 * (label == "b"))
         self._publish(key, asked if number % 50 == 3 else told, topic=NUMBERS)
 
+    def _price(self, key: int, number: int) -> None:
+        """Publish an example whose label is a price, a question, or what is refused; a price is deleted again."""
+        words, label = self._words()
+        price = round(self._draw.gauss(0.0, 5.0), 2) + 10.0 * (label == "b")
+        if number % 50 == 7:
+            self._publish(key, encode_event(words, op="predict", id=number), topic=PRICES)
+        elif number % 70 == 7:
+            self._publish(key, encode_event(words, 1e9), topic=PRICES)
+            self._publish(key, encode_event(words, price, w=0.5), topic=PRICES)
+        elif number % 20 == 7:
+            self._insert(key, 1, encode_event(words, price), encode_event(words, price, op="delete"), PRICES)
+        else:
+            told = encode_event(words, price, id=number)
+            self._insert(key, 1, told, encode_event(op="delete", id=number), PRICES)
+
     def _forget(self) -> None:
         while self._live > LIVE:
-            key, examples, value = self._undo.popleft()
+            key, examples, value, topic = self._undo.popleft()
             self._live -= examples
-            self._publish(key, value, examples)
+            self._publish(key, value, examples, topic)
 
     def _columns(self, key: int) -> None:
         rows = [self._words() for _ in range(ROWS)]
@@ -271,10 +301,10 @@ class Load:
         self._ids += 1
         return self._ids
 
-    def _insert(self, key: int, examples: int, value: bytes, undo: bytes) -> None:
+    def _insert(self, key: int, examples: int, value: bytes, undo: bytes, topic: str = "soak") -> None:
         self._live += examples
-        self._undo.append((key, examples, undo))
-        self._publish(key, value, examples)
+        self._undo.append((key, examples, undo, topic))
+        self._publish(key, value, examples, topic)
 
     def _publish(self, key: int | None, value: bytes | None, events: int = 1, topic: str = "soak") -> None:
         self.sent += events
@@ -338,7 +368,8 @@ def run(folder: Path, minutes: float, rate: float) -> tuple[list[Figures], dict[
         path.write_text(yaml.safe_dump(SETTINGS | own))
         with KafkaLog({"bootstrap.servers": cluster.bootstrap}, group="soak", instance="creator") as log:
             log.create_topic("soak", PARTITIONS)
-            log.create_topic(NUMBERS, PARTITIONS)
+            for topic in (NUMBERS, PRICES):
+                log.create_topic(topic, PARTITIONS)
             create_topics(log, load(path, {}))
         source = ROOT
         url = f"http://{HOST}:{port}/metrics"

@@ -65,7 +65,7 @@ from algorithms.splits.quadtree import (
     prune,
     unlink,
 )
-from algorithms.splits.ranking import Ranking, offer
+from algorithms.splits.ranking import Ranking, offer, seeks_one
 from algorithms.splits.scan import chain_overfull, rank_chain, scan
 from algorithms.splits.slots import (
     BEST,
@@ -373,6 +373,15 @@ def find(finder: Quadtrees, slots: Slots, names: Names, criterion: Any, index: i
     return _find_anew(finder, slots, names, criterion, index, excluded, best, best_value)
 
 
+@inlined
+def is_alone(finder: Quadtrees, slots: Slots, criterion: Any, index: int, best: int) -> bool:
+    """Return whether the best slot that was just found is better than all others by more than rounding."""
+    n0 = slots.heads[index, N0]
+    n1 = slots.heads[index, N1]
+    value = score(criterion, slots.rows[best, C0], slots.rows[best, C1], n0, n1)
+    return value + coarse_rounding(n0, n1) < finder.others[index]
+
+
 @jit
 def _find_anew(
     finder: Quadtrees,
@@ -482,13 +491,20 @@ def rank(finder: Quadtrees, slots: Slots, names: Names, criterion: Any, index: i
             limit = ranking.limit[0] + slack
             depth, _ = _push_children(finder, criterion, node, depth, n0, n1, grain, limit)
             continue
-        slot = int64(nodes[node, FIRST])
+        # Where one is looked for, the two lowest features of a point stand for all: it may be without the lowest.
+        few = seeks_one(ranking) and is_point(finder, node, grain)
+        if few:
+            find_lowest(finder, slots, names, node)
+        slot = int64(nodes[node, LOWEST if few else FIRST])
         while slot != NONE:
             a = slots.rows[slot, C0]
             b = slots.rows[slot, C1]
             if a + b < n0 + n1:
                 offer(ranking, slots, names, slot, score(criterion, a, b, n0, n1))
-            slot = int64(finder.lists[slot, NEXT])
+            if not few:
+                slot = int64(finder.lists[slot, NEXT])
+            else:
+                slot = int64(nodes[node, SECOND]) if slot == nodes[node, LOWEST] else int64(NONE)
     rare = finder.state[index, THRESHOLD]
     if rare > grain and _waiting_bound(criterion, rare - grain, n0, n1) <= ranking.limit[0] + slack:
         rank_chain(slots, names, criterion, index, ranking, True)

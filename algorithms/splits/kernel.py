@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.cadence import CHANGE, is_due, next_period
-from algorithms.core.criteria import score
+from algorithms.core.criteria import Criterion, score
 from algorithms.core.events import (
     ABSENT_EXAMPLE,
     ABSENT_ID,
@@ -38,15 +38,17 @@ from algorithms.core.events import (
 )
 from algorithms.core.example_store import ExampleStore, content_key
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
-from algorithms.splits import finders, last, slots
-from algorithms.splits.exact import SHORT
+from algorithms.splits import finders, last, slots, variance
+from algorithms.splits.exact import SHORT, is_alone
 from algorithms.splits.ranking import Ranking
 from algorithms.splits.slots import BEST, C0, C1, CHAIN, GRAIN, N0, N1, NONE, Slots, feature_of
+from algorithms.splits.variance import Variance
 
 _IGNORE, _REPLACE = 1, 2
+_WEIGHT_BITS = 44  # a weight has fewer where a label has more than 32: it is in examples then, and below 2^42
 
 # Columns of `SplitPool`'s own heads.
 EVENTS = 0  # inserts and deletes applied
@@ -92,6 +94,7 @@ class Decisions(NamedTuple):
     score: Float64s  # float64[k], of the best; the node's own impurity where there is none
     runner_up_score: Float64s  # float64[k]
     impurity: Float64s  # float64[k], of the node itself
+    next_present: Int64s  # int64[k, 2], weights of the labels among the examples with the second best
     asked: Int64s  # int64[p], the events that were predictions
     leaf: Int64s  # int64[p]: 0 no split yet, 1 feature absent, 2 feature present
     weights: Int64s  # int64[p, 2], weights of the labels in that leaf
@@ -106,7 +109,7 @@ class Out(NamedTuple):
     status: Int8s
     event: Int64s
     due: Int8s
-    numbers: Int64s  # int64[n, 7]: feature, runner-up, n0, n1, a, b, events
+    numbers: Int64s  # int64[n, 9]: feature, runner-up, n0, n1, a, b, events, a and b of the runner-up
     scores: Float64s  # float64[n, 3]: best, runner-up, node
     asked: Int64s  # int64[n, 5]: event, leaf, weights, the best feature
     guides: Float64s  # float64[n], the score of that feature
@@ -128,6 +131,16 @@ class State(NamedTuple):
 
 
 # --- counting
+
+
+_share = dispatch(
+    "Return how much an example weighs in a label: all in its own, where labels are classes.",
+    {Criterion: variance.class_share, Variance: variance.number_share},
+)
+_room = dispatch(
+    "Return which weight an example must be below, for weights to sum to less than so much.",
+    {Criterion: variance.class_room, Variance: variance.number_room},
+)
 
 
 @inlined
@@ -154,18 +167,22 @@ def _gather_or_create(pool: State, index: int, features: UInt32s, start: int, st
 
 
 @inlined
-def _add(pool: State, index: int, label: int, weight: int, found: Int32s, ones: int) -> None:
-    """Add a weight (negative: take it away) to the totals and to the slots found."""
+def _add(pool: State, index: int, of: int, weight: int, found: Int32s, ones: int) -> None:
+    """Add an example of a label and weight (negative: take it away) to the totals and to the slots found."""
     heads = pool.slots.heads
     rows = pool.slots.rows
-    heads[index, N0 + label] += weight
-    lowest_bit = weight & -weight
-    if heads[index, GRAIN] == 0 or lowest_bit < heads[index, GRAIN]:
-        heads[index, GRAIN] = lowest_bit
-    for at in range(ones):
-        slot = int64(found[at])
-        rows[slot, C0 + label] += weight
-        finders.touched(pool.finder, pool.slots, index, slot, label, weight)
+    for label in range(2):
+        share = _share(pool.criterion, label, of, weight)
+        if share == 0:
+            continue
+        heads[index, N0 + label] += share
+        lowest_bit = share & -share
+        if heads[index, GRAIN] == 0 or lowest_bit < heads[index, GRAIN]:
+            heads[index, GRAIN] = lowest_bit
+        for at in range(ones):
+            slot = int64(found[at])
+            rows[slot, C0 + label] += share
+            finders.touched(pool.finder, pool.slots, index, slot, label, share)
 
 
 @inlined
@@ -190,7 +207,7 @@ def _remove_empty(pool: State, index: int, found: Int32s, ones: int) -> None:
 def _subtract(
     pool: State,
     index: int,
-    label: int,
+    of: int,
     weight: int,
     features: UInt32s,
     start: int,
@@ -205,17 +222,25 @@ def _subtract(
     """
     rows = pool.slots.rows
     ones = stop - start
-    if pool.slots.heads[index, N0 + label] < weight or not _gather(pool, index, features, start, stop, found):
+    for label in range(2):
+        if pool.slots.heads[index, N0 + label] < _share(pool.criterion, label, of, weight):
+            return False
+    if not _gather(pool, index, features, start, stop, found):
         return False
-    if not trusted:
-        for at in range(ones):
-            if rows[int64(found[at]), C0 + label] < weight:
-                return False
+    for label in range(2):
+        share = _share(pool.criterion, label, of, weight)
+        if not trusted:
+            for at in range(ones):
+                if rows[int64(found[at]), C0 + label] < share:
+                    return False
     grain = pool.slots.heads[index, GRAIN]
-    finders.taking(pool.finder, pool.slots, pool.criterion, index, label, weight)
-    _add(pool, index, label, -weight, found, ones)
+    for label in range(2):
+        share = _share(pool.criterion, label, of, weight)
+        if share > 0:
+            finders.taking(pool.finder, pool.slots, pool.criterion, index, label, share)
+    _add(pool, index, of, -weight, found, ones)
     if not trusted and finders.overfull(pool.finder, pool.slots, index):
-        _add(pool, index, label, weight, found, ones)
+        _add(pool, index, of, weight, found, ones)
         pool.slots.heads[index, GRAIN] = grain
         return False
     _remove_empty(pool, index, found, ones)
@@ -239,6 +264,12 @@ def _forget_row(pool: State, index: int, row: int, found: Int32s, trusted: bool)
         found,
         trusted,
     )
+
+
+@inlined
+def digest(features: UInt32s, start: int, stop: int, label: int, weight: int) -> tuple[int, int]:
+    """Return the digest of an example without an id. A label that is a number may take more than 32 bits."""
+    return content_key(features, start, stop, label & 0xFFFFFFFF, weight + ((label >> 32) << _WEIGHT_BITS))
 
 
 @jit
@@ -281,7 +312,7 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
     owner = index * 2 + named
     if pool.heads[index, ALIVE] == 0 and pool.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
-    if weight >= MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1]):
+    if weight >= _room(pool.criterion, MAX_TOTAL - (pool.slots.heads[index, N0] + pool.slots.heads[index, N1])):
         return COUNT_OVERFLOW
     high = batch.id_high[event]
     low = batch.id_low[event]
@@ -301,7 +332,7 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
             if row != NONE:
                 _strike_row(pool, row)
     elif rules.tracked and not rules.keyed:
-        high, low = content_key(batch.feature, start, stop, label, weight)
+        high, low = digest(batch.feature, start, stop, label, weight)
     if pool.heads[index, ALIVE] == 0:
         pool.heads[index, ALIVE] = 1
         pool.alive[0] += 1
@@ -337,10 +368,12 @@ def _delete(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
             return ALREADY_DROPPED if is_known else ABSENT_ID
     elif rules.tracked:
         if not rules.keyed:
-            high, low = content_key(batch.feature, start, stop, label, weight)
+            high, low = digest(batch.feature, start, stop, label, weight)
         row = example_store.lookup(pool.store, index * 2, high, low)
         if row == NONE:
             return ABSENT_EXAMPLE
+    elif weight >= _room(pool.criterion, MAX_TOTAL):
+        return ABSENT_EXAMPLE  # no sum could hold it
     else:
         gone = _subtract(pool, index, label, weight, batch.feature, start, stop, found, False)
         return APPLIED if gone else ABSENT_EXAMPLE
@@ -383,6 +416,38 @@ def drop(pool: State, index: int) -> None:
 # --- deciding
 
 
+@jit
+def score_of(pool: State, index: int, slot: int) -> float:
+    """Return the score of a slot; without one, of the node left whole."""
+    n0 = pool.slots.heads[index, N0]
+    n1 = pool.slots.heads[index, N1]
+    if slot == NONE:
+        return score(pool.criterion, 0, 0, n0, n1)
+    return score(pool.criterion, pool.slots.rows[slot, C0], pool.slots.rows[slot, C1], n0, n1)
+
+
+@inlined
+def _as_found(criterion: Criterion, pool: State, index: int, excluded: int, best: int) -> int:
+    return best
+
+
+@jit
+def _settled(criterion: Variance, pool: State, index: int, excluded: int, best: int) -> int:
+    """Return which of the slots that score like the best is the best in whole numbers; NONE splits nothing."""
+    if best < 0:  # NONE or SHORT
+        return best
+    if excluded != NONE or not is_alone(pool.finder, pool.slots, criterion, index, best):
+        variance.begin(criterion, excluded, score_of(pool, index, best))
+        finders.rank(pool.finder, pool.slots, pool.names, criterion, index, criterion)
+        best = variance.best_of(criterion)
+    return best if variance.reduces(pool.slots, criterion, index, best) else NONE
+
+
+_settle = dispatch(
+    "Return the best slot, given the one with the least score.", {Criterion: _as_found, Variance: _settled}
+)
+
+
 @inlined
 def best_slot(pool: State, index: int) -> int:
     """Return the slot of the best split now, NONE where nothing splits the node, or SHORT."""
@@ -392,7 +457,14 @@ def best_slot(pool: State, index: int) -> int:
     best = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, NONE)
     if best != SHORT:
         heads[index, BEST] = best
-    return best
+    return _settle(pool.criterion, pool, index, NONE, best)
+
+
+@jit
+def find(pool: State, index: int, excluded: int) -> int:
+    """Return the best slot of an index but `excluded`, NONE where there is none."""
+    found = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, excluded)
+    return _settle(pool.criterion, pool, index, excluded, found)
 
 
 @inlined
@@ -422,7 +494,7 @@ def _decide(pool: State, rules: Rules, index: int, event: int, time: int, out: O
         if split_due or tree_due:
             runner_up = NONE
             if best != NONE:
-                runner_up = finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, best)
+                runner_up = find(pool, index, best)
             if runner_up == SHORT:
                 return False
             _write(pool, index, event, best, runner_up, split_due, tree_due, out)
@@ -433,16 +505,6 @@ def _decide(pool: State, rules: Rules, index: int, event: int, time: int, out: O
     )
     heads[index, TREE_PERIOD] = next_period(rules.tree_when, rules.tree_argument, time, heads[index, TREE_PERIOD])
     return True
-
-
-@jit
-def score_of(pool: State, index: int, slot: int) -> float:
-    """Return the score of a slot; without one, of the node left whole."""
-    n0 = pool.slots.heads[index, N0]
-    n1 = pool.slots.heads[index, N1]
-    if slot == NONE:
-        return score(pool.criterion, 0, 0, n0, n1)
-    return score(pool.criterion, pool.slots.rows[slot, C0], pool.slots.rows[slot, C1], n0, n1)
 
 
 @jit
@@ -467,6 +529,8 @@ def _write(
     out.numbers[at, 4] = pool.slots.rows[best, C0] if best != NONE else 0
     out.numbers[at, 5] = pool.slots.rows[best, C1] if best != NONE else 0
     out.numbers[at, 6] = pool.heads[index, EVENTS]
+    out.numbers[at, 7] = pool.slots.rows[runner_up, C0] if runner_up != NONE else 0
+    out.numbers[at, 8] = pool.slots.rows[runner_up, C1] if runner_up != NONE else 0
     out.scores[at, 0] = score_of(pool, index, best)
     out.scores[at, 1] = score_of(pool, index, runner_up)
     out.scores[at, 2] = score_of(pool, index, NONE)
@@ -579,12 +643,6 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
         decide = False
         event += 1
     return event, False, DONE
-
-
-@jit
-def find(pool: State, index: int, excluded: int) -> int:
-    """Return the best slot of an index but `excluded`, NONE where there is none."""
-    return finders.find(pool.finder, pool.slots, pool.names, pool.criterion, index, excluded)
 
 
 @jit

@@ -28,7 +28,6 @@ from algorithms.core.example_store import (
     START,
     STATE,
     WEIGHT,
-    content_key,
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import refer
@@ -163,7 +162,7 @@ def _copy_row(pool: State, row: int, into: State, to: int, numbers: Int64s, feat
     weight = rows[row, WEIGHT]
     named = rows[row, OWNER] & 1
     if not named and numbers.size > 0:  # the digest of an anonymous one is made of the numbers of its features
-        high, low = content_key(features, 0, length, label, weight)
+        high, low = kernel.digest(features, 0, length, label, weight)
     example_store.add(into.store, to * 2 + named, high, low, label, weight, features, 0, length)
     copy = into.store.heads[to, NEWEST]
     if rows[row, STATE] == DROPPED:

@@ -11,36 +11,27 @@ of the variance. Weights are whole numbers, so a delete undoes an insert to the 
 after every event as it does with classes: what it knows of score and order holds for any weights.
 
 An index compares scores in floats. Features whose scores are equal but for rounding are compared once more, in
-whole numbers: so ties are ties, and go to the lowest feature.
+whole numbers (variance.py): so ties are ties, and go to the lowest feature, and what reduces nothing is no split.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from algorithms.core.cadence import Emit, When
 from algorithms.core.events import Events, OnDuplicate, Op, Status
-from algorithms.core.fixed_point import MAX_TOTAL
-from algorithms.core.given import digest_of, features_of, id_of, key_of, number, whole
+from algorithms.core.fixed_point import UNIT
+from algorithms.core.given import check_columns, key_of, number, whole
 from algorithms.core.pool import Id
-from algorithms.splits.pool import SplitPool
+from algorithms.splits import variance
+from algorithms.splits.kernel import Decisions
+from algorithms.splits.pool import SplitPool, check_events
+from algorithms.splits.scale import LARGEST_BOUND, Labels, Scale
 from algorithms.splits.slots import N0, N1
-
-_MOST_STEPS = 1 << 40  # of units in the range of labels
-_LARGEST_LABEL = 1e140
-_ROUNDING = 2.0**-48  # of a score: what floats may err by, and more
-
-
-class Labels(NamedTuple):
-    """What is known of the labels of some examples."""
-
-    weight: int
-    mean: float  # nan: there are none
 
 
 class NumberSplit(NamedTuple):
@@ -53,11 +44,82 @@ class NumberSplit(NamedTuple):
     present: Labels
 
 
+class NumberSplitPool(SplitPool):
+    """Any number of nodes with labels that are numbers, in one set of arrays, one for each key.
+
+    `apply` takes labels as float64 within the range, weights that are whole numbers of examples, and features that
+    are present. What weights its decisions tell of are those of both classes: `scale` makes labels of them.
+
+    Parameters
+    ----------
+    scale : Scale
+        Of labels.
+    others
+        As of `SplitPool`, but for what says how features are scored.
+    """
+
+    _LABEL = np.float64
+
+    def __init__(self, scale: Scale, **others: Any) -> None:
+        super().__init__(criterion="gini", **others)
+        self.scale = scale
+        self._criterion = None  # it has no memo
+        self._state = self._state._replace(criterion=variance.make(scale.whole))
+
+    def apply(self, events: Events, *, checked: bool = False) -> Decisions:
+        """Apply events in order and return what was due, see `SplitPool.apply`.
+
+        Raises
+        ------
+        ValueError
+            Where they are no such events; none is applied.
+        """
+        if not checked:
+            self._check_events(events)
+        steps = self.scale.steps(events.label)
+        return super().apply(events._replace(label=steps, weight=events.weight // UNIT), checked=True)
+
+    def _check_events(self, events: Events) -> None:
+        check_columns(events, np.float64, self.names)
+        learned = (events.op == Op.INSERT) | ((events.op == Op.DELETE) & (events.named == 0))
+        for what, wrong, column in (
+            (f"labels from {self.scale.low} to {self.scale.high}", ~self.scale.holds(events.label), events.label),
+            ("whole numbers of examples as weights", events.weight % UNIT != 0, events.weight),
+        ):
+            if (wrong & learned).any():
+                event = int(np.argmax(wrong & learned))
+                raise ValueError(f"expected {what}, got {column[event]} in the event {event}")
+        check_events(events._replace(label=np.zeros(len(events.key), np.int32)), self.names)
+
+    def _label(self, given: Any) -> float:
+        label = number("a label", given, LARGEST_BOUND)
+        if not self.scale.holds(label):
+            raise ValueError(f"expected a label from {self.scale.low} to {self.scale.high}, got {label}")
+        return label
+
+    def best_split(self, key: int = 0) -> NumberSplit:
+        """Return the best split of a key now; no state is changed."""
+        found, scale = self.best(key), self.scale
+        everything = scale.labels(found.totals)
+        if found.feature is None:
+            return NumberSplit(None, 0.0, everything, everything, Labels(0, math.nan))
+        (n0, n1), (a, b) = found.totals, found.present
+        reduction = scale.reduction(found.totals, found.present)
+        return NumberSplit(
+            found.feature, reduction, everything, scale.labels((n0 - a, n1 - b)), scale.labels((a, b))
+        )
+
+    def check(self) -> None:
+        """Raise AssertionError unless every invariant of the state holds. O(everything)."""
+        super().check()
+        heads = self.counted.heads
+        assert not ((heads[:, N0] + heads[:, N1]) % self.scale.whole).any(), "half an example"
+
+
 class NumberSplits:
     """Any number of nodes with labels that are numbers, one for each key: the exact best split after every event.
 
-    An event costs up to twice what it costs `SplitPool`. A query costs what it costs there; where many features
-    tie, as with labels that are all the same, it is O(these).
+    An event costs up to twice what it costs `SplitPool`, and so does a query.
 
     Labels are learned as the nearest multiple of a unit above the least one. A range that is far wider than the
     spread of labels costs digits: scores tell features apart whose reductions differ by 2^-48 of the square of the
@@ -101,24 +163,15 @@ class NumberSplits:
         window: int | None = None,
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
     ) -> None:
-        self._low, self._high = (number("a bound of labels", each, _LARGEST_LABEL) for each in (low, high))
-        self._unit = number("a unit of labels", unit, _LARGEST_LABEL)
-        if not (self._unit > 0.0 and 0.5 < (self._high - self._low) / self._unit <= _MOST_STEPS):
-            raise ValueError(f"expected a range of 1 to 2^40 units, got {unit!r} in {low!r} to {high!r}")
-        self._steps = round((self._high - self._low) / self._unit)
-        # Both classes get one more, so that no weight is 0: this moves and shrinks labels, all alike.
-        self._whole = self._steps + 2
         if window is not None:
-            window = 2 * whole("a window", window, 1, 1 << 29)
-        self._pool = SplitPool(
-            criterion="gini",
+            window = whole("a window", window, 1, 1 << 30)
+        self._pool = NumberSplitPool(
+            Scale(low, high, unit),
             names=names,
             window=window,
             on_duplicate=on_duplicate,
             splits=Emit(When.NEVER),
         )
-
-    # --- events
 
     def insert(
         self, x: Iterable[int | bytes], label: float, *, weight: int = 1, id: Id | None = None, key: int = 0
@@ -143,99 +196,19 @@ class NumberSplits:
         ValueError
             Where the example is not one. Nothing has changed.
         """
-        label = number("a label", label, _LARGEST_LABEL)
-        weight = whole("a weight", weight, 1, 1 << 20)
-        key = key_of(key)
-        if not self._low <= label <= self._high:
-            raise ValueError(f"expected a label from {self._low} to {self._high}, got {label}")
-        steps = min(round((label - self._low) / self._unit), self._steps)
-        above = weight * (steps + 1)
-        if self._weight(key) + weight * self._whole >= MAX_TOTAL:
-            return Status.COUNT_OVERFLOW
-        return self._apply(Op.INSERT, x, (above, weight * self._whole - above), id, key)
+        return self._pool.insert(x, label, weight=whole("a weight", weight, 1, 1 << 20), id=id, key=key)
 
     def delete(self, id: Id, *, key: int = 0) -> Status:
         """Forget an example by its id."""
-        return self._apply(Op.DELETE, (), (1, 1), id_of(id), key_of(key))
+        return self._pool.delete((), self._pool.scale.low, id=id, key=key)
 
     def drop(self, key: int = 0) -> None:
         """Forget a key."""
         self._pool.drop(key)
 
-    def _weight(self, key: int) -> int:
-        heads = self._pool.counted.heads
-        return int(heads[key, N0] + heads[key, N1]) if key < len(heads) else 0
-
-    def _apply(
-        self, op: Op, x: Iterable[int | bytes], weights: tuple[int, int], id: Id | None, key: int
-    ) -> Status:
-        """Apply an event to both classes, of which 1 comes first; both are refused or none."""
-        feature = features_of(x, self._pool.names)
-        high, low = (0, 0) if id is None else digest_of(id_of(id))
-        events = Events(
-            key=np.full(2, key, np.int32),
-            op=np.full(2, op, np.int8),
-            label=np.array([1, 0], np.int32),
-            weight=np.array(weights, np.int64),
-            time=np.ones(2, np.int64),
-            named=np.full(2, id is not None, np.int8),
-            id_high=np.full(2, high, np.int64),
-            id_low=np.array([low, low ^ 1], np.int64),
-            pointer=np.array([0, len(feature), 2 * len(feature)], np.int64),
-            feature=np.concatenate([feature, feature]),
-            value=np.ones(2 * len(feature)),
-        )
-        answers = self._pool.apply(events, checked=True)
-        self._pool.sweep(feature)
-        first, second = answers.status.tolist()
-        assert first == second, "one half of an example was refused"
-        return Status(first)
-
-    # --- looking
-
     def best(self, key: int = 0) -> NumberSplit:
         """Return the best split of a key now; no state is changed."""
-        key = key_of(key)
-        found = self._pool.best(key)
-        totals = found.totals
-        everything = self._labels(totals)
-        if found.feature is None:
-            return NumberSplit(None, 0.0, everything, everything, Labels(0, math.nan))
-        near = self._pool.top(key, self._pool.features(key), found.score * (1.0 + _ROUNDING))
-        reductions = {each.feature: self._reduction(totals, each.present) for each in near}
-        greatest = max(reductions.values())
-        if not greatest:
-            return NumberSplit(None, 0.0, everything, everything, Labels(0, math.nan))
-        best = min((each for each in near if reductions[each.feature] == greatest), key=lambda each: each.feature)
-        absent = (totals[0] - best.present[0], totals[1] - best.present[1])
-        return NumberSplit(
-            best.feature,
-            float(greatest * Fraction(self._unit) * Fraction(self._unit)),
-            everything,
-            self._labels(absent),
-            self._labels(best.present),
-        )
-
-    def _sums(self, weights: tuple[int, int]) -> tuple[int, int]:
-        """Return the weight of examples and the sum of their labels, in units above the least."""
-        n = sum(weights) // self._whole
-        return n, weights[1] - n
-
-    def _labels(self, weights: tuple[int, int]) -> Labels:
-        n, total = self._sums(weights)
-        if not n:
-            return Labels(0, math.nan)
-        return Labels(n, float(Fraction(self._low) + Fraction(self._unit) * Fraction(total, n)))
-
-    def _reduction(self, totals: tuple[int, int], present: tuple[int, int]) -> Fraction:
-        """Return by how much a split reduces the variance, in squares of the unit, exactly."""
-        n, total = self._sums(totals)
-        here, there = self._sums(present), self._sums((totals[0] - present[0], totals[1] - present[1]))
-        found = Fraction(0)
-        for weight, part in (here, there):
-            if weight:
-                found += Fraction(part * part, weight)
-        return (found - Fraction(total * total, n)) / n
+        return self._pool.best_split(key_of(key))
 
     @property
     def nbytes(self) -> int:
@@ -245,5 +218,3 @@ class NumberSplits:
     def check(self) -> None:
         """Raise AssertionError unless the index is whole, and its weights are those of examples. For tests."""
         self._pool.check()
-        heads = self._pool.counted.heads
-        assert not ((heads[:, N0] + heads[:, N1]) % self._whole).any(), "half an example"

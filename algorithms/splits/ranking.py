@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import dispatch, inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.splits.slots import Slots, feature_of
+from algorithms.splits.variance import Variance, offer_tied
 
 
 class Ranking(NamedTuple):
@@ -39,7 +40,7 @@ def _worse(slots: Slots, names: Names, j: int, j_score: float, k: int, k_score: 
 
 
 @jit
-def offer(ranking: Ranking, slots: Slots, names: Names, slot: int, score: float) -> None:
+def _offer(ranking: Ranking, slots: Slots, names: Names, slot: int, score: float) -> None:
     """Take in a slot where it is among the best so far. O(log k)."""
     if score > ranking.limit[0] or ranking.slot.size == 0:
         return
@@ -76,3 +77,18 @@ def offer(ranking: Ranking, slots: Slots, names: Names, slot: int, score: float)
     scores[at] = score
     if count == heap.size:
         ranking.limit[0] = scores[0]
+
+
+@inlined
+def _seeks_many(ranking: Ranking) -> bool:
+    return False
+
+
+@inlined
+def _seeks_one(ranking: Variance) -> bool:
+    return True
+
+
+# A finder offers slots to a ranking, or to what looks for the best of those that tie.
+offer = dispatch("Offer a slot and its score.", {Ranking: _offer, Variance: offer_tied})
+seeks_one = dispatch("Return whether one slot is looked for.", {Ranking: _seeks_many, Variance: _seeks_one})

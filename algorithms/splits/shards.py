@@ -143,6 +143,7 @@ class ShardedPool(SplitCalls):
         best, second = _two_best(features, scores)
         feature = features[best, rows]
         present = np.stack([part.present for part in parts])[best, rows]  # best is not the row of a runner-up
+        behind = np.stack([part.present for part in parts] + [part.next_present for part in parts])
         changed = np.zeros(len(feature), np.bool_)
         self._reserve(int(events.key.max(initial=0)) + 1)
         _note_changes(self._last, events.key, events.op, one.event, feature, changed)
@@ -164,6 +165,7 @@ class ShardedPool(SplitCalls):
             score=scores[best, rows][kept],
             runner_up_score=scores[second, rows][kept],
             impurity=one.impurity[kept],
+            next_present=behind[second, rows][kept],
             asked=one.asked,
             leaf=np.stack([part.leaf for part in parts])[guide, asked],
             weights=np.stack([part.weights for part in parts])[guide, asked],

@@ -13,6 +13,7 @@ import numpy as np
 from worker.sources.generators.draws import CHOICE, EXAMPLES, MODEL, NORMALS
 
 Row: TypeAlias = tuple[list[float], int]
+NumberRow: TypeAlias = tuple[list[float], float]
 
 
 class Dice:
@@ -329,6 +330,27 @@ def drift(one: Iterator[Row], other: Iterator[Row], at: int, width: float, seed:
             yield next(other if t > at else one)
         else:
             yield next(other if drawn < 1 / (1 + math.exp(-4 * (t - at) / width)) else one)
+
+
+def friedman(function: int = 1, noise: float = 1.0, seed: int = 1) -> Iterator[NumberRow]:
+    """Yield Friedman 1991; the sine's last bits are the library's."""
+    dice, normals = Dice(seed, EXAMPLES), Dice(seed, NORMALS)
+    while True:
+        values = [dice.uniform() for _ in range(10)]
+        a, b, c, d, e = values[:5] if function == 1 else values[:4:-1]
+        told = 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
+        yield values, told + noise * normals.normal()
+
+
+def planes(function: int = 1, noise: float = 1.0, seed: int = 1) -> Iterator[NumberRow]:
+    """Yield Breiman et al. 1984."""
+    dice, normals = Dice(seed, EXAMPLES), Dice(seed, NORMALS)
+    while True:
+        drawn = [dice.uniform() for _ in range(10)]
+        values = [-1.0 if drawn[0] < 0.5 else 1.0, *(float(math.floor(3 * each)) - 1 for each in drawn[1:])]
+        a, b, c, d, e, f = values[1:7]
+        told = 3 + 3 * a + 2 * b + c if values[0] == 1 else -3 + 3 * d + 2 * e + f
+        yield values, (told if function == 1 else -told) + noise * normals.normal()
 
 
 def taken(twin: Iterator[Row], n: int) -> tuple[list[list[float]], list[int]]:

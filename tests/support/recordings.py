@@ -199,18 +199,43 @@ MIXED: dict[str, dict[str, Any]] = {
 }
 
 
+NUMBERS: dict[str, dict[str, Any]] = {
+    "numbers-clicks": {
+        "kind": "split",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [-1, 1],
+        "label_unit": 0.5,
+        "features": "ids",
+        "on_duplicate": "replace",
+        "emit": {"splits": "change", "snapshots": {"every": 25}},
+    },
+    "numbers-recent": {
+        "kind": "split",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [0, 1000],
+        "label_unit": 1e-9,
+        "features": "ids",
+        "window": "90s",
+        "expire": "2m",
+        "emit": {"splits": {"every": 7}, "snapshots": {"every_ms": 60000}},
+    },
+}
+
+
 def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
     So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of
-    splits such as have more than two classes and binary features.
+    splits such as have more than two classes and binary features, or labels that are numbers.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
     options["models"] |= {
         f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS | AGED | MIXED
+    options["models"] |= FLOORS | AGED | MIXED | NUMBERS
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -21,8 +21,9 @@ from algorithms.mixed import questions
 from algorithms.mixed.heads import RARE, ROOT
 from algorithms.mixed.pool import MixedSplitPool
 from algorithms.splits.labels import LabelSplits
-from algorithms.splits.numbers import NumberSplits
+from algorithms.splits.numbers import NumberSplitPool
 from algorithms.splits.pool import SplitPool
+from algorithms.splits.scale import Scale
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.datasets import load
 from worker.sources.generators import BINARY, NUMERIC
@@ -32,7 +33,7 @@ _FIRST = 1 << 31  # the first of the features that are not binary
 _OTHERS = 5  # how many there are
 _CATEGORIES = 20
 _CRITERIA = ("gini", "entropy")
-_ONE_BY_ONE = ("labels", "numbers")  # sides without batches
+_ONE_BY_ONE = ("labels",)  # sides without batches
 
 
 class Example(NamedTuple):
@@ -79,7 +80,7 @@ class _Side(NamedTuple):
         if self.name == "counting":
             return SplitPool(criterion=self.criterion, finder="basegini", splits=splits)
         if self.name == "numbers":
-            return NumberSplits(0.0, 1.0, unit=0.001)
+            return NumberSplitPool(Scale(0.0, 1.0, 0.001), splits=splits)
         if self.name == "labels":
             return LabelSplits(self.labels, criterion=self.criterion)
         kind = {"numbers": Kind.NUMERIC, "categories": Kind.NOMINAL}.get(self.others, Kind.BINARY)
@@ -217,6 +218,8 @@ def _run(splits: Any, made: Sequence[Example], window: int) -> tuple[float, floa
 def _in_one(pool: Any, made: Sequence[Example], window: int) -> float:
     """Return seconds of an event where all come in one batch, and the pool looks after each."""
     events = _batch([_x(each) for each in made], [each.label for each in made], window)
+    if isinstance(pool, NumberSplitPool):
+        events = events._replace(label=events.label.astype(np.float64))
     start = time.perf_counter()
     pool.apply(events)
     return (time.perf_counter() - start) / len(events.op)

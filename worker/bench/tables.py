@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
-from worker.sources.generators import generate
+from worker.sources.generators import NUMBERS, generate
 
 _CHUNK = 10_000  # examples held as a dense matrix at a time
 
@@ -42,6 +42,8 @@ def generated(text: str, n: int) -> Table:
         With what was expected.
     """
     stream = generate(text)
+    if stream.schema.classes == NUMBERS:
+        raise ValueError(f"expected a stream of classes, got {text!r}, whose labels are numbers; name another")
     sizes = [min(_CHUNK, n - start) for start in range(0, max(n, 1), _CHUNK)]
     # One chunk after the other is made sparse, so that no more than one of them is ever dense.
     parts = [(csr(examples.value), examples.label) for examples in map(stream.take, sizes)]
@@ -53,7 +55,7 @@ def generated(text: str, n: int) -> Table:
         pointer=pointer,
         feature=np.concatenate([feature for (_, feature, _), _ in parts]),
         value=np.concatenate([value for (_, _, value), _ in parts]),
-        label=np.concatenate([label for _, label in parts]),
+        label=np.concatenate([label for _, label in parts]).astype(np.int64),
         kinds=np.array([attribute.values for attribute in attributes], np.int64),
         names=tuple(attribute.name for attribute in attributes),
         classes=tuple(str(label) for label in range(stream.schema.classes)),

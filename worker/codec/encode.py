@@ -568,6 +568,8 @@ def fields_of(output: Output) -> dict[str, Any]:
         del fields["left_out"]
     if isinstance(output, Tree) and output.tree is None:
         del fields["tree"], fields["trees"], fields["weight"]
+    if isinstance(output, RegressionSplit) and output.runner_up is None:
+        del fields["runner_up"]
     if isinstance(output, RegressionPrediction) and output.low is None:
         del fields["low"], fields["high"]
     if isinstance(output, Evaluation | RegressionEvaluation):

@@ -48,11 +48,12 @@ class Reason(StrEnum):
     CANNOT_FORGET = "cannot-forget"  # a delete sent to a tree that only grows
     UNKNOWN_CLASS = "unknown-class"  # a label that is not among the model's classes
     NOT_A_NUMBER = "not-a-number"  # a label that is no number, or too large, sent to a model of numbers
+    OUT_OF_RANGE = "out-of-range"  # a label that is not within the range of the model's labels
     DUPLICATE_ID = "duplicate-id"
     ABSENT_ID = "absent-id"  # a delete of an id that is not live
     ABSENT_EXAMPLE = "absent-example"  # a delete by value of an example that is not there
     TOO_MANY_KEYS = "too-many-keys"
     TOO_MANY_LIVE_IDS = "too-many-live-ids"
-    COUNT_OVERFLOW = "count-overflow"  # the sum of weights would pass 2^62 units
+    COUNT_OVERFLOW = "count-overflow"  # the sum of weights, or of labels, would pass 2^62 units
     # Anabranch itself
     DEFECT = "defect"  # processing the record fails, and on_defect says to pass it by

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class RegressionSplit(NamedTuple):
-    """The split that a node of a regression tree has made.
+    """The split that a node of a regression tree has made, or the best split of examples of a model of splits.
+
+    Of the second no squares of labels are kept, so that their variances are None.
 
     Parameters
     ----------
@@ -22,13 +24,14 @@ class RegressionSplit(NamedTuple):
     node
         Number of the node, as in `Split`.
     feature
-        Id or name of the feature.
+        Id or name of the feature; None where none reduces the variance.
     kind
-        What its values are: binary or numeric.
+        What its values are: binary or numeric; None without a feature.
     threshold
         Of a numeric feature, else None.
     merit
-        By how much the split reduces the variance of the labels at the node, n - 1 below.
+        By how much the split reduces the variance of the labels at the node, n - 1 below; of a model of splits it
+        is n below.
     runner_up_merit
         That of the second best feature; 0 where none is better than no split.
     n, value, variance
@@ -36,24 +39,27 @@ class RegressionSplit(NamedTuple):
     branches
         0 and 1: absent and present, at most the threshold and above.
     labels
-        A row for each branch: n, value and variance.
+        A row for each branch: n, value and variance, 0 where there is no example.
     source
         The event that made it split.
+    runner_up
+        The second best feature of a model of splits; the field is there where there is one.
     """
 
     model: str
     node: int
-    feature: Feature
-    kind: Kind
+    feature: Feature | None
+    kind: Kind | None
     threshold: float | None
     merit: float
     runner_up_merit: float
     n: float
     value: float
-    variance: float
+    variance: float | None
     branches: Sequence[int]
-    labels: Sequence[Sequence[float]]
+    labels: Sequence[tuple[float, float, float | None]]
     source: Source
+    runner_up: Feature | None = None
 
 
 class RegressionTree(NamedTuple):
@@ -63,7 +69,7 @@ class RegressionTree(NamedTuple):
     ----------
     n, value, variance
         Of each node: weight of its examples, and mean and variance of their labels. A node's value is what it
-        predicts. Those of an inner node are as of its split.
+        predicts. Those of an inner node are as of its split. Of a model of splits, no variance is known.
     """
 
     model: str
@@ -78,7 +84,7 @@ class RegressionTree(NamedTuple):
     threshold: Sequence[float | None]
     n: Sequence[float]
     value: Sequence[float]
-    variance: Sequence[float]
+    variance: Sequence[float | None]
     names: Sequence[str] | None
     parameters: dict[str, bool | int | float | str | None]
     source: Source
@@ -96,7 +102,8 @@ class RegressionPrediction(NamedTuple):
     value
         The predicted number, None where the model cannot tell yet.
     n, deviation
-        Weight of what the leaf knows, and the standard deviation of its labels; 0 where nothing is known.
+        Weight of what the leaf knows, and the standard deviation of its labels; 0 where nothing is known. Of a
+        model of splits, no deviation is known.
     leaf
         Number of the leaf.
     known
@@ -112,7 +119,7 @@ class RegressionPrediction(NamedTuple):
     id: int | str | None
     value: float | None
     n: float
-    deviation: float
+    deviation: float | None
     leaf: int
     known: bool
     source: Source

@@ -48,6 +48,8 @@ from worker.bench.pipeline import bench_pipeline
 from worker.bench.regression import SIDES as REGRESSION_SIDES
 from worker.bench.regression import STREAMS, bench_regression, river_trees
 from worker.bench.regression import Terms as RegressionTerms
+from worker.bench.regressor import bench_regressor
+from worker.bench.regressor import scikit_learn as scikit_learn_regressor
 from worker.bench.splits import bench_splits
 from worker.bench.splitter import WAYS, bench_splitter, scikit_learn, table_for
 from worker.bench.splitter import Terms as SplitterTerms
@@ -599,6 +601,34 @@ def splitter(
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
             yield from bench_splitter(table, terms, peer, progress)
+
+    _print(lines)
+
+
+@bench.command()
+@click.option("--data", default="random:0.001,random:0.01,random:0.1,single:16000", show_default=True)
+@click.option("--folder", type=_FOLDER, help="Folder with the recorded sets.")
+@click.option("--depths", default="1,10,none", show_default=True, help="none: no bound.")
+@click.option("--sklearn", "beside", is_flag=True, help="Beside scikit-learn's DecisionTreeRegressor.")
+@click.option("--examples", type=click.IntRange(2), help="Take only so many of recorded sets.")
+@_repeats
+def regressor(
+    data: str, folder: Path | None, depths: str, beside: bool, examples: int | None, repeats: int
+) -> None:
+    """Build the greedy tree of a batch whose labels are numbers: seconds, nodes and squared error, by depth."""
+    peer = None
+    if beside:
+        with _peer("bench regressor --sklearn measures beside scikit-learn", "sklearn", "scipy"):
+            import sklearn.tree  # noqa: F401
+        peer = scikit_learn_regressor
+    with _naming("--depths"):
+        bounds = [None if each == "none" else _depth(each) for each in depths.split(",")]
+    with _naming("--data"):
+        tables = [table_for(name, folder, examples) for name in data.split(",")]
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_regressor(table, bounds, repeats, _TIME_LIMIT, peer, progress)
 
     _print(lines)
 

@@ -19,6 +19,7 @@ _CODEC = "codec"
 _LATE = "late-labels"
 _TREE = "tree-"
 _MIXED = "mixed"
+_NUMBERS = "numbers"
 _DYNAMIC = "dynamic"
 _REGRESSION = "regression-"
 _FOREST = "forest"
@@ -55,11 +56,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     """Compile KERNELS, or all, where they are not kept yet: some minutes, once for a version.
 
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
-    `basegini`), `mixed` for splits of more labels and features, by a tree's policy as in `tree-imac`,
-    `dynamic` for trees that forget, `forest` for what forests of them have beside, or by a regression tree's
-    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is
-    first used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names,
-    else in XDG_CACHE_HOME, else in ~/.cache.
+    `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
+    by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `forest` for what forests of them have
+    beside, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without this
+    command it is compiled when it is first used; images and test machines do it ahead. They are kept in the
+    folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -138,7 +139,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [_MIXED, *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -159,6 +160,7 @@ def _call(kernel: str) -> None:
         import worker.models.dynamic
         import worker.models.forest
         import worker.models.mixed_split
+        import worker.models.number_split
         import worker.models.regression_tree
         import worker.models.split
         import worker.models.tree
@@ -186,6 +188,15 @@ def _call(kernel: str) -> None:
         mixed = MixedSplitPool(names=True)
         mixed.insert([b"a"], 0)
         mixed.best()
+        return
+    if kernel == _NUMBERS:
+        from algorithms.splits.numbers import NumberSplitPool
+        from algorithms.splits.scale import Scale
+
+        pool = NumberSplitPool(Scale(0.0, 1.0, 1.0), names=True)
+        pool.insert([b"a"], 0.0)
+        pool.best()
+        pool.warm_up()
         return
     if kernel == _DYNAMIC:
         from algorithms.dynamic.pool import DynamicPool
@@ -216,10 +227,10 @@ def _call(kernel: str) -> None:
     from algorithms.splits.finders import FINDERS
     from algorithms.splits.pool import SplitPool
 
-    pool = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy", names=True)
-    pool.insert([b"a"], 0)
-    pool.best()
-    pool.warm_up()
+    splits = SplitPool(finder=kernel, criterion=FINDERS[kernel].criterion or "entropy", names=True)
+    splits.insert([b"a"], 0)
+    splits.best()
+    splits.warm_up()
 
 
 def _evaluate() -> None:

@@ -81,8 +81,11 @@ def _imported(module: str, name: str) -> Callable[[str, Any, Bounds], Model]:
 
 
 def _split(name: str, settings: SplitSettings, bounds: Bounds) -> Model:
-    """Make a model of splits: two classes and binary features have an index of their own."""
-    made = ("mixed_split", "MixedSplitModel") if settings.is_mixed else ("split", "SplitModel")
+    """Make a model of splits: two classes and binary features have an index of their own, as have numbers."""
+    if settings.target == "number":
+        made = ("number_split", "NumberSplitModel")
+    else:
+        made = ("mixed_split", "MixedSplitModel") if settings.is_mixed else ("split", "SplitModel")
     return _imported(*made)(name, settings, bounds)
 
 

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Int64s
 from algorithms.core.events import Op
+from algorithms.core.fixed_point import UNIT
 from algorithms.core.names import Interner
+from algorithms.splits.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec import Events, Reason, Source
 from worker.codec.encode import Class, Output
@@ -179,6 +181,40 @@ class NumberIntake(Intake):
         return (
             Reason.NOT_A_NUMBER,
             f"expected a number up to {LARGEST_VALUE:g} in size as the label, got {came}; send another unit",
+        )
+
+
+class RangeIntake(NumberIntake):
+    """Of a model whose labels are numbers of a range, and whose weights are whole numbers.
+
+    Parameters
+    ----------
+    scale : Scale
+        The range.
+    features : str
+        ``ids`` or ``names``.
+    """
+
+    def __init__(self, scale: Scale, features: str) -> None:
+        super().__init__(features)
+        self._scale = scale
+
+    def labels(self, events: Events) -> Float64s:
+        """Return each event's number; nan where its label is none of the range, or its weight is a fraction."""
+        label = super().labels(events)
+        return np.where(self._scale.holds(label) & (events.weight % UNIT == 0), label, np.nan)
+
+    def _label_detail(self, events: Events, event: int) -> tuple[Reason, str]:
+        label = super().labels(events)[event]
+        if np.isnan(label):
+            return super()._label_detail(events, event)
+        if not self._scale.holds(label):
+            wanted = f"{self._scale.low!r} to {self._scale.high!r} (label_range)"
+            return Reason.OUT_OF_RANGE, f"expected a label from {wanted}, got {_spelled(events, event)}"
+        came = int(events.weight[event]) / UNIT
+        return (
+            Reason.BAD_WEIGHT,
+            f"expected a whole number as the weight, as labels are summed exactly, got {came!r}",
         )
 
 

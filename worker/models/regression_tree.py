@@ -165,7 +165,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             value=made.labels.mean,
             variance=made.labels.variance,
             branches=(0, 1),
-            labels=(tuple(made.low), tuple(made.high)),
+            labels=[(side.weight, side.mean, side.variance) for side in (made.low, made.high)],
             source=source,
         )
 

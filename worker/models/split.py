@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,29 @@ from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, names_of, remembered, store_of
-from worker.models.intake import Bools, ClassIntake, binary_detail, id_of, source_of
+from worker.models.intake import Bools, ClassIntake, Intake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import SplitSettings
 from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
 
-_SPLIT_SEQ, _TREE_SEQ = 0, 1
+SPLIT_SEQ, TREE_SEQ = 0, 1
 _NONE = -1  # a feature that is none
+
+
+def options_of(settings: SplitSettings, bounds: Bounds) -> dict[str, Any]:
+    """Return what any pool of splits of binary features is told."""
+    return {
+        "window": number_of(settings.window),
+        "span": ms_of(settings.window),
+        "verify_deletes": settings.verify_deletes,
+        "on_duplicate": OnDuplicate[settings.on_duplicate.upper()],
+        "names": settings.features == "names",
+        "splits": settings.emit.splits.due,
+        "trees": settings.emit.snapshots.due,
+        "max_keys": bounds.keys,
+        "max_live_ids": bounds.live_ids,
+    }
 
 
 class _Decision(NamedTuple):
@@ -63,25 +78,19 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
     """
 
     def __init__(self, name: str, settings: SplitSettings, bounds: Bounds) -> None:
-        pool = SplitPool(
-            finder=settings.finder,
-            criterion=settings.criterion,
-            alpha=settings.alpha if settings.alpha is not None else 0.1,
-            window=number_of(settings.window),
-            span=ms_of(settings.window),
-            verify_deletes=settings.verify_deletes,
-            on_duplicate=OnDuplicate[settings.on_duplicate.upper()],
-            names=settings.features == "names",
-            splits=settings.emit.splits.due,
-            trees=settings.emit.snapshots.due,
-            max_keys=bounds.keys,
-            max_live_ids=bounds.live_ids,
-        )
-        intake = ClassIntake(settings.classes, settings.features)
+        pool, intake = self._made(settings, bounds)
         _, kinds = settings.feature_kinds  # binary ones, of which the pool need not know
         awaited = Awaited(settings.classes, kinds, complete=settings.names_all_features, kept=False)
         super().__init__(name, intake, pool, awaited, settings.expire, span_of(settings.window))
         self._settings = settings
+
+    def _made(self, settings: SplitSettings, bounds: Bounds) -> tuple[SplitPool, Intake]:
+        """Return an empty pool, and what it takes."""
+        alpha = settings.alpha if settings.alpha is not None else 0.1
+        pool = SplitPool(
+            finder=settings.finder, criterion=settings.criterion, alpha=alpha, **options_of(settings, bounds)
+        )
+        return pool, ClassIntake(settings.classes, settings.features)
 
     # --- events
 
@@ -105,9 +114,9 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
                 answer = next(predictions, None)
             source = source_of(records, events, decision.event)
             if decision.due & SPLIT_DUE:
-                yield prepared.result(decision.event, _SPLIT_SEQ, self._split(decision, source))
+                yield prepared.result(decision.event, SPLIT_SEQ, self._split(decision, source))
             if decision.due & TREE_DUE:
-                yield prepared.result(decision.event, _TREE_SEQ, self._tree(decision, source))
+                yield prepared.result(decision.event, TREE_SEQ, self._tree(decision, source))
         while answer is not None:
             yield answer
             answer = next(predictions, None)

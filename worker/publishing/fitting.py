@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from algorithms.core.kinds import Kind
+from algorithms.splits.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec.event import is_packed
 from worker.settings import Settings
-from worker.settings.models import ClassifierSettings, ExampleSettings
+from worker.settings.models import ClassifierSettings, ExampleSettings, SplitSettings
 from worker.sources import BadLine, Entry
 from worker.sources.example import brief
 
@@ -27,6 +28,7 @@ class _Reader(NamedTuple):
     features: str
     default: Kind
     kinds: Mapping[int | bytes, Kind]
+    scale: Scale | None  # the range of labels, where they are numbers of one
 
     def misfit(self, fields: Mapping[str, Any]) -> str | None:
         """Return why the model would refuse an event, None where nothing speaks against it."""
@@ -34,6 +36,8 @@ class _Reader(NamedTuple):
         if self.classes is None:
             if label is not None and not is_number(label):
                 return self._of_text(label)
+            if label is not None and self.scale is not None and not self.scale.holds(label):
+                return self._of_number(label)
         elif isinstance(label, int | float | str) and (type(label), label) not in self.known:
             return self._of_label(label)
         x = fields.get("x")
@@ -57,7 +61,14 @@ class _Reader(NamedTuple):
     def _of_text(self, label: Any) -> str:
         return (
             f"expected a number up to {LARGEST_VALUE:g} in size as the label, which the model {self.name!r} "
-            f"predicts, got {brief(str(label))}; name another column with --label, or take kind: tree"
+            f"learns, got {brief(str(label))}; name another column with --label, or take a model of classes"
+        )
+
+    def _of_number(self, label: float) -> str:
+        assert self.scale is not None
+        return (
+            f"expected a label from {self.scale.low:g} to {self.scale.high:g}, the label_range of the model "
+            f"{self.name!r}, got {label!r}; set another label_range in the settings"
         )
 
     def _of_label(self, label: int | float | str) -> str:
@@ -100,9 +111,10 @@ def is_number(label: object) -> bool:
 
 
 def _reader(name: str, model: ExampleSettings) -> _Reader:
-    classes = model.classes if isinstance(model, ClassifierSettings) else None
+    classes = (model.classes or None) if isinstance(model, ClassifierSettings) else None
     known = frozenset((type(each), each) for each in classes or ())
-    return _Reader(name, model.kind, classes, known, model.features, *model.feature_kinds)
+    scale = model.scale if isinstance(model, SplitSettings) and model.target == "number" else None
+    return _Reader(name, model.kind, classes, known, model.features, *model.feature_kinds, scale)
 
 
 def _values(x: Any) -> Iterable[tuple[int | str, Any]]:

@@ -24,6 +24,7 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import DEFAULT, missing
 from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
+from algorithms.splits.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind, kind_of
 from worker.settings.problems import expected
@@ -42,7 +43,8 @@ def _feature_name(name: object) -> int | str:
 ClassName: TypeAlias = int | str
 FeatureName: TypeAlias = Annotated[int | str, PlainValidator(_feature_name)]
 FeatureKind: TypeAlias = Literal["binary", "nominal", "numeric", "quantised"]
-Criterion: TypeAlias = Literal["entropy", "gini", "sqrt"]
+Criterion: TypeAlias = Literal["entropy", "gini", "sqrt", "variance"]
+Bound: TypeAlias = Annotated[float, Ge(-LARGEST_VALUE), Le(LARGEST_VALUE)]
 _IMPLIED: dict[str, Criterion] = {"updent": "entropy", "updgini": "gini", "baseent": "entropy", "basegini": "gini"}
 _APPROXIMATE = ("updent", "updgini")
 
@@ -249,13 +251,16 @@ class AttributeSettings(Section):
 class SplitSettings(ClassifierSettings):
     """A model that keeps the best split of each key's examples."""
 
-    LATER: ClassVar[tuple[str, ...]] = ("alpha", "attributes")
+    LATER: ClassVar[tuple[str, ...]] = ("alpha", "attributes", "label_range", "label_unit")
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "window": 20,
         "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
     }
 
     kind: Literal["split"]
+    target: Literal["class", "number"] = "class"  # what labels are; numbers have a range instead of classes
+    label_range: tuple[Bound, Bound] | None = None  # of labels that are numbers: the least and the greatest
+    label_unit: Annotated[float, Gt(0.0), Le(LARGEST_VALUE)] | None = None  # to which they are told apart
     attributes: AttributeSettings | None = None  # null: all features are binary
     finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
     criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
@@ -266,10 +271,51 @@ class SplitSettings(ClassifierSettings):
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
     emit: EmitSettings = EmitSettings()
 
-    @field_validator("attributes", mode="before")
+    @model_validator(mode="before")
+    @classmethod
+    def _without_classes(cls, data: Any) -> Any:
+        """Let labels that are numbers have no classes, and a criterion of their own."""
+        if not isinstance(data, dict) or data.get("target") != "number":
+            return data
+        told = {"criterion": "variance", "label_range": None, "label_unit": None, **data}
+        return told | {"classes": data.get("classes") or _NO_CLASSES}
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _different_classes(cls, value: Any) -> Any:
+        return () if value == _NO_CLASSES else super()._different_classes(value)
+
+    @field_validator("target")
+    @classmethod
+    def _has_no_classes(cls, target: str, info: ValidationInfo) -> str:
+        if target == "number" and info.data.get("classes"):
+            raise expected("'class', or no classes beside it: labels that are numbers have a label_range")
+        return target
+
+    @field_validator("label_range", "label_unit")
+    @classmethod
+    def _of_numbers(cls, told: Any, info: ValidationInfo) -> Any:
+        target = info.data.get("target")
+        if target == "class" and told is not None:
+            raise expected("null, or beside it 'target: number'")
+        if target == "number" and told is None:
+            is_range = info.field_name == "label_range"
+            raise expected("the least and the greatest label, as in [0, 500]" if is_range else "a number, as 0.01")
+        bounds = info.data.get("label_range")
+        if info.field_name == "label_unit" and told is not None and bounds is not None:
+            low, high = bounds
+            try:
+                Scale(low, high, told)
+            except ValueError:
+                raise expected(f"a unit of which 1 to 2^40 are in the range from {low:g} to {high:g}") from None
+        return told
+
+    @field_validator("attributes", "label_range", mode="before")
     @classmethod
     def _as_tuples(cls, told: Any) -> Any:
         """Take lists for tuples: what a validator of the whole section returned is no JSON any more."""
+        if isinstance(told, list):
+            return tuple(told)
         if not isinstance(told, dict):
             return told
         return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
@@ -281,6 +327,8 @@ class SplitSettings(ClassifierSettings):
             attributes.check_space(info.data.get("features"))
             if attributes.default == "quantised" or attributes.quantised:
                 raise expected("no quantised features, kind 'split' looks at each value; declare them as numeric")
+            if info.data.get("target") == "number" and not attributes.only_binary:
+                raise expected("binary features only, as labels are numbers")
         return attributes
 
     @field_validator("finder")
@@ -288,6 +336,8 @@ class SplitSettings(ClassifierSettings):
     def _serves(cls, finder: str, info: ValidationInfo) -> str:
         if finder != "exact" and _is_mixed(info.data):
             raise expected(f"'exact', {_ALONE}")
+        if finder != "exact" and info.data.get("target") == "number":
+            raise expected("'exact', as labels are numbers")
         return finder
 
     @field_validator("verify_deletes")
@@ -300,7 +350,7 @@ class SplitSettings(ClassifierSettings):
     @model_validator(mode="before")
     @classmethod
     def _follow_the_finder(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("finder"), str):
+        if not isinstance(data, dict) or not isinstance(data.get("finder"), str) or data.get("target") == "number":
             return data
         implied: dict[str, Any] = {"criterion": _IMPLIED.get(data["finder"], "entropy")}
         if data["finder"] in _APPROXIMATE:
@@ -314,6 +364,9 @@ class SplitSettings(ClassifierSettings):
         implied = _IMPLIED.get(finder, criterion)
         if criterion != implied:
             raise expected(f"'{implied}', which the finder '{finder}' implies")
+        target = info.data.get("target")
+        if target is not None and (target == "number") != (criterion == "variance"):
+            raise expected("'variance', as labels are numbers" if target == "number" else "one of classes")
         if criterion == "sqrt" and _is_mixed(info.data):
             raise expected(f"'entropy' or 'gini', {_ALONE}")
         return criterion
@@ -333,6 +386,13 @@ class SplitSettings(ClassifierSettings):
         """How it learns, in a few words."""
         classes = f", {super().summary}" if self.is_mixed else ""
         return f"{self.finder}, {self.criterion}{classes}{_of_the_last(self.window)}"
+
+    @property
+    def scale(self) -> Scale:
+        """The range of labels that are numbers, and their unit."""
+        assert self.label_range is not None
+        assert self.label_unit is not None
+        return Scale(*self.label_range, self.label_unit)
 
     @property
     def is_mixed(self) -> bool:
@@ -355,6 +415,8 @@ class SplitSettings(ClassifierSettings):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = super().relevant()
+        if self.target == "class":
+            del told["target"]  # it came later
         if self.attributes is None:
             return told
         if not self.is_mixed:  # features are binary, named or not
@@ -362,6 +424,7 @@ class SplitSettings(ClassifierSettings):
         return told | {"attributes": self.attributes.relevant()}
 
 
+_NO_CLASSES = "none, as labels are numbers"
 _MIXED = "with more than two classes, or features that are not binary,"
 _ALONE = "as others serve two classes and binary features"
 

@@ -49,6 +49,7 @@ from worker.views.words import (
     number_word,
     share_word,
     topic_word,
+    value_word,
     weight_word,
 )
 
@@ -153,7 +154,7 @@ def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, Reg
         feature = feature_word(split.feature)
         if split.threshold is not None:
             feature += f" > {number_word(split.threshold)}"
-        sides = [f"{number_word(value)} {deviation_word(variance)}" for _, value, variance in split.labels]
+        sides = [value_word(value, variance) for _, value, variance in split.labels]
         about = (number_word(split.merit), brief_weight_word(split.n), number_word(split.value))
         lines.append([key_word(key), feature, *about, *sides])
     return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key's tree")
@@ -176,7 +177,7 @@ def regression_predictions_table(predictions: Iterable[tuple[bytes | None, Regre
             _id_word(prediction.id),
             _value_word(prediction),
             *((_interval_word(prediction),) if has_intervals else ()),
-            number_word(prediction.deviation),
+            "" if prediction.deviation is None else number_word(prediction.deviation),
             weight_word(prediction.n),
             str(prediction.leaf),
             f"{prediction.source.partition}/{prediction.source.offset}",
@@ -483,8 +484,9 @@ def _interval_word(prediction: RegressionPrediction) -> str:
 
 def _leaf_words(prediction: RegressionPrediction) -> str:
     interval = _interval_word(prediction)
-    deviation = deviation_word(prediction.deviation * prediction.deviation)
-    return f"{interval}{'  ' if interval else ''}{deviation}  n {brief_weight_word(prediction.n)}"
+    deviation = prediction.deviation
+    spread = deviation_word(None if deviation is None else deviation * deviation)
+    return "  ".join(each for each in (interval, spread, f"n {brief_weight_word(prediction.n)}") if each)
 
 
 def _weights(weights: Sequence[float]) -> str:

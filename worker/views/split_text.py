@@ -11,10 +11,10 @@ from worker.codec.regression import RegressionSplit
 from worker.views.words import (
     branch_word,
     class_word,
-    deviation_word,
     feature_word,
     gain_word,
     number_word,
+    value_word,
     weight_word,
 )
 
@@ -39,11 +39,17 @@ def split_line(split: Split) -> Text:
 
 def regression_split_line(split: RegressionSplit) -> Text:
     """Return a split of a regression tree as one line, see `split_line`."""
-    low, high = (f"{number_word(value)} {deviation_word(variance)}" for _, value, variance in split.labels)
+    line = Text(no_wrap=True, overflow="ellipsis")
+    if split.feature is None:
+        line.append("no split").append(f"  {value_word(split.value, split.variance)}")
+        return line.append(f"  n {weight_word(split.n)}", "dim")
+    low, high = (value_word(value, variance) for _, value, variance in split.labels)
     words = [branch_word(split.kind, split.threshold, branch) for branch in split.branches]
-    line = Text(no_wrap=True, overflow="ellipsis").append(feature_word(split.feature), "bold")
+    line.append(feature_word(split.feature), "bold")
     line.append(f"  {words[1]}: {high}, {words[0]}: {low}")
     line.append(f"  merit {number_word(split.merit)}", "green")
+    if split.runner_up is not None:
+        line.append(f"  next {feature_word(split.runner_up)} {number_word(split.runner_up_merit)}", "dim")
     return line.append(f"  n {weight_word(split.n)}", "dim")
 
 

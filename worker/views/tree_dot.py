@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from worker.codec.encode import AnyTree, Tree
 from worker.views.tree_nodes import branch_to, children_of, feature_at, heaviest, tree_words
-from worker.views.words import class_word, deviation_word, key_word, model_word, number_word, weight_word
+from worker.views.words import class_word, key_word, model_word, value_word, weight_word
 
 
 def draw(tree: AnyTree, key: bytes | None) -> str:
@@ -27,7 +27,7 @@ def _label(tree: AnyTree, node: int, *, is_leaf: bool) -> str:
     if not is_leaf:
         return f"{feature_at(tree, node)} ?"
     if not isinstance(tree, Tree):
-        value = f"{number_word(tree.value[node])} {deviation_word(tree.variance[node])}"
+        value = value_word(tree.value[node], tree.variance[node])
         return f"{value}\nn {weight_word(tree.n[node])}" if tree.n[node] else "nothing"
     best = heaviest(tree, node)
     if best is None:

@@ -106,7 +106,7 @@ class Scale(NamedTuple):
 
     def spread(self, tree: RegressionTree, node: int) -> tuple[float, float, float]:
         """Return where the value of a node is, from 0 to 1, with a standard deviation before and behind it."""
-        value, deviation = tree.value[node], math.sqrt(tree.variance[node])
+        value, deviation = tree.value[node], math.sqrt(tree.variance[node] or 0.0)
         return self._place(value - deviation), self._place(value), self._place(value + deviation)
 
     def _place(self, value: float) -> float:

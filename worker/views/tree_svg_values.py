@@ -12,7 +12,7 @@ from worker.views.palette import color
 from worker.views.text_width import text_width
 from worker.views.tree_nodes import Scale, counted_word
 from worker.views.tree_svg_layout import BAR, MARGIN, SIZE, Drawing, Words, line, text, titled
-from worker.views.words import brief_weight_word, deviation_word, number_word, weight_word
+from worker.views.words import brief_weight_word, deviation_word, number_word, value_word, weight_word
 
 _THICK = 3  # pixels of the mark at a value
 
@@ -28,7 +28,7 @@ class ValuesDrawing(Drawing[RegressionTree]):
         tree = self._tree
         if not tree.n[node]:
             return Words("nothing")
-        spread = f"{deviation_word(tree.variance[node])}  n {brief_weight_word(tree.n[node])}"
+        spread = f"{deviation_word(tree.variance[node])}  n {brief_weight_word(tree.n[node])}".lstrip()
         return Words(number_word(tree.value[node]), spread)
 
     def _inner_words(self, node: int) -> str:
@@ -55,7 +55,7 @@ class ValuesDrawing(Drawing[RegressionTree]):
         tree = self._tree
         if not tree.n[node]:
             return ""
-        value = f"{number_word(tree.value[node])} {deviation_word(tree.variance[node])}"
+        value = value_word(tree.value[node], tree.variance[node])
         return f"{value}, n {weight_word(tree.n[node])}"
 
     def _place_legend(self, width: float) -> tuple[int, float, bool]:  # noqa: ARG002

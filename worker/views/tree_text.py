@@ -15,7 +15,7 @@ from worker.codec.encode import AnyTree, Tree
 from worker.codec.regression import RegressionTree
 from worker.views.fitting import cut_name
 from worker.views.tree_nodes import Scale, branch_to, children_of, feature_at, heaviest
-from worker.views.words import brief_weight_word, class_word, deviation_word, number_word
+from worker.views.words import brief_weight_word, class_word, deviation_word, number_word, value_word
 
 MOST_NODES = 500  # what a person scrolls through; the rest is counted
 
@@ -183,9 +183,9 @@ class _ValuesDrawing(_Drawing[RegressionTree]):
         tree, text = self._tree, Text()
         if not tree.n[at]:
             return text
-        pieces = [deviation_word(tree.variance[at]), f"n {brief_weight_word(tree.n[at])}"]
-        if tree.feature[at] is not None:
-            pieces[0] = f"{number_word(tree.value[at])} {pieces[0]}"
+        is_inner = tree.feature[at] is not None
+        about = value_word(tree.value[at], tree.variance[at]) if is_inner else deviation_word(tree.variance[at])
+        pieces = [*([about] if about else []), f"n {brief_weight_word(tree.n[at])}"]
         for number, piece in enumerate(pieces):
             gap, last = "  " if number else "", number == len(pieces) - 1
             if text.cell_len + cell_len(gap + piece) > most - (0 if last else 2):

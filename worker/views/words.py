@@ -63,9 +63,14 @@ def number_word(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 1e6 or number.is_integer() else f"{number:,.1f}"
 
 
-def deviation_word(variance: float) -> str:
-    """Return the standard deviation of a value as what stands behind it."""
-    return f"± {number_word(float(f'{math.sqrt(variance):.3g}'))}"
+def deviation_word(variance: float | None) -> str:
+    """Return the standard deviation of a value as what stands behind it; nothing where it is not known."""
+    return "" if variance is None else f"± {number_word(float(f'{math.sqrt(variance):.3g}'))}"
+
+
+def value_word(value: float, variance: float | None) -> str:
+    """Return a value with its standard deviation, where that is known."""
+    return f"{number_word(value)} {deviation_word(variance)}".rstrip()
 
 
 def branch_word(kind: str | None, threshold: float | None, branch: int) -> str:

@@ -14,49 +14,7 @@ from hypothesis import strategies as st
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.splits.numbers import NumberSplits
 from tests.oracles.naive import budget
-
-Live = tuple[frozenset[Any], Fraction, int, Any]  # features, label, weight, id
-
-
-class Naive:
-    """A list of live examples; the best split by the variance of every feature's branches, exactly."""
-
-    def __init__(self, window: int | None = None) -> None:
-        self.window = window
-        self.live: list[Live] = []
-
-    def insert(self, x: Any, label: Fraction, weight: int, id: Any) -> None:
-        """Learn an example; the window drops the oldest."""
-        self.live.append((frozenset(x), label, weight, id))
-        if self.window is not None and len(self.live) > self.window:
-            del self.live[0]
-
-    def delete(self, id: Any) -> bool:
-        """Forget one; return whether it was there."""
-        before = len(self.live)
-        self.live = [each for each in self.live if each[3] != id]
-        return len(self.live) < before
-
-    def best(self) -> tuple[Any, Fraction]:
-        """Return the feature and by how much it reduces the variance."""
-        scored = []
-        for feature in {each for have, *_ in self.live for each in have}:
-            sides = [[each for each in self.live if (feature in each[0]) == side] for side in (False, True)]
-            after = sum((squares(side) for side in sides), Fraction(0))
-            scored.append((after - squares(self.live), feature))
-        if not scored or min(scored)[0] == 0:
-            return None, Fraction(0)
-        least, feature = min(scored)
-        return feature, -least / sum(weight for _, _, weight, _ in self.live)
-
-
-def squares(live: list[Live]) -> Fraction:
-    """Return the sum of squared deviations."""
-    n = sum(weight for _, _, weight, _ in live)
-    if not n:
-        return Fraction(0)
-    mean = sum((label * weight for _, label, weight, _ in live), Fraction(0)) / n
-    return sum(((label - mean) ** 2 * weight for _, label, weight, _ in live), Fraction(0))
+from tests.oracles.naive_numbers import Naive
 
 
 def compare(splits: NumberSplits, naive: Naive, key: int = 0) -> None:

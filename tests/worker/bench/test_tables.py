@@ -10,7 +10,7 @@ import pytest
 from worker.bench import tables
 from worker.bench.datasets import SETS, load
 from worker.bench.tables import PAPER_001, Table, csr, first, generated, paper_001
-from worker.sources.generators import BINARY, GENERATORS, NUMERIC, generate
+from worker.sources.generators import BINARY, GENERATORS, NUMBERS, NUMERIC, generate
 
 
 def _dense(table: Table) -> npt.NDArray[np.float64]:
@@ -44,7 +44,10 @@ def _check(table: Table) -> None:
 # --- generated
 
 
-@pytest.mark.parametrize("text", [*GENERATORS, "led+led:drift=3@50/20"])
+OF_CLASSES = [name for name in GENERATORS if generate(name).schema.classes != NUMBERS]
+
+
+@pytest.mark.parametrize("text", [*OF_CLASSES, "led+led:drift=3@50/20"])
 def test_generated(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table holds the examples of the generator, whatever chunks it is made in."""
     monkeypatch.setattr(tables, "_CHUNK", 32)
@@ -56,6 +59,12 @@ def test_generated(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [*zip(table.names, table.kinds.tolist(), strict=True)] == list(stream.schema.attributes)
     assert table.classes == tuple(str(label) for label in range(stream.schema.classes))
     _check(table)
+
+
+def test_tables_have_classes() -> None:
+    """A stream whose labels are numbers is none."""
+    with pytest.raises(ValueError, match="expected a stream of classes, got 'planes'"):
+        generated("planes", 10)
 
 
 def test_generated_none() -> None:

@@ -212,7 +212,8 @@ def told_split(split: RegressionSplit) -> tuple[Any, ...]:
     numbers = (threshold, split.merit, split.runner_up_merit, split.n, split.value, split.variance)
     sides = [each for side in split.labels for each in side]
     assert isinstance(split.feature, str)
-    return (split.source.offset, split.node, split.feature.encode(), *(each.hex() for each in (*numbers, *sides)))
+    told = [float(each or 0.0).hex() for each in (*numbers, *sides)]
+    return (split.source.offset, split.node, split.feature.encode(), *told)
 
 
 def answer(leaf: Node | None, outcome: Outcome) -> tuple[Any, ...]:

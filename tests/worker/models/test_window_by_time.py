@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from tests.oracles.naive_window import NaiveWindow, Row, Went
 from tests.support.model_contents import Instance, model_contents
 from tests.support.one_model import SOURCE, one_model
-from worker.codec import LetGo, Tree, decode_output
+from worker.codec import LetGo, RegressionTree, Tree, decode_output
 from worker.codec.event import encode_batch, encode_event
 from worker.log.port import OutRecord, Records
 from worker.models import aging, moving
@@ -32,7 +32,9 @@ SPLIT = _COMMON | {"kind": "split", "emit": {"splits": "change", "snapshots": {"
 DYNAMIC = _COMMON | {"kind": "dynamic-tree", "epsilon": 0.3, "emit": {"snapshots": "change"}}
 FOREST = _COMMON | {"kind": "forest", "trees": 2, "epsilon": 0.3, "emit": {"snapshots": {"every": 4}}}
 MIXED = SPLIT | {"classes": [0, 1, 2], "attributes": {"nominal": [2]}}
-KINDS = [SPLIT, MIXED, DYNAMIC, FOREST]
+NUMBERS: dict[str, Any] = {name: value for name, value in SPLIT.items() if name != "classes"}
+NUMBERS |= {"target": "number", "label_range": [-10, 10], "label_unit": 0.25}
+KINDS = [SPLIT, MIXED, NUMBERS, DYNAMIC, FOREST]
 
 
 class Record(NamedTuple):
@@ -216,7 +218,7 @@ def test_results_of_what_goes_have_its_key_and_the_source_of_the_event(model: di
     trees = [
         (record.key, output.version)
         for record in ran.outputs
-        if isinstance(output := decode_output(record.value or b"", record.headers), Tree)
+        if isinstance(output := decode_output(record.value or b"", record.headers), Tree | RegressionTree)
         and output.source.offset == len(records) - 1
     ]
     of_each = 2 if model["kind"] == "forest" else 1
@@ -231,7 +233,8 @@ def test_results_of_a_key_stand_in_the_order_in_which_it_changed(model: dict[str
     records = _inserts(6, 1_000_000) + _inserts(4, 1_020_000, first=20)
     ran = _run(model | {"emit": {"snapshots": {"every": 1}}}, records, [len(records)], restart=False)
     outputs = [decode_output(record.value or b"", record.headers) for record in ran.outputs]
-    versions = [output.version for output in outputs if isinstance(output, Tree) and output.tree in (0, None)]
+    trees = [output for output in outputs if isinstance(output, Tree | RegressionTree)]
+    versions = [tree.version for tree in trees if getattr(tree, "tree", None) in (0, None)]
     assert ran.let_go == 4
     assert versions == list(range(1, 15))
 
@@ -250,7 +253,7 @@ def test_event_time_of_one_key_is_not_that_of_another(model: dict[str, Any]) -> 
     )
     assert sum(outcome.let_go for _, outcome in processed.outcomes) == 6
     outputs = [decode_output(record.value or b"", record.headers) for record in processed.outputs]
-    sources = {output.source for output in outputs if isinstance(output, Tree)}
+    sources = {output.source for output in outputs if isinstance(output, Tree | RegressionTree)}
     assert [(source.offset, source.time) for source in sources] == [(n - 1, 60_000 * 11)]
 
 

@@ -27,6 +27,9 @@ TREE = {
     "attributes": {"numeric": [7], "nominal": [8]},
 }
 
+PRICES: dict[str, Any] = {name: value for name, value in SPLIT.items() if name != "classes"}
+PRICES |= {"target": "number", "label_range": [0, 500], "label_unit": 0.01}
+
 
 def _settings(folder: Path, *models: dict[str, Any]) -> Path:
     path = folder / "worker.yaml"
@@ -72,6 +75,12 @@ def _line(**fields: Any) -> str:
             "numeric} of the model, or name its numeric features there",
         ),
         (TREE, {"x": {"i": [7, 8, 9], "v": [2.5, 3, 2]}, "y": 1}, "0 or 1 of 9, a binary feature of"),
+        (
+            PRICES,
+            {"y": "ham"},
+            "a number up to 1e+140 in size as the label, which the model 'm0' learns, got 'h",
+        ),
+        (PRICES, {"y": 501}, "a label from 0 to 500, the label_range of the model 'm0', got 501; set another"),
     ],
 )
 def test_what_no_model_takes(tmp_path: Path, model: dict[str, Any], fields: dict[str, Any], message: str) -> None:
@@ -83,6 +92,12 @@ def test_what_no_model_takes(tmp_path: Path, model: dict[str, Any], fields: dict
     skipped = _publish(tmp_path, _line(**fields), "--skip-bad")
     assert skipped.exit_code == 0
     assert "skipped 1 line" in skipped.stderr
+
+
+def test_labels_of_the_range_are_published(tmp_path: Path) -> None:
+    """A model whose labels are numbers takes what is in its range."""
+    _settings(tmp_path, PRICES)
+    assert _publish(tmp_path, _line(y=19.99) + _line(y=0) + _line(y=500)).exit_code == 0
 
 
 def test_the_advice_works(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.oracles import generator_twins as twins
 from worker.sources.generators import (
     BINARY,
     GENERATORS,
+    NUMBERS,
     NUMERIC,
     Attribute,
     Examples,
@@ -76,7 +77,8 @@ TWINS: dict[str, tuple[str, Callable[[], Iterator[twins.Row]]]] = {
 
 def _digest(examples: Examples) -> str:
     value, label = examples
-    return hashlib.sha256(value.astype("<f8").tobytes() + label.astype("<i8").tobytes()).hexdigest()
+    told = label.astype("<f8" if label.dtype == np.float64 else "<i8").tobytes()
+    return hashlib.sha256(value.astype("<f8").tobytes() + told).hexdigest()
 
 
 def _joined(parts: list[Examples]) -> Examples:
@@ -101,6 +103,24 @@ def test_equals_its_twin(name: str) -> None:
     assert examples.value.tolist() == values
     assert examples.value.dtype == np.float64
     assert examples.label.dtype == np.int64
+
+
+@pytest.mark.parametrize("name", ["friedman", "planes"])
+@pytest.mark.parametrize("options", [{}, {"function": 2, "noise": 0.5, "seed": 7}, {"noise": 0.0}])
+def test_numbers_are_those_of_the_twin(name: str, options: dict[str, float]) -> None:
+    """Streams of numbers are what their definition gives, but for the last bits of sines, in any batches."""
+    text = f"{name}:{','.join(f'{each}={value}' for each, value in options.items())}".rstrip(":")
+    twin = getattr(twins, name)(**options)
+    values, labels = zip(*(next(twin) for _ in range(500)), strict=True)
+    stream = generate(text)
+    parts = _joined([stream.take(size) for size in (1, 0, 99, 400)])
+    assert parts.value.tolist() == list(values)
+    assert parts.label.tolist() == pytest.approx(labels, rel=1e-12, abs=1e-12)
+    assert parts.label.dtype == np.float64
+    assert stream.schema.classes == NUMBERS
+    assert _digest(parts) == _digest(generate(text).take(500))
+    drifting = generate(f"{text}+{name}:function=2@250").take(500)
+    assert drifting.label[:250].tolist() == parts.label[:250].tolist()
 
 
 @settings(deadline=None, max_examples=10)
@@ -139,13 +159,14 @@ def test_examples_follow_the_schema(text: str) -> None:
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_parameters_are_explained(name: str) -> None:
-    """The docstring explains every parameter and says which generator of MOA it follows; all have defaults."""
+    """The docstring explains every parameter and which generator of MOA or river it follows; all have defaults."""
     kind = GENERATORS[name]
     text = kind.__doc__ or ""
     for parameter in fields(kind):
         assert re.search(rf"\b{parameter.name}\b.* : ", text)
         assert isinstance(parameter.default, bool | int | float)
-    assert "MOA's `" in " ".join(text.split())
+    whose = "river" if generate(name).schema.classes == NUMBERS else "MOA"
+    assert f"{whose}'s `" in " ".join(text.split())
 
 
 # What the first 1,000 examples are, so that no change goes unseen.
@@ -161,6 +182,9 @@ GOLDEN = {
     "rtg:classes=25,nominals=200,numerics=200": "52eabad871ce29e2f4202d11a03a6b345ba02d18ed5a5df52fcc3d6212a7563a",
     "rbf": "e378b003ae82436f10671ad38e3a7e23a3bdfe18d10afaed1d3d2cd5cc38a203",
     "rbf:classes=5,speed=0.001": "834d849011256e747a072cebab2a6665f7cf5c2e2ec83afe364b8339a0f33fba",
+    "friedman": "558841aa97f90df487b004ed3c7bc64d2a534d71ca3f427e9590c6cad31de92a",
+    "planes": "69cfddfd9dc5fb55c7b6e9526931c5fa4bbf48657e0f5f459bd785dfac6a6856",
+    "friedman+friedman:function=2@400/200": "0a368bf3cebb3e694957306e513e35b727328c5f8c7558c0e55bd15aa942b421",
     "led+led:drift=3@300/200+led:drift=5@600": "38a0d90cfd446c664f39e86274dd5614ce3b52ccdc822de7a0cf273a2141ad49",
 }
 
@@ -413,8 +437,11 @@ def test_seeds_of_parts_differ() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected one of sea, led, agr, rtg, rbf, got ''"),
-        ("hyperplane", "expected one of sea, led, agr, rtg, rbf, got 'hyperplane'; see led:noise=10,seed=7"),
+        ("", "expected one of sea, led, agr, rtg, rbf, friedman, planes, got ''"),
+        (
+            "hyperplane",
+            "expected one of sea, led, agr, rtg, rbf, friedman, planes, got 'hyperplane'; see led:noise=10,seed=7",
+        ),
         ("sea:theta=3", "expected some of function=1, noise=10.0, balance=false, seed=1, got 'theta=3'; name"),
         ("sea:function", "expected function to be a whole number, got ''; write one"),
         ("sea:function=1.5", "expected function to be a whole number, got '1.5'; write one"),
@@ -425,6 +452,9 @@ def test_seeds_of_parts_differ() -> None:
         ("sea+sea@", "expected the place of a drift to be a whole number, got ''"),
         ("sea+sea@5/", "expected the width of a drift to be a whole number, got ''"),
         ("sea+led@5", "expected streams of the same attributes and classes, got 3"),
+        ("planes+sea@5", "got 10 [(]attrib1, attrib2, attrib3, ...; numbers[)]"),
+        ("friedman:function=3", "expected function from 1 to 2, got 3"),
+        ("planes:noise=-1", "expected noise from 0"),
         ("sea:function=0", "expected function from 1 to 4, got 0; choose another"),
         ("sea:function=5", "expected function from 1 to 4, got 5; choose another"),
         ("sea:noise=101", "expected noise from 0 to 100, got 101.0"),

@@ -141,8 +141,8 @@ def test_settings_are_frozen(tmp_path: Path) -> None:
 
 
 MODEL_NAMES = (
-    "alpha, attributes, classes, criterion, emit, expire, features, finder, input, kind, late_labels, "
-    "on_duplicate, shadow, start, verify_deletes, window"
+    "alpha, attributes, classes, criterion, emit, expire, features, finder, input, kind, label_range, label_unit, "
+    "late_labels, on_duplicate, shadow, start, target, verify_deletes, window"
 )
 SECTIONS = (
     "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "
@@ -156,7 +156,8 @@ WINDOWS = "expected a number of examples from 1 to 1073741824, or a time span fr
 ADDED = [
     (
         "    criterion: ginni",
-        "9:16: models.spam.criterion: expected 'entropy', 'gini' or 'sqrt', got 'ginni' (did you mean 'gini'?)",
+        "9:16: models.spam.criterion: expected 'entropy', 'gini', 'sqrt' or 'variance', got 'ginni' (did you mean "
+        "'gini'?)",
     ),
     (
         "    finder: exacct",

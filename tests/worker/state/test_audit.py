@@ -33,6 +33,14 @@ MODELS: dict[str, Any] = {
     "greedy": _BASE | {"kind": "dynamic-tree", "epsilon": 0, "attributes": {"numeric": ["size"]}},
     "exact": _BASE | {"kind": "dynamic-tree", "guarantee": "exact", "attributes": {"numeric": ["size"]}},
     "mixed": _BASE | {"kind": "split", "classes": ["a", "b", "c"], "attributes": {"numeric": ["size"]}},
+    "prices": {
+        "kind": "split",
+        "input": "t",
+        "features": "names",
+        "target": "number",
+        "label_range": [-5, 5],
+        "label_unit": 0.01,
+    },
     "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
     "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
 }
@@ -53,7 +61,8 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
         x: Any = dict.fromkeys(words, 1.0) | {"size": draw.gauss(0, 1)} if has_numbers else sorted(words)
-        yield record(number, encode_event(x, draw.choice("ab"), id=named))
+        label = round(draw.gauss(0, 1), 2) if "prices" in models else draw.choice("ab")
+        yield record(number, encode_event(x, label, id=named))
     for named in DELETED:
         yield record(int(named), encode_event(op="delete", id=named))
 
@@ -84,7 +93,9 @@ def _said(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    "names", [["counts"], ["greedy"], ["exact"], ["mixed"], ["counts", "near", "counted"]], ids="-".join
+    "names",
+    [["counts"], ["greedy"], ["exact"], ["mixed"], ["prices"], ["counts", "near", "counted"]],
+    ids="-".join,
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_left_of_what_was_deleted(tmp_path: Path, names: list[str], seed: int) -> None:

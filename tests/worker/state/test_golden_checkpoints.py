@@ -134,12 +134,26 @@ models:
     expire: 20s, emit: {snapshots: change}}
 bounds: {keys: 6, live_ids: 150}
 """
+# Splits of labels that are numbers, of which sums are kept.
+NUMBER_SPLITS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  cents: {kind: split, input: clicks, target: number, label_range: [-1, 1], label_unit: 0.01, features: ids,
+    on_duplicate: replace, emit: {snapshots: {every: 25}}}
+  window: {kind: split, input: clicks, target: number, label_range: [0, 5], label_unit: 0.25, features: ids,
+    window: 20, emit: {splits: {every: 7}}}
+  idle: {kind: split, input: clicks, target: number, label_range: [-100, 100], label_unit: 1.0e-9, features: ids,
+    window: 50s, expire: 2m, emit: {snapshots: change}}
+bounds: {keys: 6, live_ids: 150}
+"""
 STATES = {
     "checkpoints": SETTINGS,
     "added_kinds": ADDED_KINDS,
     "windows": WINDOWS_BY_TIME,
     "linear": LINEAR,
     "mixed_splits": MIXED_SPLITS,
+    "number_splits": NUMBER_SPLITS,
 }
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}

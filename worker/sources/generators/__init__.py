@@ -7,8 +7,10 @@ from typing import Any
 
 from worker.sources.generators.agr import Agr
 from worker.sources.generators.drift import drift
+from worker.sources.generators.friedman import Friedman
 from worker.sources.generators.led import Led
-from worker.sources.generators.port import BINARY, NUMERIC, Attribute, Examples, Generator, Schema
+from worker.sources.generators.planes import Planes
+from worker.sources.generators.port import BINARY, NUMBERS, NUMERIC, Attribute, Examples, Generator, Schema
 from worker.sources.generators.rbf import Rbf
 from worker.sources.generators.rtg import Rtg
 from worker.sources.generators.sea import Sea
@@ -16,6 +18,7 @@ from worker.sources.generators.sea import Sea
 __all__ = [
     "BINARY",
     "GENERATORS",
+    "NUMBERS",
     "NUMERIC",
     "Attribute",
     "Examples",
@@ -32,6 +35,8 @@ GENERATORS: dict[str, type[Any]] = {
     "agr": Agr,
     "rtg": Rtg,
     "rbf": Rbf,
+    "friedman": Friedman,
+    "planes": Planes,
 }
 
 

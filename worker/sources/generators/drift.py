@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from algorithms.core.arrays import Float64s, Int64s
 from worker.sources.generators.draws import CHOICE, Draws, ln
-from worker.sources.generators.port import Examples, Generator, Schema, at_least
+from worker.sources.generators.port import NUMBERS, Examples, Generator, Schema, at_least
 
 _LEAST = 2.0**-54  # in the place of 0, whose logarithm is none
 
@@ -66,7 +67,8 @@ class _Drift:
         else:
             changed = late > 0
         value = np.empty((n, len(self.schema.attributes)))
-        label = np.empty(n, np.int64)
+        is_number = self.schema.classes == NUMBERS
+        label: Int64s | Float64s = np.empty(n, np.float64) if is_number else np.empty(n, np.int64)
         for stream, where in ((self._one, ~changed), (self._other, changed)):
             value[where], label[where] = stream.take(int(where.sum()))
         return Examples(value, label)
@@ -75,4 +77,5 @@ class _Drift:
 def _brief(schema: Schema) -> str:
     names = [attribute.name for attribute in schema.attributes]
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-    return f"{len(names)} ({shown}; {schema.classes} classes)"
+    labels = "numbers" if schema.classes == NUMBERS else f"{schema.classes} classes"
+    return f"{len(names)} ({shown}; {labels})"

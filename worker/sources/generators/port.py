@@ -8,6 +8,7 @@ from algorithms.core.arrays import Float64s, Int64s
 
 NUMERIC = 0
 BINARY = 2
+NUMBERS = 0  # in the place of how many classes there are
 
 
 class Attribute(NamedTuple):
@@ -21,7 +22,7 @@ class Schema(NamedTuple):
     """What the columns of the examples are."""
 
     attributes: tuple[Attribute, ...]
-    classes: int  # labels are 0, 1, ..., classes - 1
+    classes: int  # labels are 0, 1, ..., classes - 1; NUMBERS: they are numbers
 
     @property
     def is_binary(self) -> bool:
@@ -33,7 +34,7 @@ class Examples(NamedTuple):
     """Consecutive examples of a stream."""
 
     value: Float64s  # float64[n, attributes]; the value of a nominal attribute is a whole number
-    label: Int64s  # int64[n]
+    label: Int64s | Float64s  # int64[n]; of numbers float64[n]
 
 
 class Generator(Protocol):

@@ -1,0 +1,219 @@
+"""`build_regression_tree`: the greedy tree of a batch of sparse examples whose labels are numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.canonical import Canonicaliser, plain
+from algorithms.core.canonical import Terms as Values
+from algorithms.core.events import Events, Op, Status
+from algorithms.core.fixed_point import UNIT
+from algorithms.core.kinds import BINARY, Kind
+from algorithms.core.schema import Schema
+from algorithms.regression import batch
+from algorithms.regression.answers import Tree
+from algorithms.trees.gaussians import LARGEST_VALUE
+
+UNBOUNDED = 1 << 30  # a depth that no tree reaches
+_SUM_BITS = 61  # of the sum of all labels
+_LABEL_BITS = 50  # of one
+_TABLED = 1 << 24  # features below it are looked up in a table
+
+
+class NumberSample(NamedTuple):
+    """Examples in CSR columns."""
+
+    pointer: Int64s  # int64[n + 1]
+    feature: UInt32s  # uint32[entries], any ids, in any order
+    value: Float64s  # float64[entries], finite; 0 is the same as absent
+    label: Float64s  # float64[n], finite, up to 1e140 in size
+    weight: Int64s  # int64[n], in units of 2^-20, above 0
+
+
+def build_regression_tree(
+    sample: NumberSample,
+    *,
+    unit: float | None = None,
+    default: Kind = Kind.BINARY,
+    kinds: Mapping[int, Kind] | None = None,
+    min_examples: int = 1,
+    max_depth: int = UNBOUNDED,
+) -> Tree:
+    """Build the tree that reduces the variance of labels most at each node.
+
+    Parameters
+    ----------
+    sample : NumberSample
+        The examples; the order of them matters to the last bits of variances alone.
+    unit : float, optional
+        Labels are learned as the nearest multiple of it above the least one. Without it, it is as small as sums
+        that are exact allow: the range of labels by 2^50, or less where weights are many.
+    default, kinds : Kind, Mapping[int, Kind]
+        What values of features mean, ``BINARY`` or ``NUMERIC``.
+    min_examples, max_depth : int
+        A node of at most so many examples, or so deep, is a leaf.
+
+    Returns
+    -------
+    Tree
+        Nodes in preorder. Examples with one label, and examples with the same features, are a leaf. Of splits that
+        gain the same the lowest feature and then the lowest threshold is taken, also where none gains anything,
+        as two features may only tell together.
+
+    Raises
+    ------
+    ValueError
+        Where the sample or a parameter is not as said.
+
+    Notes
+    -----
+    A sort of all entries that are not binary, then O(entries) a level. Gains are computed from whole numbers:
+    where these are below 2^53, as labels in a coarse `unit` are, what gains the same ties.
+    """
+    if min_examples < 1 or max_depth < 0:
+        raise ValueError(
+            f"expected min_examples of at least 1 and max_depth of at least 0, got {min_examples} and {max_depth}"
+        )
+    if not {default, *(kinds or {}).values()} <= {Kind.BINARY, Kind.NUMERIC}:
+        raise ValueError("expected kinds of features BINARY or NUMERIC, got others")
+    entries = _checked(sample, Schema(default, kinds or {}))
+    n = len(entries.label)
+    low = float(entries.label.min()) if n else 0.0
+    weight, per_weight = _divided(entries.weight)
+    steps, unit = _steps(entries.label, low, sum(weight.tolist()), unit)
+    known, column = _numbered(entries.feature)
+    examples = batch.Examples(steps, weight, np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int8))
+    columns = _columns(entries, len(known), column)
+    nodes = batch.make_nodes(max(2 * n - 1, 0))
+    size, made = (1, 1) if n else (0, 0)
+    level, following = batch.make_level(n), batch.make_level(n)
+    scan = batch.Scan(np.zeros((n, 6), np.int64), np.zeros((n, 2)), np.zeros(n, np.int64))
+    if n:
+        nodes.parent[0] = batch.NONE
+    while size:
+        if batch.describe(examples, level, nodes, size, min_examples, max_depth):
+            batch.scan_all(columns, examples, level, scan)
+        size, made = batch.divide(columns, examples, level, following, nodes, size, made)
+        level, following = following, level
+    return _tree(nodes, made, known, entries.kind_of, low, unit, per_weight)
+
+
+class _Entries(NamedTuple):
+    """A sample whose features are canonical."""
+
+    pointer: Int64s
+    feature: UInt32s
+    value: Float64s
+    label: Float64s
+    weight: Int64s
+    kind: npt.NDArray[np.int8]  # int8[entries]
+    kind_of: Schema
+
+
+def _checked(sample: NumberSample, schema: Schema) -> _Entries:
+    """Return a sample whose features are canonical; raise ValueError where it is none."""
+    n = len(sample.label)
+    if len(sample.pointer) != n + 1 or len(sample.weight) != n:
+        raise ValueError(
+            f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
+            f"{len(sample.pointer)}"
+        )
+    if not (np.abs(sample.label) <= LARGEST_VALUE).all():
+        raise ValueError(f"expected labels up to {LARGEST_VALUE:g} in size, got another")
+    if n and int(sample.weight.min()) < 1:
+        raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
+    schema.intern(None)
+    inserts = np.full(n, Op.INSERT, np.int8)
+    label = np.zeros(n, np.int64)
+    events = plain(Events.of(inserts, label, sample.pointer, sample.feature, sample.value))
+    made = Canonicaliser(Values(largest=np.finfo(np.float64).max, sparse=True))(events, schema.known)
+    if len(twice := np.flatnonzero(made.status == Status.REPEATED_FEATURE)):
+        raise ValueError(f"example {twice[0]} lists a feature twice")
+    if len(odd := np.flatnonzero(made.status)):
+        raise ValueError(f"expected finite values, example {odd[0]} has another")
+    label_of = np.asarray(sample.label, np.float64)
+    return _Entries(made.pointer, made.feature, made.value, label_of, sample.weight, made.kind, schema)
+
+
+def _divided(weight: Int64s) -> tuple[Int64s, float]:
+    """Return weights as small whole numbers, and what one of them is in examples."""
+    common = int(np.gcd.reduce(weight)) if len(weight) else UNIT
+    return weight // common, common / UNIT
+
+
+def _steps(label: Float64s, low: float, weight: int, unit: float | None) -> tuple[Int64s, float]:
+    """Return labels as whole numbers of a unit above the least one."""
+    bits = min(_SUM_BITS - weight.bit_length(), _LABEL_BITS)
+    spread = float(label.max()) - low if len(label) else 0.0
+    if bits < 1:
+        raise ValueError(
+            f"expected weights whose sum has at most {_SUM_BITS - 1} bits in their unit, got {weight}"
+        )
+    if unit is None:
+        unit = math.ldexp(spread, -bits) or 1.0
+    if not (0.0 < unit < math.inf and spread / unit <= 1 << bits):
+        raise ValueError(f"expected a unit of which at most 2^{bits} are between labels, got {unit}")
+    return np.rint((label - low) / unit).astype(np.int64), unit
+
+
+def _numbered(feature: UInt32s) -> tuple[Int64s, Int64s]:
+    """Return all features, ascending, and the place of each entry's feature among them."""
+    if not len(feature) or int(feature.max()) >= _TABLED:
+        distinct, column = np.unique(feature, return_inverse=True)
+        return distinct.astype(np.int64), column.astype(np.int64)
+    known = np.flatnonzero(np.bincount(feature))
+    place = np.zeros(known[-1] + 1, np.int64)
+    place[known] = np.arange(len(known))
+    return known, place[feature]
+
+
+def _columns(entries: _Entries, columns: int, column: Int64s) -> batch.Columns:
+    """Return the columns of features, those that are not binary in order."""
+    begin = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=columns))]).astype(np.int64)
+    is_binary = np.zeros(columns, np.int8)
+    is_binary[column[entries.kind == BINARY]] = 1
+    made = batch.Columns(
+        begin=begin[:-1].copy(),
+        end=begin[:-1].copy(),
+        owner=np.empty(len(column), np.int32),
+        value=np.empty(len(column), np.float64),
+        binary=is_binary,
+        chosen=np.zeros(columns, np.int8),
+    )
+    longest = int(np.diff(begin).max(initial=0))
+    batch.lay_out(made, column, entries.pointer, entries.value, np.empty(longest), np.empty(longest, np.int32))
+    return made
+
+
+def _tree(
+    nodes: batch.Nodes, made: int, known: Int64s, schema: Schema, low: float, unit: float, per_weight: float
+) -> Tree:
+    """Return the tree that was made, in preorder."""
+    order = np.zeros(made, np.int64)
+    if made:
+        batch.preorder(nodes, order, np.zeros(made + 1, np.int64))
+    place = np.zeros(made, np.int64)
+    place[order] = np.arange(made)
+    column, parent = nodes.column[order], nodes.parent[order]
+    is_inner = column != batch.NONE
+    kind = np.full(made, BINARY, np.int8)
+    kind[is_inner] = schema.of(known[column[is_inner]])
+    features = np.where(is_inner, known[column] if len(known) else 0, 0).tolist()
+    return Tree(
+        number=np.arange(made),
+        parent=np.where(parent == batch.NONE, -1, place[parent]),
+        branch=nodes.branch[order],
+        depth=nodes.depth[order],
+        feature=[each if inner else None for each, inner in zip(features, is_inner.tolist(), strict=True)],
+        kind=[Kind(each) if inner else None for each, inner in zip(kind.tolist(), is_inner.tolist(), strict=True)],
+        threshold=np.where(kind == BINARY, 0.0, nodes.threshold[order]),
+        weight=nodes.weight[order].astype(np.float64) * per_weight,
+        mean=low + unit * nodes.mean[order],
+        variance=nodes.variance[order] * unit * unit,
+    )

@@ -20,6 +20,7 @@ _LATE = "late-labels"
 _TREE = "tree-"
 _MIXED = "mixed"
 _DYNAMIC = "dynamic"
+_EXACT = "dynamic-exact"
 _REGRESSION = "regression-"
 _FOREST = "forest"
 _CORES = os.cpu_count() or 1
@@ -56,8 +57,9 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
 
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
     `basegini`), `mixed` for splits of more labels and features, by a tree's policy as in `tree-imac`,
-    `dynamic` for trees that forget, `forest` for what forests of them have beside, or by a regression tree's
-    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is
+    `dynamic` for trees that forget, `dynamic-exact` for those with a `guarantee` or a `beta` alone, `forest` for
+    what forests have beside `dynamic`, or by a regression tree's observer as in `regression-qo`; each serves all
+    criteria. Without this command it is compiled when it is
     first used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names,
     else in XDG_CACHE_HOME, else in ~/.cache.
     """
@@ -138,7 +140,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [_MIXED, *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    others = [_MIXED, *trees, _DYNAMIC, _EXACT, _FOREST, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -188,6 +190,12 @@ def _call(kernel: str) -> None:
         mixed.best()
         return
     if kernel == _DYNAMIC:
+        from algorithms.dynamic.pool import DynamicPool
+
+        _evaluate()
+        DynamicPool().insert([1], 0)
+        return
+    if kernel == _EXACT:
         from algorithms.dynamic.pool import DynamicPool
 
         _evaluate()

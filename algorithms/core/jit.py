@@ -122,6 +122,15 @@ def inlined(function: F) -> F:
     return function if IS_OFF else cast(F, Kernel(function, {"forceinline": True}))
 
 
+def apart(function: F) -> F:
+    """Compile a function that is called, even by what is inlined: for what is large, with all that it calls.
+
+    Numba hands on that a function is inlined to all that is compiled because it calls it, where nothing else is
+    said. The choices of `dispatch` and `select` are inlined, so what is chosen is, too.
+    """
+    return function if IS_OFF else cast(F, Kernel(function, {"forceinline": False}))
+
+
 def ahead(arguments: Callable[[], tuple[Any, ...]]) -> Callable[[F], F]:
     """Have a kernel loaded with the others, before the first event: one that is called when something has grown.
 

@@ -73,8 +73,12 @@ class _Library(codegen.JITCodeLibrary):
     _is_native = False
     is_loaded = False  # it has no code that could be linked into a caller
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._is_inner = _compiling.is_inner  # by now: it is optimised while its caller is compiled
+
     def _optimize_final_module(self) -> None:
-        if not _compiling.is_inner:
+        if not self._is_inner:
             super()._optimize_final_module()
             return
         passes, builder = self._codegen._module_pass_manager(

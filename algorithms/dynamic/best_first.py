@@ -119,7 +119,7 @@ def _look(
     names: Names,
     terms: Terms,
     node: int,
-    are_grouped: bool,
+    are_grouped: int,
 ) -> None:
     """Find the split of a node whose features were counted; where there is one, let it wait."""
     start, stop, salt = frontier.spans[node, START], frontier.spans[node, STOP], frontier.spans[node, SALT]
@@ -154,7 +154,7 @@ def build_best_first(
     root = _create(state, segment, frontier, int64(NONE), int64(0), int64(0), segment.sizes[HELD], terms.salt)
     counted = root  # the node whose features are counted
     if not is_done(criterion, state, segment, terms, root, int64(0)):
-        _look(criterion, segment, frontier, words, names, terms, root, False)
+        _look(criterion, segment, frontier, words, names, terms, root, int64(0))
     leaves = int64(1)
     while leaves < most and frontier.held[0] > 0:
         leaves += 1
@@ -175,11 +175,11 @@ def build_best_first(
         counted = int64(NONE)
         if not is_done(criterion, state, segment, terms, larger, state.links[larger, DEPTH]):
             take_out(segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
-            _look(criterion, segment, frontier, words, names, terms, larger, True)
+            _look(criterion, segment, frontier, words, names, terms, larger, int64(1))
             counted = larger
         if not is_done(criterion, state, segment, terms, smaller, state.links[smaller, DEPTH]):
             tally(segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
-            _look(criterion, segment, frontier, words, names, terms, smaller, False)
+            _look(criterion, segment, frontier, words, names, terms, smaller, int64(0))
             counted = smaller
     for node in range(2 * leaves - 1):
         if state.links[node, FEATURE] == NONE:

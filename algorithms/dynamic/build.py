@@ -16,7 +16,7 @@ from algorithms.core.arrays import int64
 from algorithms.core.class_sums import impurity, noise
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.hashing import mix
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
@@ -37,7 +37,7 @@ from algorithms.dynamic.nodes import (
 )
 from algorithms.dynamic.rivals import FEW, WORTHWHILE
 from algorithms.dynamic.segment import HANDED, HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
-from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, Slack
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
     Choice,
@@ -152,10 +152,8 @@ def _has_rivals(segment: Segment, examples: int) -> bool:
 
 
 @inlined
-def wanted(terms: Terms, known: Slack, segment: Segment, examples: int) -> int:
+def wanted(known: Slack, segment: Segment, examples: int) -> int:
     """Return how many splits a scan of a node is to keep, whose features are counted."""
-    if terms.policy == EPSILON:
-        return 0
     if segment.owner.size == 0 and indexes.serves(known.indexes, examples):
         return 0  # its index tells all
     if segment.sizes[TOUCHED] <= rivals.WIDTH:
@@ -289,11 +287,88 @@ def number_all(state: Nodes, segment: Segment, top: int, number: int) -> int:
     return number
 
 
+# --- by the clock or with floors
+
+
+@inlined
+def _want_none(known: NoSlack, segment: Segment, examples: int) -> int:
+    return int64(0)
+
+
+_wanted = dispatch("See `wanted`; by the clock it is none.", {NoSlack: _want_none, Slack: wanted})
+
+
+@inlined
+def _settle_nothing(
+    known: NoSlack,
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+    own: float,
+    is_done: bool,
+) -> None:
+    pass
+
+
+@apart
+def _settle_built(
+    known: Slack,
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    examples: Examples,
+    words: Rows,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+    own: float,
+    is_done: bool,
+) -> None:
+    if is_done:
+        slack.clear(known, node)
+    else:
+        settle(criterion, state, known, segment, examples, words, terms, node, start, stop, choice, own)
+
+
+_settle = dispatch(
+    "Write what is known of a node that has been built, see `settle`.",
+    {NoSlack: _settle_nothing, Slack: _settle_built},
+)
+
+
+@inlined
+def _finish_by_clock(known: NoSlack, state: Nodes, segment: Segment, top: int, number: int) -> int:
+    return number_all(state, segment, top, number)
+
+
+@apart
+def _finish_with_floors(known: Slack, state: Nodes, segment: Segment, top: int, number: int) -> int:
+    if segment.sizes[HANDED] > 0:
+        indexes.end(known.indexes, segment.sizes[HANDED] - 1)
+        segment.sizes[HANDED] = 0
+    return number
+
+
+_finish = dispatch(
+    "Number the nodes of a subtree that has been built, unless they have their places; return the next number.",
+    {NoSlack: _finish_by_clock, Slack: _finish_with_floors},
+)
+
+
 @jit
 def build(
     criterion: Any,
     state: Nodes,
-    known: Slack,
+    known: Any,
     segment: Segment,
     examples: Examples,
     words: Rows,
@@ -327,7 +402,7 @@ def build(
         depth,
         number,
         NO_SPLIT,
-        False,
+        int64(0),
     )
 
 
@@ -335,7 +410,7 @@ def build(
 def grow(
     criterion: Any,
     state: Nodes,
-    known: Slack,
+    known: Any,
     segment: Segment,
     examples: Examples,
     words: Rows,
@@ -346,13 +421,15 @@ def grow(
     depth: int,
     number: int,
     choice: Choice,
-    is_chosen: bool,
+    is_chosen: int,
 ) -> tuple[int, int]:
-    """Do as `build` with examples that are laid out, the split of the top chosen or not."""
+    """Do as `build` with examples that are laid out, the split of the top chosen (1) or not (0)."""
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD], terms.salt)
     top = int64(NONE)
-    is_heir = False  # the next node's features are those counted of its parent, less those of `sibling` to `end`
+    # Whether the next node's features are those counted of its parent, less those of `sibling` to `end`.
+    is_heir = int64(0)
+    low, high = int64(LOW), int64(HIGH)
     sibling = int64(0)
     end = int64(0)
     while segment.sizes[PENDING] > 0:
@@ -368,49 +445,38 @@ def grow(
             top = node
         describe(state, segment, node, start, stop)
         done = is_done(criterion, state, segment, terms, node, depth)
-        if done or not (is_chosen and node == top):
+        if done or is_chosen == 0 or node != top:
             choice = NO_SPLIT
-        if not done and not (is_chosen and node == top):
-            if is_heir:
+        if not done and (is_chosen == 0 or node != top):
+            if is_heir == 1:
                 take_out(segment, sibling, end)
             elif node != top:
                 tally(segment, start, stop)
-            kept = wanted(terms, known, segment, stop - start)
+            kept = _wanted(known, segment, stop - start)
             choice = best_split(
                 criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept
             )
         column = choice.column
-        is_heir = column != NONE
+        is_heir = int64(column != NONE)
         if column == NONE:
             hold(state, segment, examples, node, start, stop)
-            if terms.policy != EPSILON and done:
-                slack.clear(known, node)
-            elif terms.policy != EPSILON:
-                settle(
-                    criterion, state, known, segment, examples, words, terms, node, start, stop, choice, math.inf
-                )
+            own = math.inf
+            _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, own, done)
             continue
         middle = split(state, segment, examples, words, names, node, column, choice.threshold, start, stop)
-        if terms.policy != EPSILON:
-            settle(
-                criterion, state, known, segment, examples, words, terms, node, start, stop, choice, choice.score
-            )
+        own = choice.score
+        _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, own, done)
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
             part_columns(segment, start, stop, middle, takes_high, False)
         if takes_high:
             sibling, end = start, middle
-            _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
-            _push(segment, node, HIGH, depth + 1, middle, stop, below(salt, HIGH))
+            _push(segment, node, low, depth + 1, start, middle, below(salt, low))
+            _push(segment, node, high, depth + 1, middle, stop, below(salt, high))
         else:
             sibling, end = middle, stop
-            _push(segment, node, HIGH, depth + 1, middle, stop, below(salt, HIGH))
-            _push(segment, node, LOW, depth + 1, start, middle, below(salt, LOW))
+            _push(segment, node, high, depth + 1, middle, stop, below(salt, high))
+            _push(segment, node, low, depth + 1, start, middle, below(salt, low))
     forget(segment)
     clear(segment)
-    if segment.sizes[HANDED] > 0:
-        indexes.end(known.indexes, segment.sizes[HANDED] - 1)
-        segment.sizes[HANDED] = 0
-    if terms.policy != EPSILON:
-        return top, number
-    return top, number_all(state, segment, top, number)
+    return top, _finish(known, state, segment, top, number)

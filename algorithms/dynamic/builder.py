@@ -21,10 +21,11 @@ from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
 from algorithms.core.schema import Kinds, Schema, kind_of
-from algorithms.dynamic import best_first, build, nodes, segment, slack, vocabulary
+from algorithms.dynamic import best_first, build, nodes, segment, vocabulary
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
+from algorithms.dynamic.slack import NO_SLACK
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.terms import Terms
 from algorithms.trees.snapshot import Tree
@@ -159,8 +160,7 @@ def build_tree(
         )
     else:  # no tree has more leaves, and the order of growing does not matter
         state = nodes.make(capacity, classes)
-        floors = slack.make(0, classes)
-        root, _ = build.build(made, state, floors, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
+        root, _ = build.build(made, state, NO_SLACK, scratch, examples, words, NO_NAMES, terms, NONE, 0, 0, 0)
     return nodes.snapshot(state, int(root))
 
 

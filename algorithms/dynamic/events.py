@@ -42,7 +42,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import indexes, nodes, vocabulary
+from algorithms.dynamic import nodes, slack, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -144,9 +144,9 @@ def _heaviest(out: Out, node: int) -> int:
 def _look(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> None:
     """Look through what an example will be predicted by."""
     tree = int64(batch.key[event])
-    if rules.terms.policy != EPSILON and forest.trees[tree, ALIVE] == 1:
+    if forest.trees[tree, ALIVE] == 1:
         start, stop = batch.pointer[event], batch.pointer[event + 1]
-        look(forest, rules, segment, tree, batch.feature, batch.value, start, stop, event, out)
+        look(forest.slack, forest, rules, segment, tree, batch.feature, batch.value, start, stop, event, out)
 
 
 @jit
@@ -168,7 +168,7 @@ def _answer(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
 @jit
 def _remove(forest: Forest, rules: Rules, segment: Segment, row: int, event: int, out: Out) -> None:
     """Let a live example leave its tree and let go of its features; it stays in the store."""
-    update(forest, rules, segment, forest.store.rows[row, example_store.OWNER] >> 1, row, -1, event, out)
+    update(forest, rules, segment, forest.store.rows[row, example_store.OWNER] >> 1, row, int64(-1), event, out)
     _let_go(forest, row)
 
 
@@ -221,7 +221,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         begin(forest, rules, segment, tree, int64(NONE), int64(LOW), int64(0))
     row = _enter(forest, owner, high, low, batch, event)
     example_store.date(forest.store, tree, batch, event)
-    update(forest, rules, segment, tree, row, 1, event, out)
+    update(forest, rules, segment, tree, row, int64(1), event, out)
     if rules.window > 0 and forest.store.heads[tree, example_store.LIVES] > rules.window:
         oldest = forest.store.heads[tree, example_store.OLDEST]
         _remove(forest, rules, segment, oldest, event, out)
@@ -256,11 +256,11 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
 
 
 @jit
-def _drop(forest: Forest, rules: Rules, tree: int) -> None:
+def _drop(forest: Forest, tree: int) -> None:
     """Forget a tree and its examples."""
     if forest.trees[tree, ALIVE] == 0:
         return
-    discard(forest, rules, forest.trees[tree, ROOT])
+    discard(forest, forest.trees[tree, ROOT])
     heads = forest.store.heads
     while heads[tree, example_store.OLDEST] != NONE:
         _let_go(forest, heads[tree, example_store.OLDEST])
@@ -294,7 +294,7 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     examples = forest.store.heads[tree, example_store.LIVES] + 1
     if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth):
         return NODES
-    if indexes.is_short(forest.slack.indexes):
+    if slack.is_short(forest.slack):
         return INDEXES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones
     return DONE if fits and segment.present.size >= forest.words.cells.shape[0] else SCRATCH
@@ -307,16 +307,13 @@ def _note_snapshot(forest: Forest, rules: Rules, segment: Segment, batch: Batch,
     Only a look tells whether a tree has changed that waits for one.
     """
     tree = int64(batch.key[event])
-    waits = rules.terms.policy != EPSILON
-    if waits and rules.snapshot_when == CHANGE:
-        look_at_all(forest, rules, segment, tree, event, out)
     when, argument, time = rules.snapshot_when, rules.snapshot_argument, batch.time[event]
     period = forest.trees[tree, PERIOD] - 1
-    changed = when == CHANGE and out.told[0] & CHANGED != 0
-    if changed or is_due(when, argument, forest.trees[tree, EVENTS], time, period):
+    due = is_due(when, argument, forest.trees[tree, EVENTS], time, period)
+    if due or when == CHANGE:
+        look_at_all(forest.slack, forest, rules, segment, tree, event, out)
+    if due or (when == CHANGE and out.told[0] & CHANGED != 0):
         out.told[0] |= SNAPSHOT_DUE
-        if waits:
-            look_at_all(forest, rules, segment, tree, event, out)
     forest.trees[tree, PERIOD] = next_period(when, argument, time, period) + 1
 
 
@@ -344,7 +341,7 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         elif op == PREDICT:
             _answer(forest, rules, segment, batch, event, out)
         elif op == DROP:
-            _drop(forest, rules, int64(batch.key[event]))
+            _drop(forest, int64(batch.key[event]))
         elif op == LET_GO:
             _remove(forest, rules, segment, due, event, out)
             example_store.let_go(forest.store, due, batch, event, rules.span)

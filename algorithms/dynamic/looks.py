@@ -15,14 +15,14 @@ import math
 from algorithms.core.arrays import Float64s, UInt32s, int64
 from algorithms.core.class_sums import impurity, noise, score
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.names import precedes
 from algorithms.dynamic import beta, exact, indexes, rivals, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
-from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.terms import EXACT
@@ -31,8 +31,9 @@ from algorithms.dynamic.update import gather, replace
 _NOT_KNOWN = -2  # in the place of a feature: it takes a search to tell
 
 
-@jit
-def look(
+@apart
+def _look(
+    known: Slack,
     forest: Forest,
     rules: Rules,
     segment: Segment,
@@ -44,7 +45,6 @@ def look(
     event: int,
     out: Out,
 ) -> None:
-    """Look through the nodes on the way of an example, whose features are entries start to stop."""
     links = forest.nodes.links
     node = _renewed(forest, rules, segment, tree, forest.trees[tree, ROOT], event, out)
     while links[node, FEATURE] != NONE:
@@ -53,12 +53,47 @@ def look(
         node = _renewed(forest, rules, segment, tree, child, event, out)
 
 
-@jit
-def look_at_all(forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out) -> None:
-    """Look through all nodes of a tree. O(nodes), and what is scanned and rebuilt."""
+@apart
+def _look_at_all(
+    known: Slack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
+) -> None:
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
         node = _next(forest, _renewed(forest, rules, segment, tree, node, event, out))
+
+
+@inlined
+def _no_look(
+    known: NoSlack,
+    forest: Forest,
+    rules: Rules,
+    segment: Segment,
+    tree: int,
+    features: UInt32s,
+    values: Float64s,
+    start: int,
+    stop: int,
+    event: int,
+    out: Out,
+) -> None:
+    pass
+
+
+@inlined
+def _no_look_at_all(
+    known: NoSlack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
+) -> None:
+    pass
+
+
+look = dispatch(
+    "Look through the nodes on the way of an example, whose features are entries start to stop.",
+    {NoSlack: _no_look, Slack: _look},
+)
+look_at_all = dispatch(
+    "Look through all nodes of a tree. O(nodes), and what is scanned and rebuilt.",
+    {NoSlack: _no_look_at_all, Slack: _look_at_all},
+)
 
 
 @jit
@@ -206,7 +241,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]
         out.scanned[event] += held
-        kept = wanted(rules.terms, forest.slack, segment, held)
+        kept = wanted(forest.slack, segment, held)
         choice = best_split(
             forest.criterion,
             segment,
@@ -215,7 +250,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
             int64(0),
             held,
             rules.terms.way,
-            False,
+            int64(0),
             rules.terms.drawn,
             rules.terms.salt,
             kept,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, inlined, jit
 from algorithms.core.sorting import sort
 
 DIGITS = 2048  # values of a digit
@@ -13,7 +13,7 @@ _HUGE, _TINY = 1e300, 1e-290  # beyond them a spread, or what divides by it, may
 _MOVES = 4  # an entry; beyond it the digits told too little, and a merge sort is faster than insertion
 
 
-@jit
+@apart
 def put_in_order(
     values: Float64s,
     whose: Int32s,

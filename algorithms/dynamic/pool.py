@@ -28,6 +28,7 @@ from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.feasibility import policy_of
 from algorithms.dynamic.looks import is_current, look_at_all
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
+from algorithms.dynamic.slack import NO_SLACK
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
     ALIVE,
@@ -160,6 +161,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         )
         self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
+        has_binary = Kind.BINARY in {default, *(kinds or {}).values()}
         made = example_store.make(1, aged=span is not None)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -169,11 +171,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
-            slack=slack.make(
-                8 if policy != EPSILON else 0,
-                classes,
-                has_binary=policy != EPSILON and Kind.BINARY in {default, *(kinds or {}).values()},
-            ),
+            slack=NO_SLACK if policy == EPSILON else slack.make(8, classes, has_binary=has_binary),
             names=NO_NAMES,
             criterion=make_criterion(criterion, MEMO),
         )
@@ -196,7 +194,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         out = self._out(n, len(asked))
         if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`
             is_current(self._state, self.rules, self._scratch, NONE)
-            look_at_all(self._state, self.rules, self._scratch, NONE, 0, out)
+            look_at_all(self._state.slack, self._state, self.rules, self._scratch, NONE, 0, out)
         snapshots: list[tuple[int, int, Tree]] = []
         for event in self._run(batch, out):
             key = int(batch.key[event])
@@ -315,7 +313,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         wanted = int(nodes.needed(lives, self.rules.terms.max_depth)) + int(forest.nodes.used[nodes.USED])
         if len(forest.nodes.links) < wanted:
             copied = _with_nodes(copied, wanted)
-        look_at_all(copied, self.rules, self._scratch, key, 0, self._out(1, 0))
+        look_at_all(copied.slack, copied, self.rules, self._scratch, key, 0, self._out(1, 0))
         return copied.nodes, int(copied.trees[key, ROOT])
 
     def _root(self, key: int) -> int:
@@ -477,7 +475,7 @@ def _enough(before: int, wanted: int) -> int:
 def _with_nodes(forest: Forest, capacity: int) -> Forest:
     """Return a state with room for so many nodes."""
     larger = forest._replace(nodes=nodes.grown(forest.nodes, capacity))
-    return larger._replace(slack=slack.grown(forest.slack, capacity)) if forest.slack.floor.size else larger
+    return larger if forest.slack is NO_SLACK else larger._replace(slack=slack.grown(forest.slack, capacity))
 
 
 def _copied(part: Any) -> Any:

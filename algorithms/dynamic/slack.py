@@ -25,7 +25,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.criteria import coarse_rounding, impurity
-from algorithms.core.jit import jit
+from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.stored import stored
 from algorithms.dynamic import indexes, rivals
 from algorithms.dynamic.indexes import Indexes
@@ -43,9 +43,16 @@ _COUNTS = 4
 INDEXED = -1
 
 
+class NoSlack(NamedTuple):
+    """Where trees are rebuilt by the clock: nothing is known, and kernels have no code for it."""
+
+
+NO_SLACK = NoSlack()
+
+
 @stored("floor", "beside", "counts", "rivals", None)
 class Slack(NamedTuple):
-    """Of each node; of no size where trees are rebuilt by the clock."""
+    """Of each node."""
 
     floor: Float64s  # float64[capacity]
     beside: Float64s  # float64[capacity, 2]
@@ -75,7 +82,7 @@ def grown(slack: Slack, capacity: int) -> Slack:
 
 @jit
 def clear(slack: Slack, node: int) -> None:
-    """Forget what was known of a node, but for its index."""
+    """Forget what is known of a node, but for its index."""
     slack.floor[node] = 0.0
     for side in (BELOW, ABOVE):
         slack.beside[node, side] = 0.0
@@ -90,3 +97,31 @@ def lower(criterion: Any, slack: Slack, node: int, weight: int, others: int) -> 
     """Note that an example of this weight has left a node; `others` is the weight of the other classes there."""
     most = impurity(criterion, weight, others)
     slack.floor[node] -= most + coarse_rounding(weight, others)
+
+
+@inlined
+def _forget_nothing(slack: NoSlack, node: int) -> None:
+    pass
+
+
+@apart
+def _forget(slack: Slack, node: int) -> None:
+    clear(slack, node)
+    indexes.drop(slack.indexes, node)
+
+
+@inlined
+def _never_short(slack: NoSlack) -> bool:
+    return False
+
+
+@inlined
+def _is_short(slack: Slack) -> bool:
+    return indexes.is_short(slack.indexes)
+
+
+forget = dispatch("Forget all that is known of a node that goes.", {NoSlack: _forget_nothing, Slack: _forget})
+is_short = dispatch(
+    "Return whether room for indexes has been missed since there was more.",
+    {NoSlack: _never_short, Slack: _is_short},
+)

@@ -515,7 +515,7 @@ def best_split(
     start: int,
     stop: int,
     way: int,
-    are_grouped: bool,
+    are_grouped: int,
     drawn: int,
     salt: int,
     wanted: int,
@@ -524,7 +524,8 @@ def best_split(
 
     Ties go to the lowest feature, then to the lowest threshold. A gain within the error of rounding is none: where
     no split has more, they all tie. The node must not be pure; its classes are in `totals`, and `tally` or
-    `take_out` has counted its features. `are_grouped`: `group` tells where its entries begin in their columns.
+    `take_out` has counted its features. `are_grouped` is 1 where `group` tells where its entries begin in their
+    columns, else 0.
 
     `drawn`: so many features alone, of those that part the node, see `_draw`; 0: all.
 
@@ -545,7 +546,7 @@ def best_split(
                 continue
             segment.touched[kept] = column
             kept += 1
-            if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+            if segment.numeric[column] == 1 and way == _ORDERED and are_grouped == 0:
                 segment.group[column] = _group(segment, column, start)
             if segment.present[column] > leader.rare:
                 leader = _consider(
@@ -683,7 +684,7 @@ def _move_kept(segment: Segment, source: int, to: int) -> None:
 
 
 @jit
-def _draw(segment: Segment, words: Rows, start: int, way: int, are_grouped: bool, salt: int) -> int:
+def _draw(segment: Segment, words: Rows, start: int, way: int, are_grouped: int, salt: int) -> int:
     """Make a heap of the features of a node; return how many there are."""
     kept = int64(0)
     for at in range(segment.sizes[TOUCHED]):
@@ -692,7 +693,7 @@ def _draw(segment: Segment, words: Rows, start: int, way: int, are_grouped: bool
             continue
         segment.touched[kept] = column
         kept += 1
-        if segment.numeric[column] == 1 and way == _ORDERED and not are_grouped:
+        if segment.numeric[column] == 1 and way == _ORDERED and are_grouped == 0:
             segment.group[column] = _group(segment, column, start)
         feature = feature_of(words, column)
         segment.keys[column] = (mix(salt, feature) >> 1 << 32) | feature

@@ -12,7 +12,6 @@ from algorithms.core.rows import Rows
 from algorithms.core.stored import stored
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
-from algorithms.dynamic.slack import Slack
 from algorithms.dynamic.terms import Terms
 
 # Columns of `Forest.trees`.
@@ -38,7 +37,7 @@ class Forest(NamedTuple):
     values: Float64s  # float64[...] beside the store's features; of no size where all are binary
     chain: Int32s  # int32[rows of the example store, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
-    slack: Slack  # stored by the pool, where a policy has it
+    slack: Any  # a Slack, which the pool stores, or NO_SLACK: kernels are compiled for each
     names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
 

@@ -13,18 +13,18 @@ import math
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
 from algorithms.core.class_sums import added, closed, noise
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import release
 from algorithms.dynamic import epsilon, exact, indexes, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.build import build, grow
-from algorithms.dynamic.examples import AFTER, link, side_of, unlink, value_of
+from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HANDED, HELD, Segment
-from algorithms.dynamic.slack import BLOCK, IS_KNOWN
+from algorithms.dynamic.slack import BLOCK, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
-from algorithms.dynamic.terms import EPSILON, EXACT
+from algorithms.dynamic.terms import EXACT
 
 
 @inlined
@@ -48,38 +48,33 @@ def update(
     links = forest.nodes.links
     label = forest.store.rows[row, example_store.LABEL]
     weight = forest.store.rows[row, example_store.WEIGHT]
-    keeps_floors = rules.terms.policy != EPSILON
     node = forest.trees[tree, ROOT]
     while True:
         links[node, EXAMPLES] += sign
-        if keeps_floors:
-            _note(forest, node, row, label, weight, sign)
+        _note(forest.slack, forest, node, row, label, weight, sign)
         forest.nodes.weights[node, label] += sign * weight
         if links[node, FEATURE] == NONE:
             break
         value = _value_at(forest, row, node)
         if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
-            exact.note_value(forest.slack, node, value, sign)
+            _note_value(forest.slack, node, value, sign)
         node = _child(forest, node, value)
     if sign > 0:
         if rules.terms.policy == EXACT and links[node, FIRST] != NONE:
-            exact.note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
+            _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
         links[node, FIRST] = link(examples_of(forest), links[node, FIRST], row)
     else:
         links[node, FIRST] = unlink(examples_of(forest), links[node, FIRST], row)
-    if not keeps_floors:
-        _run_clocks(forest, rules, segment, tree, row, weight, event, out)
-    elif sign < 0:
-        _close(forest, rules, segment, tree, row, event, out)
+    _judge(forest.slack, forest, rules, segment, tree, row, sign * weight, event, out)
 
 
-@jit
-def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
+@apart
+def _note_edit(known: Slack, forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
     """Keep the floor of a node, its rivals and its index true, before its own class weights change."""
-    forest.slack.counts[node, IS_KNOWN] = 0
-    if forest.slack.indexes.of[node] > 0:
+    known.counts[node, IS_KNOWN] = 0
+    if known.indexes.of[node] > 0:
         _note_index(forest, node, row, label, sign * weight)
-    if forest.slack.counts[node, BLOCK] > 0:
+    if known.counts[node, BLOCK] > 0:
         _note_rivals(forest, node, row, label, sign * weight)
     if sign > 0:
         return
@@ -87,7 +82,7 @@ def _note(forest: Forest, node: int, row: int, label: int, weight: int, sign: in
     for k in range(forest.nodes.weights.shape[1]):
         if k != label:
             others += forest.nodes.weights[node, k]
-    slack.lower(forest.criterion, forest.slack, node, weight, others)
+    slack.lower(forest.criterion, known, node, weight, others)
 
 
 @jit
@@ -181,11 +176,20 @@ def _impurity(forest: Forest, node: int, label: int, change: int) -> float:
     return closed(forest.criterion, so_far, total) - noise(total, forest.nodes.weights.shape[1])
 
 
-@jit
+@apart
 def _run_clocks(
-    forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, weight: int, event: int, out: Out
+    known: NoSlack,
+    forest: Forest,
+    rules: Rules,
+    segment: Segment,
+    tree: int,
+    row: int,
+    change: int,
+    event: int,
+    out: Out,
 ) -> None:
     """Count an edit on the way of an example, as far as the first node that is due, and rebuild there."""
+    weight = abs(change)
     node = forest.trees[tree, ROOT]
     while True:
         epsilon.note(forest, node, weight)
@@ -197,12 +201,24 @@ def _run_clocks(
         node = _child(forest, node, _value_at(forest, row, node))
 
 
-@jit
-def _close(forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, event: int, out: Out) -> None:
+@apart
+def _close(
+    known: Slack,
+    forest: Forest,
+    rules: Rules,
+    segment: Segment,
+    tree: int,
+    row: int,
+    change: int,
+    event: int,
+    out: Out,
+) -> None:
     """Rebuild the highest node on the way of an example one of whose sides a delete has left empty.
 
     This alone does not wait for a look: a node that splits on what nobody has would keep its name.
     """
+    if change > 0:
+        return
     links = forest.nodes.links
     node = forest.trees[tree, ROOT]
     while links[node, FEATURE] != NONE:
@@ -213,6 +229,36 @@ def _close(forest: Forest, rules: Rules, segment: Segment, tree: int, row: int, 
         node = child
 
 
+# --- by the clock or with floors
+
+
+@inlined
+def _note_nothing(known: NoSlack, forest: Forest, node: int, row: int, label: int, weight: int, sign: int) -> None:
+    pass
+
+
+@inlined
+def _note_no_value(known: NoSlack, node: int, value: float, sign: int) -> None:
+    pass
+
+
+@inlined
+def _note_at_no_leaf(known: NoSlack, node: int, examples: Examples, row: int, other: int) -> None:
+    pass
+
+
+_note = dispatch("Keep what is known of a node true.", {NoSlack: _note_nothing, Slack: _note_edit})
+_note_value = dispatch("See `exact.note_value`.", {NoSlack: _note_no_value, Slack: exact.note_value})
+_note_at_leaf = dispatch("See `exact.note_at_leaf`.", {NoSlack: _note_at_no_leaf, Slack: exact.note_at_leaf})
+_judge = dispatch(
+    "Rebuild what an edit, a change of weight on the way of an example, has made due.",
+    {NoSlack: _run_clocks, Slack: _close},
+)
+
+
+# --- rebuilding
+
+
 @jit
 def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
     """Put the tree that BUILD makes of a subtree's examples in its place: lines 10 and 11."""
@@ -220,8 +266,8 @@ def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int,
     parent, side, depth = _stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
     gather(forest, segment, top)
-    _hand_on(forest, rules, segment, top)
-    discard(forest, rules, top)
+    _hand_on(forest.slack, segment, top)
+    discard(forest, top)
     top = begin(forest, rules, segment, tree, parent, side, depth)
     _tell(forest, top, was_leaf, event, out)
 
@@ -235,8 +281,8 @@ def replace(
     parent, side, depth = _stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
     number = links[top, nodes.NUMBER]
-    _hand_on(forest, rules, segment, top)
-    discard(forest, rules, top)
+    _hand_on(forest.slack, segment, top)
+    discard(forest, top)
     forest.trees[tree, REBUILDS] += 1
     forest.trees[tree, REBUILT] += segment.sizes[HELD]
     top, _ = grow(
@@ -253,7 +299,7 @@ def replace(
         depth,
         number,
         choice,
-        True,
+        int64(1),
     )
     if parent == NONE:
         forest.trees[tree, ROOT] = top
@@ -262,10 +308,19 @@ def replace(
 
 
 @inlined
-def _hand_on(forest: Forest, rules: Rules, segment: Segment, top: int) -> None:
-    """Leave the index of a node that goes to the one that comes: it has the same examples."""
-    if rules.terms.policy != EPSILON:
-        segment.sizes[HANDED] = indexes.take(forest.slack.indexes, top)
+def _hand_on_nothing(known: NoSlack, segment: Segment, top: int) -> None:
+    pass
+
+
+@inlined
+def _hand_on_index(known: Slack, segment: Segment, top: int) -> None:
+    segment.sizes[HANDED] = indexes.take(known.indexes, top)
+
+
+_hand_on = dispatch(
+    "Leave the index of a node that goes to the one that comes: it has the same examples.",
+    {NoSlack: _hand_on_nothing, Slack: _hand_on_index},
+)
 
 
 @inlined
@@ -336,7 +391,7 @@ def gather(forest: Forest, segment: Segment, top: int) -> None:
 
 
 @jit
-def discard(forest: Forest, rules: Rules, top: int) -> None:
+def discard(forest: Forest, top: int) -> None:
     """Give the nodes of a subtree back. O(nodes)."""
     links = forest.nodes.links
     todo = top
@@ -349,7 +404,5 @@ def discard(forest: Forest, rules: Rules, top: int) -> None:
             for side in (LOW, HIGH):
                 links[links[node, side], PARENT] = todo
                 todo = links[node, side]
-        if rules.terms.policy != EPSILON:
-            slack.clear(forest.slack, node)
-            indexes.drop(forest.slack.indexes, node)
+        slack.forget(forest.slack, node)
         nodes.free(forest.nodes, node)

@@ -21,6 +21,7 @@ _TREE = "tree-"
 _MIXED = "mixed"
 _NUMBERS = "numbers"
 _DYNAMIC = "dynamic"
+_EXACT = "dynamic-exact"
 _REGRESSION = "regression-"
 _FOREST = "forest"
 _CORES = os.cpu_count() or 1
@@ -57,10 +58,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
 
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
     `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
-    by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `forest` for what forests of them have
-    beside, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without this
-    command it is compiled when it is first used; images and test machines do it ahead. They are kept in the
-    folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
+    by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `dynamic-exact` for those with a
+    `guarantee` or a `beta` alone, `forest` for what forests have beside `dynamic`, or by a regression tree's
+    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is first
+    used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in
+    XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -139,7 +141,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _FOREST, *sorted(observers.values())]
+    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _EXACT, _FOREST, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -199,6 +201,12 @@ def _call(kernel: str) -> None:
         pool.warm_up()
         return
     if kernel == _DYNAMIC:
+        from algorithms.dynamic.pool import DynamicPool
+
+        _evaluate()
+        DynamicPool().insert([1], 0)
+        return
+    if kernel == _EXACT:
         from algorithms.dynamic.pool import DynamicPool
 
         _evaluate()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
+from numba.core.codegen import JITCodeLibrary
 
 from algorithms.core import cache, jit, target
 from algorithms.core.arrays import Int64s, int64
@@ -39,6 +40,29 @@ def increased_twice(state: Counter, by: int) -> int:
     return increased(state, by) + increased(state, by)
 
 
+@jit.jit
+def _raised(state: Counter, by: int) -> int:
+    state.counts[0] += by
+    return int64(state.counts[0])
+
+
+@jit.apart
+def _lowered(state: Counter, by: int) -> int:
+    state.counts[0] -= by
+    return int64(state.counts[0])
+
+
+@jit.inlined
+def _swung(state: Counter, by: int) -> int:
+    return _lowered(state, by) + _raised(state, by)
+
+
+@jit.jit
+def swung(state: Counter, by: int) -> int:
+    """Take from a counter, and give it back."""
+    return _swung(state, by)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder where kernels are kept."""
@@ -63,6 +87,25 @@ def test_a_kernel_is_kept_and_what_it_calls_is_not(folder: Path) -> None:
     assert jit.jit(increased.py_func)(state, 3) == 7  # type: ignore[attr-defined]
     assert len(_files(folder)) == 2
     assert increased(state, 3) == 10, "a function that was compiled because a kernel calls it"
+
+
+@compiled
+@pytest.mark.usefixtures("folder")
+def test_what_is_apart_is_called_by_what_is_inlined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an inlined function calls is inlined, but for what is apart; only what Python calls is optimised."""
+    optimised = []
+    optimise = JITCodeLibrary._optimize_final_module
+
+    def noted(library: Any) -> None:
+        optimised.append(library.name)
+        optimise(library)
+
+    monkeypatch.setattr(JITCodeLibrary, "_optimize_final_module", noted)
+    assert swung(Counter(np.full(1, 5, np.int64)), 2) == 3 + 5
+    kernels: list[Any] = [_lowered, _raised]
+    called = [next(iter(each.compiled.overloads.values())).library for each in kernels]
+    assert ["alwaysinline" in library.get_llvm_str() for library in called] == [False, True]
+    assert optimised == ["swung"]
 
 
 # Calls both kernels in a process of its own, and tells what they returned and how often the file of each was read.

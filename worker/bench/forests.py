@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.core.schema import Feature
 from algorithms.dynamic.pool import DynamicPool
@@ -26,6 +27,8 @@ from worker.bench.trees import BATCH, batches_of
 from worker.sources.generators import BINARY
 
 _WARM_UP = 300
+_ASKED = 500  # deletes that are timed one by one
+_DELETE, _PREDICT = np.array([Op.DELETE], np.int8), np.array([Op.PREDICT], np.int8)
 
 _clock = time.process_time
 
@@ -57,6 +60,7 @@ class Terms(NamedTuple):
     seed: int
     seconds: float  # of CPU; the peer stops at the first example after so many, ours gets the same examples
     repeats: int  # of ours; figures are medians over the rounds
+    latency: bool = False  # whether single deletes and questions are timed, too
 
 
 class _Run(NamedTuple):
@@ -118,20 +122,27 @@ def bench_forests(
             done.append(_run(table, own, terms.options))
     for own, done in zip(sides, rounds, strict=True):
         row = {"side": "forest" if own else "tree", **own, **terms.options, **_figures(table, done)}
+        if terms.latency:
+            progress(f"{table.name}: {own or 'one tree'}, one by one")
+            row |= _latencies(table, own, terms.options)
         if rate is not None:
             row["times_river"] = significant(row["examples_per_second"] / rate)
         yield about | row | {"version": version("anabranch"), "machine": machine()}
 
 
-def _run(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> _Run:
-    """Return what a tree, or a forest where there are settings of its own, does; only the pool's time counts."""
+def _pool(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> DynamicPool | ForestPool:
+    """Return a tree, or a forest where there are settings of its own."""
     kinds: dict[Feature, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }
-    classes = len(table.classes)
-    shared: dict[str, Any] = {"classes": classes, "kinds": kinds, "evaluate": True, **options}
-    pool = ForestPool(**own, **shared) if own else DynamicPool(**shared)
-    kept = Prequential(classes, BATCH)
+    shared: dict[str, Any] = {"classes": len(table.classes), "kinds": kinds, **options}
+    return ForestPool(**own, **shared) if own else DynamicPool(**shared)
+
+
+def _run(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> _Run:
+    """Return what a tree, or a forest where there are settings of its own, does; only the pool's time counts."""
+    pool = _pool(table, own, {"evaluate": True, **options})
+    kept = Prequential(len(table.classes), BATCH)
     seconds = 0.0
     for batch in batches_of(table):
         start = _clock()
@@ -139,6 +150,49 @@ def _run(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> _R
         seconds += _clock() - start
         kept.add(batch.label, answers.predicted, batch.weight, answers.loss)
     return _Run(pool, seconds, kept.total().measures())
+
+
+def _latencies(table: Table, own: Mapping[str, Any], options: Mapping[str, Any]) -> Row:
+    """Return how long single calls took, in microseconds: median, 99 % and longest.
+
+    As many examples as the window has are live, and each delete is followed by two questions: the first finds what
+    the delete has left to look at.
+    """
+    pool = _pool(table, own, {name: value for name, value in options.items() if name != "window"})
+    held = batches_of(first(table, options.get("window", len(table.label))))
+    size = 0
+    for batch in held:
+        ids = np.arange(size, size + len(batch.op))
+        pool.apply(batch._replace(named=np.ones(len(ids), np.int8), id_high=ids, id_low=ids))
+        size += len(ids)
+    examples = [_example(held[0], at) for at in range(min(size, _ASKED))]
+    taken: dict[str, list[float]] = {"delete": [], "look_after_delete": [], "look": []}
+    for at, number in enumerate(np.random.default_rng(0).permutation(size)[: _ASKED + 1].tolist()):
+        look = examples[at % len(examples)]._replace(op=_PREDICT)
+        id = np.array([number])
+        delete = look._replace(op=_DELETE, named=np.ones(1, np.int8), id_high=id, id_low=id)
+        for what, event in zip(taken, (delete, look, look), strict=True):
+            start = time.perf_counter()
+            pool.apply(event)
+            taken[what].append(time.perf_counter() - start)
+    return {
+        f"{what}_us": [
+            significant(float(figure) * 1e6) for figure in (*np.quantile(times[1:], (0.5, 0.99)), max(times[1:]))
+        ]
+        for what, times in taken.items()  # the first of each finds caches cold
+    }
+
+
+def _example(batch: Events, at: int) -> Events:
+    """Return an example of a batch as one of its own."""
+    start, stop = batch.pointer[at], batch.pointer[at + 1]
+    return Events.of(
+        batch.op[at : at + 1],
+        batch.label[at : at + 1],
+        np.array([0, stop - start]),
+        batch.feature[start:stop],
+        batch.value[start:stop],
+    )
 
 
 def _figures(table: Table, done: list[_Run]) -> Row:

@@ -377,6 +377,8 @@ def dynamic(
     "--window", type=click.IntRange(1), default=1000, show_default=True, help="Examples; of the one tree, too."
 )
 @click.option("--epsilon", type=click.FloatRange(0.0), default=0.1, show_default=True)
+@click.option("--exact", is_flag=True, help="Exact trees, without an epsilon.")
+@click.option("--latency", is_flag=True, help="Single deletes and questions, too: median, 99 % and longest.")
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
 @click.option("--max-depth", type=click.IntRange(0), help="h; no bound unless said.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -398,6 +400,8 @@ def forests(
     subspaces: str,
     window: int,
     epsilon: float,
+    exact: bool,
+    latency: bool,
     criterion: str,
     max_depth: int | None,
     seed: int,
@@ -421,10 +425,11 @@ def forests(
     with _naming("--subspaces"):
         for share in shares:
             draws(trees, seed, share, "none")
-    options: dict[str, Any] = {"window": window, "epsilon": epsilon, "criterion": criterion}
+    options: dict[str, Any] = {"window": window, "criterion": criterion}
+    options |= {"guarantee": "exact"} if exact else {"epsilon": epsilon}
     if max_depth is not None:
         options["max_depth"] = max_depth
-    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats)
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency)
     _print(lambda progress: bench_forests(table, terms, peer, progress))
 
 

@@ -60,7 +60,7 @@ _DYNAMIC = [
     "words: table cells used",
     f"names: {_NAMES}",
 ]
-_IN_A_FOREST = [f"tree.0.{group}" if ":" in group else f"tree.0: {group}" for group in _DYNAMIC[:-1]]
+_IN_A_FOREST = [f"trees.{group}" if ":" in group else f"trees: {group}" for group in _DYNAMIC[:-1]]
 _REGRESSION = [
     "trees alive",
     *_NODES,

@@ -44,6 +44,17 @@ def test_forests_stand_beside_one_tree() -> None:
     assert half["rebuilt_per_example"] < whole["rebuilt_per_example"]
 
 
+def test_single_calls_are_timed_of_exact_trees_too() -> None:
+    """Deletes, the first question after each and another one: a median, a high quantile and the longest."""
+    sizes = ("--examples", "80", "--window", "60", "--trees", "4", "--repeats", "1", "--baggings", "2 of 4")
+    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", "--exact", "--latency"))
+    assert [row["guarantee"] for row in rows] == ["exact"] * 2
+    for row in rows:
+        for what in ("delete", "look_after_delete", "look"):
+            middle, high, longest = row[f"{what}_us"]
+            assert 0 < middle <= high <= longest
+
+
 class _Last:
     """A peer that predicts the last label again."""
 

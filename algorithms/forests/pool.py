@@ -12,7 +12,7 @@ from algorithms.core import example_store
 from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit, When
-from algorithms.core.canonical import Canonical, Canonicaliser, batch_of
+from algorithms.core.canonical import Canonicaliser, batch_of
 from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.given import whole
@@ -26,8 +26,9 @@ from algorithms.dynamic.canonical import TERMS
 from algorithms.dynamic.pool import Sizes
 from algorithms.dynamic.state import REBUILDS, REBUILT
 from algorithms.forests import ledger as kernel
-from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, hash_names, of_copy, ticket, times
+from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, of_copy, ticket, times
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
+from algorithms.forests.names import hashes_of
 from algorithms.forests.thinning import Poll, Thinned, count, thin
 from algorithms.forests.trees import Trees
 from algorithms.trees.snapshot import Tree
@@ -229,7 +230,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         events = self._begin(events, checked)
         made = self._canonical(events, self._schema.known)
         batch = batch_of(events, made)
-        hashes = self._hashes(made)
+        hashes = hashes_of(self.names, self._state.names, made.feature)
         n = len(made.op)
         status = np.zeros(n, np.int8)
         poll = Poll(
@@ -252,14 +253,6 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         self._act(batch, hashes, poll)
         np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
         return Answers(status, snapshots, poll.predicted, poll.loss, poll.rebuilt, made.asked, poll.votes)
-
-    def _hashes(self, made: Canonical) -> Hashes:
-        """Return hashes of the features of a batch: an id is its own."""
-        if self.names is None:
-            return Hashes(made.feature, made.feature)
-        hashes = Hashes(np.zeros_like(made.feature), np.zeros_like(made.feature))
-        hash_names(self._state.names, made.feature, hashes.first, hashes.second)
-        return hashes
 
     def _act(self, batch: Batch, hashes: Hashes, poll: Poll) -> None:
         """Let the trees do what is planned, and count the votes."""

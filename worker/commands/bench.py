@@ -383,6 +383,9 @@ def dynamic(
 @click.option("--max-depth", type=click.IntRange(0), help="h; no bound unless said.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option("--growing", is_flag=True, help="Forests that grow and replace what drifts, too.")
+@click.option("--moa", "with_moa", is_flag=True, help="Beside MOA's adaptive random forest.")
+@click.option("--jar", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MOA's.")
 @click.option("--river", "beside", is_flag=True, help="Beside river's adaptive random forest.")
 @click.option(
     "--seconds",
@@ -406,12 +409,19 @@ def forests(
     max_depth: int | None,
     seed: int,
     examples: int | None,
+    growing: bool,
+    with_moa: bool,
+    jar: Path | None,
     beside: bool,
     seconds: float,
     repeats: int,
 ) -> None:
-    """Forests of trees that forget beside one such tree: accuracy, examples per second, memory."""
+    """Forests of trees that forget, or grow, beside one tree that forgets: accuracy, speed, memory."""
     peer = None
+    try:
+        theirs = find_moa(jar) if with_moa else None
+    except MoaUnavailable as error:
+        raise click.ClickException(str(error)) from error
     if beside:
         with _peer("bench forests --river measures beside river", "river"):
             peer = river_forest()
@@ -429,8 +439,8 @@ def forests(
     options |= {"guarantee": "exact"} if exact else {"epsilon": epsilon}
     if max_depth is not None:
         options["max_depth"] = max_depth
-    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency)
-    _print(lambda progress: bench_forests(table, terms, peer, progress))
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, growing)
+    _print(lambda progress: bench_forests(table, terms, peer, progress, theirs))
 
 
 def _share(text: str) -> float | str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from algorithms.estimators.online import ForgettingTreeClassifier as ForgettingTreeClassifier
     from algorithms.estimators.online import TreeClassifier as TreeClassifier
     from algorithms.estimators.online import TreeRegressor as TreeRegressor
+    from algorithms.forests.growing import GrowingForestPool as GrowingForestPool
     from algorithms.forests.pool import ForestPool as ForestPool
     from algorithms.regression.pool import RegressionPool as RegressionPool
     from algorithms.splits.pool import SplitPool as SplitPool
@@ -37,6 +38,7 @@ _WHERE = {
     "TreeRegressor": "algorithms.estimators.online",
     "DynamicPool": "algorithms.dynamic.pool",
     "ForestPool": "algorithms.forests.pool",
+    "GrowingForestPool": "algorithms.forests.growing",
     "RegressionPool": "algorithms.regression.pool",
     "SplitPool": "algorithms.splits.pool",
     "TreePool": "algorithms.trees.pool",
@@ -48,6 +50,7 @@ __all__ = [
     "ForestPool",
     "ForgettingForestClassifier",
     "ForgettingTreeClassifier",
+    "GrowingForestPool",
     "RegressionPool",
     "SplitPool",
     "TreeClassifier",

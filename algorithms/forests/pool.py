@@ -12,25 +12,33 @@ from algorithms.core import example_store
 from algorithms.core.aging import AgingPool
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit, When
-from algorithms.core.canonical import Canonical, Canonicaliser, batch_of
-from algorithms.core.events import PREDICT, Batch, Events, OnDuplicate
+from algorithms.core.canonical import Canonicaliser, batch_of
+from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.given import whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.schema import Feature, Schema
-from algorithms.core.stored import Arrays, flattened, rebuilt
+from algorithms.core.stored import Arrays
 from algorithms.dynamic.builder import UNBOUNDED
 from algorithms.dynamic.canonical import TERMS
-from algorithms.dynamic.pool import DynamicPool, Sizes
+from algorithms.dynamic.pool import Sizes
+from algorithms.dynamic.state import REBUILDS, REBUILT
 from algorithms.forests import ledger as kernel
-from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, hash_names, of_copy, ticket, times
+from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, of_copy, ticket, times
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
-from algorithms.forests.thinning import Poll, Thinned, count, thin, vote
+from algorithms.forests.names import hashes_of
+from algorithms.forests.thinning import Poll, Thinned, count, thin
+from algorithms.forests.trees import Trees
 from algorithms.trees.snapshot import Tree
 
-_MOVES = 2048  # of a plan: when it is full the trees act
+_MOVES, _EVENTS = 2048, 1 << 14  # moves of a plan, and of all trees: when it is full the trees act
+_KNOWN_BY = [example_store.HIGH, example_store.LOW, example_store.WEIGHT]  # columns of a row
+_TOLD_BY = [example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT, example_store.OWNER]
+_PLACED_BY = [example_store.HIGH, example_store.LOW, example_store.START, example_store.LENGTH]
+_NUMBERS = 1 << 31  # of trees: below
+_TREES, _NAMES = "trees.", "names."  # before the names of arrays
 
 
 class Answers(NamedTuple):
@@ -62,14 +70,23 @@ class Answers(NamedTuple):
         return shares
 
 
+class LiveExample(NamedTuple):
+    """A live example of a forest, as far as its trees see it."""
+
+    id: tuple[int, int] | None  # the digest of its id
+    label: int
+    weight: int  # in units of 2^-20, as it was given
+    features: dict[int | bytes, float]  # those that some tree sees which has it
+
+
 class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     """Any number of forests under inserts and deletes, one for each key.
 
-    The trees are those of `DynamicPool`: a pool for each tree number, over all keys. Which features a tree sees,
-    and how many times its weight an example weighs in it, are hashes, see draws.py. Live examples, ids, copies and
-    the window are kept once, by the ledger. Beside it the pool of each tree number has a row and the features of
-    each example that is drawn there: a live example costs 120 bytes in the ledger, and in each tree that has it
-    120 bytes and the features that this tree sees.
+    The trees are those of `DynamicPool`, all in one, see trees.py. Which features a tree sees, and how many times
+    its weight an example weighs in it, are hashes, see draws.py. Live examples, ids, copies and the window are
+    kept once, by the ledger. Beside it each tree has a row and the features of each example that is drawn there: a
+    live example costs 120 bytes in the ledger, and in each tree that has it 120 bytes and the features that it
+    sees.
 
     Parameters
     ----------
@@ -82,8 +99,9 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         there, 0 among them. ``k of T`` as in ``3 of 10``: it is in exactly k trees.
     seed : int
         Another one, another forest.
-    epsilon, alpha, beta, min_examples, max_depth, criterion
-        Of each tree, as of `DynamicPool`.
+    epsilon, alpha, beta, guarantee, min_examples, max_depth, criterion
+        Of each tree, as of `DynamicPool`. With the guarantee ``exact`` what is looked through is, to the bit, the
+        forest that would be built from the live examples alone.
     classes, default, kinds, on_duplicate, names, max_keys, max_live_ids
         As of `DynamicPool`.
     window : int, optional
@@ -105,9 +123,10 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         subspace: float | str = 0.6,
         bagging: str = "poisson:6",
         seed: int = 0,
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         alpha: float = 0.0,
         beta: float = 0.0,
+        guarantee: str | None = None,
         min_examples: int = 1,
         max_depth: int = UNBOUNDED,
         criterion: str = "gini",
@@ -125,21 +144,20 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     ) -> None:
         trees = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
-        self.pools = [
-            DynamicPool(
-                epsilon=epsilon,
-                alpha=alpha,
-                beta=beta,
-                min_examples=min_examples,
-                max_depth=max_depth,
-                criterion=criterion,
-                classes=classes,
-                default=default,
-                kinds=kinds,
-                names=names,
-            )
-            for _ in range(trees)
-        ]
+        self.count = trees
+        self.pool = Trees(
+            epsilon=epsilon,
+            alpha=alpha,
+            beta=beta,
+            guarantee=guarantee,
+            min_examples=min_examples,
+            max_depth=max_depth,
+            criterion=criterion,
+            classes=classes,
+            default=default,
+            kinds=kinds,
+            names=names,
+        )
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         if snapshots.when == When.CHANGE or snapshots.argument < 1:
@@ -167,35 +185,40 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
         self._share_names()
         self._canonical = Canonicaliser(TERMS)
-        self._enter, self._thin = direct(kernel.enter), direct(thin)
+        self._enter, self._thin, self._count = direct(kernel.enter), direct(thin), direct(count)
+        moves = min(_MOVES, max(_EVENTS // trees, kernel.MOVES))
         self._plan = Plan(
-            event=np.zeros(_MOVES, np.int64),
-            op=np.zeros(_MOVES, np.int8),
-            high=np.zeros(_MOVES, np.int64),
-            low=np.zeros(_MOVES, np.int64),
-            times=np.zeros((_MOVES, trees), np.int8),
+            event=np.zeros(moves, np.int64),
+            op=np.zeros(moves, np.int8),
+            high=np.zeros(moves, np.int64),
+            low=np.zeros(moves, np.int64),
+            times=np.zeros((moves, trees), np.int8),
             used=np.zeros(1, np.int64),
             due=np.zeros(1, np.int8),
         )
+        most = moves * trees
         self._thinned = Thinned(
-            key=np.zeros(_MOVES, np.int32),
-            op=np.zeros(_MOVES, np.int8),
-            label=np.zeros(_MOVES, np.int32),
-            weight=np.zeros(_MOVES, np.int64),
-            named=np.zeros(_MOVES, np.int8),
-            high=np.zeros(_MOVES, np.int64),
-            low=np.zeros(_MOVES, np.int64),
-            event=np.zeros(_MOVES, np.int64),
-            pointer=np.zeros(_MOVES + 1, np.int64),
+            key=np.zeros(most, np.int32),
+            op=np.zeros(most, np.int8),
+            label=np.zeros(most, np.int32),
+            weight=np.zeros(most, np.int64),
+            named=np.zeros(most, np.int8),
+            high=np.zeros(most, np.int64),
+            low=np.zeros(most, np.int64),
+            event=np.zeros(most, np.int64),
+            pointer=np.zeros(most + 1, np.int64),
             feature=np.zeros(0, np.uint32),
             value=np.zeros(0),
         )
-        self._times = np.ones(_MOVES, np.int64)  # of events: nothing in a tree is due by time
+        self._time = np.ones(most, np.int64)  # of events: nothing in a tree is due by time
 
     def _share_names(self) -> None:
         """Let the trees have the forest's names and kinds of features."""
-        for pool in self.pools:
-            pool.names, pool._schema = self.names, self._schema
+        self.pool.names, self.pool._schema = self.names, self._schema
+
+    def _numbers(self, key: int) -> range:
+        """Return the numbers that the trees of a key have among all."""
+        return range(key * self.count, (key + 1) * self.count)
 
     # --- events
 
@@ -207,68 +230,53 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         events = self._begin(events, checked)
         made = self._canonical(events, self._schema.known)
         batch = batch_of(events, made)
-        hashes = self._hashes(made)
+        hashes = hashes_of(self.names, self._state.names, made.feature)
         n = len(made.op)
-        status, rebuilt_ = np.zeros(n, np.int8), np.zeros(n, np.int64)
+        status = np.zeros(n, np.int8)
         poll = Poll(
             predicted=filled(n, NONE, np.int32),
             loss=np.zeros(n),
+            rebuilt=np.zeros(n, np.int64),
             votes=np.zeros((len(made.asked), self._classes), np.int64),
+            sums=np.zeros(self._classes, np.int64),
             weights=np.zeros(self._classes),
             counts=np.zeros(1, np.int64),
         )
         snapshots: list[tuple[int, int, list[Tree]]] = []
         for event in self._run(batch, (hashes, status)):
-            self._act(batch, hashes, poll, rebuilt_)
+            self._act(batch, hashes, poll)
             if self._plan.due[0]:
                 self._plan.due[0] = 0
                 key = int(batch.key[event])
+                poll.rebuilt[event] += self.pool.look(self._numbers(key))
                 snapshots.append((event, int(self._state.keys[key, kernel.EVENTS]), self.trees(key)))
-        self._act(batch, hashes, poll, rebuilt_)
+        self._act(batch, hashes, poll)
         np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(status, snapshots, poll.predicted, poll.loss, rebuilt_, made.asked, poll.votes)
+        return Answers(status, snapshots, poll.predicted, poll.loss, poll.rebuilt, made.asked, poll.votes)
 
-    def _hashes(self, made: Canonical) -> Hashes:
-        """Return hashes of the features of a batch: an id is its own."""
-        if self.names is None:
-            return Hashes(made.feature, made.feature)
-        hashes = Hashes(np.zeros_like(made.feature), np.zeros_like(made.feature))
-        hash_names(self._state.names, made.feature, hashes.first, hashes.second)
-        return hashes
-
-    def _act(self, batch: Batch, hashes: Hashes, poll: Poll, rebuilt_: Int64s) -> None:
-        """Let each tree do what is planned, and count the votes."""
-        plan = self._plan
-        moves = int(plan.used[0])
-        if not moves:
-            return
-        first, last = int(plan.event[0]), int(plan.event[moves - 1])
-        entries = 2 * int(batch.pointer[last + 1] - batch.pointer[first])  # an insert is asked about before, too
-        if entries > len(self._thinned.feature):
-            self._thinned = self._thinned._replace(
-                feature=np.zeros(2 * entries, np.uint32), value=np.zeros(2 * entries)
-            )
-        questions = int(np.count_nonzero(plan.op[:moves] == PREDICT))
-        votes = np.zeros((questions, self._classes), np.int64)
-        for tree, pool in enumerate(self.pools):
-            n, end = self._thin(self.rules.draws, plan, batch, hashes, tree, self._thinned)
-            if n:
-                answers = pool.apply(self._events(n, end), checked=True)
-                assert not answers.status.any(), "the ledger knows what a tree can do"
-                np.add.at(rebuilt_, self._thinned.event[:n], answers.rebuilt)
-                vote(answers.weights, votes)
-        count(votes, plan, batch, poll)
+    def _act(self, batch: Batch, hashes: Hashes, poll: Poll) -> None:
+        """Let the trees do what is planned, and count the votes."""
+        plan, draws = self._plan, self.rules.draws
+        if not plan.used[0] and len(batch.op):
+            return  # of no events the kernels are loaded all the same
+        n, end = self._thin(draws, plan, batch, hashes, self._thinned)
+        if end > len(self._thinned.feature):
+            self._thinned = self._thinned._replace(feature=np.zeros(2 * end, np.uint32), value=np.zeros(2 * end))
+            n, end = self._thin(draws, plan, batch, hashes, self._thinned)
+        answers = self.pool.apply(self._events(n, end), checked=True)
+        assert not answers.status.any(), "the ledger knows what a tree can do"
+        self._count(plan, batch, self._thinned, answers.weights, answers.rebuilt, poll)
         plan.used[0] = 0
 
     def _events(self, n: int, end: int) -> Events:
-        """Return what a tree sees, as it was thinned."""
+        """Return what the trees see, as it was thinned."""
         made = self._thinned
         return Events(
             key=made.key[:n],
             op=made.op[:n],
             label=made.label[:n],
             weight=made.weight[:n],
-            time=self._times[:n],
+            time=self._time[:n],
             named=made.named[:n],
             id_high=made.high[:n],
             id_low=made.low[:n],
@@ -288,6 +296,14 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     def _heads(self) -> Int64s:
         return self._state.keys
 
+    def _reserve(self, keys: int) -> None:
+        if keys * self.count > _NUMBERS:
+            raise ValueError(
+                f"expected keys below {_NUMBERS // self.count:,} in forests of {self.count:,} trees, "
+                f"got {keys - 1:,}; give keys numbers from 0"
+            )
+        super()._reserve(keys)
+
     def _grow_keys(self, keys: int) -> None:
         ledger = self._state
         self._state = ledger._replace(
@@ -301,15 +317,19 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def tree(self, number: int, key: int = 0) -> Tree:
         """Return the tree with a number, from 0, of a key's forest; one that has learned nothing has no nodes."""
-        return self.pools[number].tree(key)
+        return self.pool.tree(self._numbers(key)[number])
 
     def trees(self, key: int = 0) -> list[Tree]:
         """Return all trees of a key's forest."""
-        return [pool.tree(key) for pool in self.pools]
+        with self.pool.looked_through(self._numbers(key)):
+            return [self.pool.tree(number) for number in self._numbers(key)]
 
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a forest is and what it did, its nodes and rebuilds over all trees. O(its nodes)."""
-        each = [pool.sizes(key) for pool in self.pools]
+        numbers = self._numbers(key)
+        done = self.pool._heads[max(numbers.start, 0) : max(numbers.stop, 0)]  # before anybody looks
+        with self.pool.looked_through(numbers):
+            each = [self.pool.sizes(number) for number in numbers]
         events, examples = 0, 0
         if 0 <= key < len(self._heads):
             events = int(self._state.keys[key, kernel.EVENTS])
@@ -319,8 +339,8 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             examples=examples,
             nodes=sum(sizes.nodes for sizes in each),
             leaves=sum(sizes.leaves for sizes in each),
-            rebuilds=sum(sizes.rebuilds for sizes in each),
-            rebuilt=sum(sizes.rebuilt for sizes in each),
+            rebuilds=int(done[:, REBUILDS].sum()),
+            rebuilt=int(done[:, REBUILT].sum()),
         )
 
     def live_weights(self, key: int = 0) -> Int64s:
@@ -331,10 +351,28 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         np.add.at(weights, rows[mine, example_store.LABEL], rows[mine, example_store.WEIGHT])
         return weights
 
+    def live(self, key: int = 0) -> list[LiveExample]:
+        """Return a key's live examples, in the order of arrival. O(all that its trees hold)."""
+        store = self.pool._state.store
+        seen: dict[tuple[int, int], dict[int | bytes, float]] = {}
+        for number in self._numbers(key) if 0 <= key < len(self._heads) else ():
+            for row in self.pool._live_rows(number):
+                high, low, start, length = store.rows[row, _PLACED_BY].tolist()
+                features = self._features(store.features[start : start + length].tolist())
+                values = self.pool._state.values[start : start + length].tolist() or [1.0] * length
+                seen.setdefault((high, low), {}).update(zip(features, values, strict=True))  # type: ignore[arg-type]
+        found = []
+        for row, copy in self._copies(self._live_rows(key)):
+            high, low, label, weight, owner = self._state.store.rows[row, _TOLD_BY].tolist()
+            id = (high, low) if owner & 1 else None
+            known = id or (int(of_copy(high, copy, 1)), int(of_copy(low, copy, 2)))
+            found.append(LiveExample(id, label, weight, seen.get(known, {})))
+        return found
+
     @property
     def node_count(self) -> int:
         """How many nodes all trees have."""
-        return sum(pool.node_count for pool in self.pools)
+        return self.pool.node_count
 
     @property
     def live_examples(self) -> int:
@@ -344,29 +382,27 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     @property
     def slots(self) -> int:
         """How many features live examples have, over all trees of all keys."""
-        return sum(pool.slots for pool in self.pools)
+        return self.pool.slots
 
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        return max(pool.depth for pool in self.pools)
+        return self.pool.depth
 
     # --- state
 
     def arrays(self) -> Arrays:
-        """Return the whole state as named arrays (not copied); those of tree 0 begin with ``tree.0.``."""
-        arrays = super().arrays()
-        for number, pool in enumerate(self.pools):
-            arrays |= flattened(pool._state, f"tree.{number}")
-        return arrays
+        """Return the whole state as named arrays (not copied); those of the trees begin with ``trees.``."""
+        theirs = {name: array for name, array in self.pool.arrays().items() if not name.startswith(_NAMES)}
+        return super().arrays() | {f"{_TREES}{name}": array for name, array in theirs.items()}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
+        names = {name: array for name, array in arrays.items() if name.startswith(_NAMES)}
+        theirs = {name.removeprefix(_TREES): array for name, array in arrays.items() if name.startswith(_TREES)}
+        self.pool.restore(theirs | names)
         self._share_names()
-        for number, pool in enumerate(self.pools):
-            pool._state = rebuilt(pool._state, arrays, f"tree.{number}")
-            pool._covered = 0
         return self
 
     # --- invariants
@@ -376,31 +412,35 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         example_store.check(ledger.store)
         assert not self._plan.used[0]
         assert not self._plan.due[0]
-        expected: list[dict[tuple[int, int, int], int]] = [{} for _ in self.pools]
+        expected: dict[tuple[int, int, int], int] = {}
         for key in range(len(ledger.keys)):
             live = self._live_rows(key)
             assert ledger.keys[key, WEIGHT] == sum(int(rows[row, example_store.WEIGHT]) for row in live)
             if not ledger.keys[key, ALIVE]:
                 assert not ledger.keys[key].any()
             for row, copy in self._copies(live):
-                high, low = int(rows[row, example_store.HIGH]), int(rows[row, example_store.LOW])
-                drawn, chosen = ticket(high, low, copy), 0
+                high, low, weight = rows[
+                    row, [example_store.HIGH, example_store.LOW, example_store.WEIGHT]
+                ].tolist()
+                drawn = self._times(high, low, copy)
                 if not rows[row, example_store.OWNER] & 1:
                     high, low = of_copy(high, copy, 1), of_copy(low, copy, 2)
-                for number in range(len(self.pools)):
-                    often = times(self.rules.draws, number, drawn, chosen)
-                    chosen += often
+                for number, often in zip(self._numbers(key), drawn, strict=True):
                     if often:
-                        expected[number][key, high, low] = often * int(rows[row, example_store.WEIGHT])
-                assert not self.rules.draws.chosen or chosen == self.rules.draws.chosen
-        held: list[npt.NDArray[Any]] = []
-        for number, pool in enumerate(self.pools):
-            held += pool._check()
-            assert expected[number] == _in_tree(pool), "a tree has not the examples that it was drawn"
-            alive = np.flatnonzero(pool._heads[:, pool._ALIVE]).astype(np.int32)
-            assert pool.alive == len(alive)
-            assert self.are_alive(alive).all(), "a tree is alive whose forest is not"
-        return held
+                        expected[number, high, low] = often * weight
+                assert not self.rules.draws.chosen or sum(drawn) == self.rules.draws.chosen
+        assert expected == _in_trees(self.pool), "a tree has not the examples that it was drawn"
+        alive = np.flatnonzero(self.pool._heads[:, self.pool._ALIVE])
+        assert self.pool.alive == len(alive)
+        assert self.are_alive((alive // self.count).astype(np.int32)).all(), "a tree is alive whose forest is not"
+        return self.pool._check()
+
+    def _times(self, high: int, low: int, copy: int) -> list[int]:
+        """Return how many times its weight an example weighs in each tree."""
+        drawn, found = ticket(high, low, copy), list[int]()
+        for number in range(self.count):
+            found.append(int(times(self.rules.draws, number, drawn, sum(found))))
+        return found
 
     def _live_rows(self, key: int) -> list[int]:
         """Return the rows of a key's live examples, oldest first."""
@@ -424,8 +464,8 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         return found
 
 
-def _in_tree(pool: DynamicPool) -> dict[tuple[int, int, int], int]:
-    """Return key and digest of each example of a tree number, with its weight there."""
+def _in_trees(pool: Trees) -> dict[tuple[int, int, int], int]:
+    """Return tree and digest of each example, with its weight there."""
     store = pool._state.store
     columns = [example_store.OWNER, example_store.HIGH, example_store.LOW, example_store.WEIGHT]
     live = store.rows[store.rows[:, example_store.STATE] == example_store.LIVE]

@@ -20,10 +20,12 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
+from algorithms.dynamic.terms import EPSILON
 from algorithms.forests.pool import ForestPool
 from tests.oracles import naive_dynamic
 from tests.oracles.differential import Differential
 from tests.oracles.naive_dynamic import Event, Feature, NaiveForgetful, columns, counters_of, events_of, rows_of
+from tests.oracles.naive_guarantees import NaiveGreedy, check_floors
 
 _E = Fraction("2.718281828459045235360287471352662497757247093699959574966967627724")
 _M32 = 2**32 - 1
@@ -37,7 +39,8 @@ class Settings:
     subspace: float | str = 1.0
     bagging: str = "poisson:1"
     seed: int = 0
-    epsilon: float = 0.1
+    epsilon: float | None = 0.1
+    guarantee: str | None = None
     alpha: float = 0.0
     min_examples: int = 1
     max_depth: int = 1 << 30
@@ -58,7 +61,17 @@ class Settings:
 
     def of_a_tree(self) -> naive_dynamic.Settings:
         """Return the settings of one tree."""
-        shared = ("epsilon", "alpha", "min_examples", "max_depth", "criterion", "classes", "default", "kinds")
+        shared = (
+            "epsilon",
+            "guarantee",
+            "alpha",
+            "min_examples",
+            "max_depth",
+            "criterion",
+            "classes",
+            "default",
+            "kinds",
+        )
         return naive_dynamic.Settings(**{name: getattr(self, name) for name in shared}, evaluate=False)
 
 
@@ -197,7 +210,8 @@ class NaiveForest:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.terms = settings.of_a_tree().terms()
-        self.trees = [NaiveForgetful(settings.of_a_tree()) for _ in range(settings.trees)]
+        of_live = NaiveGreedy if settings.guarantee == "exact" else NaiveForgetful
+        self.trees = [of_live(settings.of_a_tree()) for _ in range(settings.trees)]
         self.keys: dict[int, Forest] = {}
         self._numbers: Iterator[int] = count()
         self._most = 1
@@ -333,12 +347,13 @@ def outcomes(pool: ForestPool, events: Sequence[Event], rng: random.Random | Non
     pool.sweep(batch.feature)
     votes = dict(zip(answers.asked.tolist(), answers.votes.tolist(), strict=True))
     told = pool.rules.evaluated
+    is_counted = pool.pool.rules.terms.policy == EPSILON  # looks rebuild what they find, and when is theirs
     return [
         Outcome(
             status=Status(status),
             predicted=int(answers.predicted[at]),
             loss=float(answers.loss[at]).hex() if told and status == 0 and events[at].op == Op.INSERT else "",
-            rebuilt=int(answers.rebuilt[at]),
+            rebuilt=int(answers.rebuilt[at]) if is_counted else 0,
             votes=tuple(votes.get(at, ())),
         )
         for at, status in enumerate(answers.status.tolist())
@@ -358,10 +373,14 @@ class Pair(Differential):
             tree = naive.trees.get(key)
             own = columns(naive.terms, tree.root if tree is not None else None)
             assert rows_of(self.pool.tree(number, key)) == own
-            assert counters_of(self.pool.pools[number], key) == [
-                (node.built, node.edits, node.built_weight, node.edited_weight)
-                for node in (tree.root.preorder() if tree is not None else ())
-            ]
+            at = key * self.settings.trees + number
+            if self.settings.guarantee == "exact":
+                check_floors(self.pool.pool, naive.terms, at)
+            else:
+                assert counters_of(self.pool.pool, at) == [
+                    (node.built, node.edits, node.built_weight, node.edited_weight)
+                    for node in (tree.root.preorder() if tree is not None else ())
+                ]
             nodes += len(own)
         sizes = self.pool.sizes(key)
         forest = self.twin.keys.get(key, Forest())

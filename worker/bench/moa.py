@@ -36,7 +36,7 @@ RULES: tuple[Row, ...] = (  # of our bound: as in the papers, and as in MOA
     {"inherit": True, "local_range": True},
 )
 _CHUNK = 10_000  # examples held as a dense matrix at a time
-_READING = "functions.NoChange"  # which does nothing but keep the last class
+READING = "functions.NoChange"  # which does nothing but keep the last class
 _SHOWN = 300  # characters of what MOA complains of
 _TASK = (
     "EvaluatePrequential -l ({learner}) -s (ArffFileStream -f table.arff) "
@@ -135,13 +135,13 @@ def _theirs(table: Table, peer: Moa, terms: Terms, progress: Progress) -> dict[s
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_arff(table, folder / "table.arff")
-        reading = _evaluated(peer, folder, _READING)
+        reading = evaluated(peer, folder, READING)
         rows: dict[str, Row] = {}
         for tree in terms.trees:
             progress(f"{table.name}: MOA's {tree}")
             learner = _learner(tree, terms)
             try:
-                said = _evaluated(peer, folder, learner)
+                said = evaluated(peer, folder, learner)
             except MoaUnavailable as error:
                 rows[tree] = {"learner": learner, "refused": str(error)}
                 continue
@@ -164,7 +164,7 @@ def _learner(tree: str, terms: Terms) -> str:
     return f"{said} -R {terms.check_every}" if tree == "EFDT" else said
 
 
-def _evaluated(peer: Moa, folder: Path, learner: str) -> dict[str, str]:
+def evaluated(peer: Moa, folder: Path, learner: str) -> dict[str, str]:
     """Return the last line of what MOA measured, by the names of its columns."""
     out = folder / "out.csv"
     out.unlink(missing_ok=True)

@@ -379,10 +379,15 @@ def dynamic(
     "--window", type=click.IntRange(1), default=1000, show_default=True, help="Examples; of the one tree, too."
 )
 @click.option("--epsilon", type=click.FloatRange(0.0), default=0.1, show_default=True)
+@click.option("--exact", is_flag=True, help="Exact trees, without an epsilon.")
+@click.option("--latency", is_flag=True, help="Single deletes and questions, too: median, 99 % and longest.")
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
 @click.option("--max-depth", type=click.IntRange(0), help="h; no bound unless said.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option("--growing", is_flag=True, help="Forests that grow and replace what drifts, too.")
+@click.option("--moa", "with_moa", is_flag=True, help="Beside MOA's adaptive random forest.")
+@click.option("--jar", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MOA's.")
 @click.option("--river", "beside", is_flag=True, help="Beside river's adaptive random forest.")
 @click.option(
     "--seconds",
@@ -400,16 +405,25 @@ def forests(
     subspaces: str,
     window: int,
     epsilon: float,
+    exact: bool,
+    latency: bool,
     criterion: str,
     max_depth: int | None,
     seed: int,
     examples: int | None,
+    growing: bool,
+    with_moa: bool,
+    jar: Path | None,
     beside: bool,
     seconds: float,
     repeats: int,
 ) -> None:
-    """Forests of trees that forget beside one such tree: accuracy, examples per second, memory."""
+    """Forests of trees that forget, or grow, beside one tree that forgets: accuracy, speed, memory."""
     peer = None
+    try:
+        theirs = find_moa(jar) if with_moa else None
+    except MoaUnavailable as error:
+        raise click.ClickException(str(error)) from error
     if beside:
         with _peer("bench forests --river measures beside river", "river"):
             peer = river_forest()
@@ -423,11 +437,12 @@ def forests(
     with _naming("--subspaces"):
         for share in shares:
             draws(trees, seed, share, "none")
-    options: dict[str, Any] = {"window": window, "epsilon": epsilon, "criterion": criterion}
+    options: dict[str, Any] = {"window": window, "criterion": criterion}
+    options |= {"guarantee": "exact"} if exact else {"epsilon": epsilon}
     if max_depth is not None:
         options["max_depth"] = max_depth
-    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats)
-    _print(lambda progress: bench_forests(table, terms, peer, progress))
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, growing)
+    _print(lambda progress: bench_forests(table, terms, peer, progress, theirs))
 
 
 def _share(text: str) -> float | str:

@@ -219,7 +219,10 @@ def _call(kernel: str) -> None:
         from algorithms.forests.pool import ForestPool
 
         _evaluate()
-        ForestPool(trees=1, names=True).insert([b"a"], 0)
+        forest = ForestPool(trees=1, guarantee="exact", names=True)
+        for label in (0, 1):
+            forest.insert([b"a"] * label, label)
+        forest.trees()  # which wait for a look
         return
     if kernel.startswith(_REGRESSION):
         from algorithms.regression.baselines import Comparison

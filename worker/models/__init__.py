@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from worker.codec import Bounds
-from worker.models.layouts import Migration
+from worker.models.layouts import Arrays, Migration
 from worker.models.port import Model, Outcome, Refusal, Result
 from worker.settings.by_kind import kind_of
 from worker.settings.models import (
@@ -89,10 +89,17 @@ def _split(name: str, settings: SplitSettings, bounds: Bounds) -> Model:
     return _imported(*made)(name, settings, bounds)
 
 
+def _forests_in_one(arrays: Arrays) -> Arrays:
+    """Make the second layout of forests: one pool has the trees of all numbers."""
+    from algorithms.forests.earlier import in_one  # with kernels, which who reads settings does without
+
+    return in_one(arrays)
+
+
 register(SplitSettings, _split, behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
-register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1)
+register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1, migrations=[_forests_in_one])
 register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from algorithms.dynamic.pool import Answers, DynamicPool
 from algorithms.dynamic.state import ALIVE
+from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
-from worker.models.forgetting import TOLD, ForgettingTreesModel, pool_terms
+from worker.models.forgetting import ForgettingTreesModel, learned, pool_terms, told_of
 from worker.models.holdings import Holdings, keys_of, live_examples, remembered, store_of
 from worker.settings.models import DynamicTreeSettings
 
@@ -29,11 +30,8 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
     """
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
-        pool = DynamicPool(
-            guarantee=settings.guarantee, snapshots=settings.emit.snapshots.due, **pool_terms(settings, bounds)
-        )
-        told = [each for each in (*TOLD, "guarantee") if getattr(settings, each) is not None or each == "window"]
-        super().__init__(name, settings, pool, told)
+        pool = DynamicPool(snapshots=settings.emit.snapshots.due, **pool_terms(settings, bounds))
+        super().__init__(name, settings, pool, told_of(settings))
         self._settings = settings
 
     def holdings(self) -> Mapping[bytes, Holdings]:
@@ -44,18 +42,11 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
             keys.name(index): Holdings(
                 live=live_examples(store, index, self._pool.names, arrays["values"]),
                 remembered=remembered(store, index),
-                learned=self._learned(index),
+                learned=learned(self._settings, partial(self._trees_of, index)),
                 windowed=self._settings.window is not None,
             )
             for index in np.flatnonzero(arrays["trees"][:, ALIVE]).tolist()
         }
 
-    def _learned(self, index: int) -> list[list[Any]] | None:
-        """Return the tree; with epsilon 0 not the numbers of its nodes, which tell how often it was rebuilt."""
-        is_exact = self._settings.guarantee == "exact"
-        if not is_exact and self._settings.epsilon != 0.0:
-            return None
-        columns: list[Any] = list(self._pool.tree(index))
-        return [
-            column if isinstance(column, list) else column.tolist() for column in columns[0 if is_exact else 1 :]
-        ]
+    def _trees_of(self, index: int) -> list[Tree]:
+        return [self._pool.tree(index)]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from algorithms.forests.ledger import ALIVE
 from algorithms.forests.pool import Answers, ForestPool
 from worker.codec import Bounds
-from worker.models.forgetting import TOLD, ForgettingTreesModel, pool_terms
+from worker.models.forgetting import ForgettingTreesModel, learned, pool_terms, told_of
+from worker.models.holdings import Example, Holdings, keys_of, remembered, store_of
 from worker.settings.models import ForestSettings
-
-_TOLD = (*TOLD, "bagging", "seed", "subspace")
 
 
 class ForestModel(ForgettingTreesModel[ForestPool, Answers]):
@@ -32,4 +37,30 @@ class ForestModel(ForgettingTreesModel[ForestPool, Answers]):
             snapshots=settings.emit.snapshots.due,
             **pool_terms(settings, bounds),
         )
-        super().__init__(name, settings, pool, _TOLD)
+        super().__init__(name, settings, pool, [*told_of(settings), "bagging", "seed", "subspace"])
+        self._settings = settings
+
+    def holdings(self) -> Mapping[bytes, Holdings]:
+        """Return for each key the live examples and, where they follow from these alone, the trees.
+
+        Of an example there are the features that some tree sees: nobody keeps the others.
+        """
+        arrays = self.arrays()
+        keys, store = keys_of(arrays), store_of(arrays)
+        return {
+            keys.name(index): Holdings(
+                live=self._live(index),
+                remembered=remembered(store, index),
+                learned=learned(self._settings, partial(self._pool.trees, index)),
+                windowed=self._settings.window is not None,
+            )
+            for index in np.flatnonzero(arrays["keys"][:, ALIVE]).tolist()
+        }
+
+    def _live(self, index: int) -> tuple[Example, ...]:
+        """Return the live examples of a key, ascending."""
+        found = [
+            Example(each.id, each.label, each.weight, tuple(sorted(each.features.items())))
+            for each in self._pool.live(index)
+        ]
+        return tuple(sorted(found, key=lambda each: (each.id or (0, 0), each)))

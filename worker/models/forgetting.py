@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from algorithms.core.events import OnDuplicate
+from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
 from worker.models.base import Prepared
 from worker.models.port import Outcome
@@ -21,7 +23,7 @@ if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
     from algorithms.forests.pool import Answers as ForestAnswers
     from algorithms.forests.pool import ForestPool
 
-TOLD = ("alpha", "beta", "criterion", "epsilon", "kind", "max_depth", "min_examples", "window")  # by snapshots
+_TOLD = ("alpha", "beta", "criterion", "epsilon", "guarantee", "kind", "max_depth", "min_examples", "window")
 
 P = TypeVar("P", bound="DynamicPool | ForestPool")
 A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
@@ -39,10 +41,28 @@ class ForgettingTreesModel(TreesModel[P, A]):
         return super().status()._replace(examples=self._pool.live_examples)
 
 
+def told_of(settings: ForgettingTreesSettings) -> list[str]:
+    """Return which settings snapshots tell."""
+    return [each for each in _TOLD if getattr(settings, each) is not None or each == "window"]
+
+
+def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree]]) -> list[list[Any]] | None:
+    """Return trees where they follow from the live examples alone, else None.
+
+    With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt.
+    """
+    is_exact = settings.guarantee == "exact"
+    if not is_exact and settings.epsilon != 0.0:
+        return None
+    columns: list[Any] = [column for tree in trees() for column in list(tree)[0 if is_exact else 1 :]]
+    return [column if isinstance(column, list) else column.tolist() for column in columns]
+
+
 def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
     """Return what settings and bounds say to the pool, but when snapshots are due."""
     default, kinds = settings.feature_kinds
     return {
+        "guarantee": settings.guarantee,
         "epsilon": settings.epsilon,
         "alpha": settings.alpha,
         "beta": settings.beta,

@@ -633,14 +633,19 @@ class ForgettingTreesSettings(TreesSettings):
         **dict.fromkeys(("split_confidence", "delta", "tie_threshold", "tau"), "a model of kind 'tree' has it"),
     }
 
+    LATER: ClassVar[tuple[str, ...]] = ("guarantee",)
+
     criterion: Literal["gini", "entropy"] = "gini"
-    # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each.
-    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] | None = 0.1
+    # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each; 0.1, unless
+    # `guarantee` or `beta` says when.
+    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] | None = None
     min_examples: Annotated[int, Ge(1), Le(1 << 30)] = 1  # a node of at most so many is a leaf
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 10
     alpha: Annotated[float, Ge(0.0), Le(1.0)] = 0.0  # a node with at most half this impurity is a leaf
     # Above 0: every split gains at most so much less than the best, after every event; epsilon must be small.
     beta: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    # 'exact': what a record looks through is what a batch learner builds from the live examples.
+    guarantee: Literal["exact"] | None = None
     window: Window | None = None  # the last W examples of each key, or those of a time span
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
 
@@ -661,36 +666,6 @@ class ForgettingTreesSettings(TreesSettings):
                 raise expected(f"0, which promises nothing, or beside it {needed}")
         return beta
 
-    @property
-    def rebuilds(self) -> str:
-        """When a subtree is rebuilt, in a few words."""
-        return f"epsilon {self.epsilon:g}"
-
-    @property
-    def summary(self) -> str:
-        """How it learns, in a few words."""
-        return f"{self.rebuilds}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
-
-
-class DynamicTreeSettings(ForgettingTreesSettings):
-    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
-
-    SAMPLE: ClassVar[Mapping[str, Any]] = {
-        "epsilon": 0.3,
-        "max_depth": 4,
-        "window": 40,
-        "evaluate": {"window": 20, "emit": {"every": 25}},
-        "emit": {"snapshots": {"every": 25}},
-    }
-
-    LATER: ClassVar[tuple[str, ...]] = ("guarantee",)
-
-    kind: Literal["dynamic-tree"]
-    # 'exact': what a record looks through is the tree that a batch learner builds from the live examples.
-    guarantee: Literal["exact"] | None = None
-    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] | None = None  # 0.1, unless `guarantee` or `beta` says when
-    emit: DynamicEmitSettings = DynamicEmitSettings()
-
     @field_validator("guarantee")
     @classmethod
     def _alone(cls, guarantee: str | None, info: ValidationInfo) -> str | None:
@@ -709,8 +684,28 @@ class DynamicTreeSettings(ForgettingTreesSettings):
     def rebuilds(self) -> str:
         """When a subtree is rebuilt, in a few words."""
         if self.epsilon is not None:
-            return super().rebuilds
+            return f"epsilon {self.epsilon:g}"
         return self.guarantee or f"beta {self.beta:g}"
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.rebuilds}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
+
+
+class DynamicTreeSettings(ForgettingTreesSettings):
+    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": 40,
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["dynamic-tree"]
+    emit: DynamicEmitSettings = DynamicEmitSettings()
 
 
 class ForestEmitSettings(Section):
@@ -745,7 +740,6 @@ class ForestSettings(ForgettingTreesSettings):
     }
 
     kind: Literal["forest"]
-    epsilon: Annotated[float, Ge(0.0), Le(1_000.0)] = 0.1
     trees: Annotated[int, Ge(1), Le(MOST_TREES)] = 10
     # How often an example weighs its weight in a tree: none, poisson:1 or poisson:6; k of T: it is in k trees.
     bagging: str = Field(default="poisson:6", validate_default=True)

@@ -10,6 +10,7 @@ import pytest
 from algorithms.core.arrays import Int8s
 from algorithms.core.events import Events, Op
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
 from algorithms.mixed.pool import MixedSplitPool
 from algorithms.regression.pool import RegressionPool
@@ -23,9 +24,11 @@ POOLS: dict[str, tuple[Callable[..., Any], type]] = {  # how it is made, the typ
     "trees": (TreePool, np.int32),
     "dynamic": (DynamicPool, np.int32),
     "forests": (partial(ForestPool, trees=1, bagging="none", subspace=1.0), np.int32),
+    "growing forests": (partial(GrowingForestPool, trees=1, bagging="none", subspace=1.0), np.int32),
     "regression": (RegressionPool, np.float64),
 }
-_TOLD: dict[str, Any] = {"regression": 1.0, "forests": [0.0, 1.0]}  # what others say in weight, a tree's vote
+# What others say in weight, trees in votes.
+_TOLD: dict[str, Any] = {"regression": 1.0, "forests": [0.0, 1.0], "growing forests": [0.0, 1.0]}
 ONE_BY_ONE = pytest.mark.parametrize("kind", POOLS)
 NAN, INF = float("nan"), float("inf")
 
@@ -166,7 +169,7 @@ def test_all_pools_speak_the_same_words(kind: str) -> None:
     assert pool.are_alive(np.array([0, 1, 9], np.int32)).tolist() == [False, True, False]
     assert np.array_equal(pool.predict([b"b"], key=1), _TOLD.get(kind, [0.0, 3.0]))
     assert np.array_equal(pool.predict([], key=9), np.nan if kind == "regression" else [0.0, 0.0], equal_nan=True)
-    grows_only = kind in ("trees", "regression")
+    grows_only = kind in ("trees", "growing forests", "regression")
     for given in ({"id": "first"}, {"x": [b"b"], "label": 1, "weight": 2.0}):
         assert pool.delete(key=1, **given).name == ("CANNOT_FORGET" if grows_only else "APPLIED")
     pool.check()

@@ -11,6 +11,7 @@ from algorithms.core.arrays import Int64s
 from algorithms.core.kinds import Kind
 from algorithms.core.stored import flattened, rebuilt, stored
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
 from algorithms.mixed.pool import MixedSplitPool
 from algorithms.regression.baselines import Comparison
@@ -60,7 +61,7 @@ _DYNAMIC = [
     "words: table cells used",
     f"names: {_NAMES}",
 ]
-_IN_A_FOREST = [f"tree.0.{group}" if ":" in group else f"tree.0: {group}" for group in _DYNAMIC[:-1]]
+_IN_A_FOREST = [f"trees.{group}" if ":" in group else f"trees: {group}" for group in _DYNAMIC[:-1]]
 _REGRESSION = [
     "trees alive",
     *_NODES,
@@ -121,6 +122,17 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "forest": (
         partial(ForestPool, trees=1, names=True),
         ["keys alive", *_LEDGER, f"names: {_NAMES}", *_IN_A_FOREST],
+    ),
+    "growing forest": (
+        partial(GrowingForestPool, trees=1, names=True),
+        [
+            "keys places",
+            "windows: sums buckets ones",
+            "alive",
+            f"names: {_NAMES}",
+            *(f"trees.{group}" if ":" in group else f"trees: {group}" for group in _TREES),
+            "trees.policy: tried",
+        ],
     ),
     **{
         f"regression tree, {observer}": (partial(RegressionPool, observer=observer, names=True), _REGRESSION)

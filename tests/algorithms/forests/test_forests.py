@@ -38,6 +38,11 @@ def of(mix: Mix, **rest: Any) -> Settings:
     return Settings(classes=mix.classes, kinds={f: k for f, k in mix.kinds.items() if k != BINARY}, **rest)
 
 
+def examples_in(pool: ForestPool) -> list[int]:
+    """Return how many examples each tree of key 0 has."""
+    return [pool.pool.sizes(number).examples for number in range(pool.count)]
+
+
 def steps(count: int) -> int:
     """Return how long a stream is to be: a quarter where the compiler is off."""
     return count // 4 if OFF else count
@@ -176,11 +181,15 @@ def live_of(pair: Pair) -> list[Event]:
 
 @pytest.mark.parametrize("window", [None, 12])
 @pytest.mark.parametrize("bagging", BAGGINGS)
+@pytest.mark.parametrize("guarantee", [None, "exact"])
 @pytest.mark.parametrize("name", ["binary", "mixed", "keys"])
-def test_an_exact_forest_is_that_of_its_live_examples_alone(name: str, bagging: str, window: int | None) -> None:
+def test_an_exact_forest_is_that_of_its_live_examples_alone(
+    name: str, guarantee: str | None, bagging: str, window: int | None
+) -> None:
     """Splits and votes are as if nothing else had ever been seen, copies and windows included."""
     mix = replace(MIXES[name], kinds=dict(list(MIXES[name].kinds.items())[:4]))  # few features: many copies
-    chosen = of(mix, epsilon=0.0, bagging=bagging, subspace=0.8, window=window)
+    epsilon = None if guarantee else 0.0
+    chosen = of(mix, epsilon=epsilon, guarantee=guarantee, bagging=bagging, subspace=0.8, window=window)
     pair = Pair(chosen)
     pair.feed(Stream(5, mix).take(steps(160)))
     fresh = chosen.pool()
@@ -190,7 +199,9 @@ def test_an_exact_forest_is_that_of_its_live_examples_alone(name: str, bagging: 
     for key in range(mix.indexes):
         for tree in range(3):
             mine, other = rows_of(pair.pool.tree(tree, key)), rows_of(fresh.tree(tree, key))
-            if other:
+            if guarantee and other:
+                assert mine == other
+            elif other:
                 assert [row[3:] for row in mine] == [row[3:] for row in other]
             else:
                 assert len(mine) <= 1
@@ -198,13 +209,44 @@ def test_an_exact_forest_is_that_of_its_live_examples_alone(name: str, bagging: 
     assert outcomes(pair.pool, questions) == outcomes(fresh, questions)
 
 
-def test_one_tree_that_sees_everything_is_a_tree() -> None:
+@pytest.mark.parametrize("name", ["binary", "mixed", "keys"])
+def test_exact_trees_are_the_oracles_after_every_event(name: str) -> None:
+    """Whatever looked in between, restored or not: trees, floors and votes are those of building from scratch."""
+    mix = MIXES[name]
+    pair = Pair(of(mix, epsilon=None, guarantee="exact", bagging="poisson:1", subspace=0.7, window=15))
+    for at, event in enumerate(Stream(6, mix).take(steps(150))):
+        pair.feed([event])
+        pair.check()
+        if at % 20 == 0:
+            pair.restored()
+
+
+@pytest.mark.parametrize("guarantee", [None, "exact"])
+def test_looking_changes_nothing_and_writing_looks(guarantee: str | None) -> None:
+    """A page leaves the state as it is; a snapshot is of the trees that a page shows, and is taken by a record."""
+    mix = MIXES["mixed"]
+    pool = of(mix, epsilon=None, guarantee=guarantee, window=20).pool()
+    pool.apply(events_of([each for each in Stream(2, mix).take(80) if each.op == Op.INSERT], pool))
+    before = {name: array.copy() for name, array in pool.arrays().items()}
+    seen = [rows_of(tree) for tree in pool.trees()]
+    assert seen == [rows_of(pool.tree(number)) for number in range(3)]
+    assert pool.sizes().nodes == sum(map(len, seen))
+    after = pool.arrays()
+    assert all(np.array_equal(array, after[name]) for name, array in before.items())
+    rebuilt = pool.pool.look(range(3))
+    assert bool(rebuilt) == bool(guarantee)
+    assert seen == [rows_of(tree) for tree in pool.trees()]
+    assert pool.node_count == sum(map(len, seen))
+    pool.check()
+
+
+@pytest.mark.parametrize("terms", [{}, {"guarantee": "exact"}, {"beta": 0.02}], ids=str)
+def test_one_tree_that_sees_everything_is_a_tree(terms: dict[str, Any]) -> None:
     """A forest of one tree, without bagging, predicts and costs what `DynamicPool` does."""
     mix = MIXES["mixed"]
-    forest = of(mix, trees=1, bagging="none", window=20).pool()
-    tree = DynamicPool(
-        classes=mix.classes, kinds={f: k for f, k in mix.kinds.items() if k != BINARY}, window=20, evaluate=True
-    )
+    told = terms | {"classes": mix.classes, "kinds": {f: k for f, k in mix.kinds.items() if k != BINARY}}
+    forest = ForestPool(trees=1, subspace=1.0, bagging="none", window=20, evaluate=True, **told)
+    tree = DynamicPool(window=20, evaluate=True, **told)
     for event in Stream(4, mix).take(steps(200)):
         if event.op == Op.INSERT:
             label, weight = event.label, event.weight / UNIT
@@ -221,11 +263,10 @@ def test_an_example_is_in_k_trees_and_a_delete_touches_these_alone() -> None:
     pool = ForestPool(subspace=1.0, trees=7, bagging="3 of 7", epsilon=0.0)
     for at in range(40):
         pool.insert([at % 5, 5 + at % 3], at % 2, id=at)
-    held = [tree.live_examples for tree in pool.pools]
-    assert sum(held) == 3 * 40
-    before = [tree.sizes().events for tree in pool.pools]
+    before = examples_in(pool)
+    assert sum(before) == 3 * 40
     pool.delete(id=7)
-    changed = [after.sizes().events - events for after, events in zip(pool.pools, before, strict=True)]
+    changed = [had - has for had, has in zip(before, examples_in(pool), strict=True)]
     assert sorted(changed) == [0, 0, 0, 0, 1, 1, 1]
     pool.check()
 
@@ -284,10 +325,10 @@ def test_a_correction_keeps_its_trees() -> None:
     pool = ForestPool(subspace=1.0, trees=5, bagging="2 of 5", on_duplicate=OnDuplicate.REPLACE)
     for at in range(20):
         pool.insert([at % 3], at % 2, id=at)
-    before = [tree.live_examples for tree in pool.pools]
+    before = examples_in(pool)
     for at in range(20):
         pool.insert([at % 4, 9], 1 - at % 2, id=at)
-    assert [tree.live_examples for tree in pool.pools] == before
+    assert examples_in(pool) == before
     pool.check()
 
 
@@ -297,7 +338,7 @@ def test_a_window_counts_the_examples_of_a_key() -> None:
     for at in range(100):
         pool.insert([at], at % 2, id=at)
     assert pool.live_examples == 10
-    assert sum(tree.live_examples for tree in pool.pools) == 10
+    assert sum(examples_in(pool)) == 10
     assert [pool.delete(id=at) for at in (3, 89, 90)] == [
         Status.ABSENT_ID,
         Status.ALREADY_DROPPED,
@@ -359,7 +400,7 @@ def test_what_was_forgotten_leaves_nothing_behind() -> None:
     pair.feed(events)
     pair.feed([replace(event, op=Op.DELETE) for event in events])
     pair.check()
-    assert (pair.pool.live_examples, sum(tree.slots for tree in pair.pool.pools)) == (0, 0)
+    assert (pair.pool.live_examples, pair.pool.slots) == (0, 0)
     pair.feed([Event(Op.DROP, key=key) for key in range(3)])
     assert (pair.pool.alive, pair.pool.node_count) == (0, 0)
     pair.feed(events)
@@ -400,10 +441,9 @@ def test_wrong_settings_are_refused_with_a_reason(changed: dict[str, Any], reaso
         ForestPool(**changed)
 
 
-def test_a_state_is_told_from_one_of_other_trees() -> None:
-    """The arrays of each tree have its number in their names."""
-    pool = ForestPool(subspace=1.0, trees=2)
-    pool.insert([1], 0)
-    names = {name.split(".")[1] for name in pool.arrays() if name.startswith("tree.")}
-    assert names == {"0", "1"}
-    assert all(isinstance(array, np.ndarray) for array in pool.arrays().values())
+def test_keys_beyond_the_numbers_of_trees_are_refused() -> None:
+    """Trees are numbered over all keys; before they run out a key is refused, and nothing has changed."""
+    pool = ForestPool(trees=1000)
+    with pytest.raises(ValueError, match=r"keys below 2,147,483 in forests of 1,000 trees, got 3,000,000"):
+        pool.insert([1], 0, key=3_000_000)
+    assert pool.alive == 0

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from worker.bench.forests import Peer, Terms, bench_forests
+from worker.bench.moa import Moa
 from worker.bench.trees import table_of
 from worker.commands import main
 
@@ -42,6 +43,51 @@ def test_forests_stand_beside_one_tree() -> None:
     assert whole["accuracy"] == rows[0]["accuracy"], "trees that see everything are all alike"
     assert whole["nodes"] == 4 * rows[0]["nodes"]
     assert half["rebuilt_per_example"] < whole["rebuilt_per_example"]
+
+
+def test_single_calls_are_timed_of_exact_trees_too() -> None:
+    """Deletes, the first question after each and another one: a median, a high quantile and the longest."""
+    sizes = ("--examples", "80", "--window", "60", "--trees", "4", "--repeats", "1", "--baggings", "2 of 4")
+    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", "--exact", "--latency"))
+    assert [row["guarantee"] for row in rows] == ["exact"] * 2
+    for row in rows:
+        for what in ("delete", "look_after_delete", "look"):
+            middle, high, longest = row[f"{what}_us"]
+            assert 0 < middle <= high <= longest
+
+
+def test_forests_that_grow_have_lines_of_their_own() -> None:
+    """They keep no window, and tell of drifts instead of rebuilds."""
+    sizes = ("--examples", "500", "--window", "60", "--trees", "3", "--repeats", "1", "--baggings", "poisson:1")
+    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", "--growing"))
+    assert [row["side"] for row in rows] == ["tree", "forest", "growing"]
+    grown = rows[2]
+    assert {"drifts", "warnings", "bagging", "state_bytes"} <= grown.keys()
+    assert not {"window", "epsilon", "rebuilt_per_example"} & grown.keys()
+    assert 0.6 < grown["accuracy"] <= 1.0
+
+
+def test_moa_is_a_side_where_it_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its figures are those that it wrote; without it the command ends and says what was expected."""
+    told = {"classifications correct (percent)": "75.0", "evaluation time (cpu seconds)": "0.5"}
+    asked: list[str] = []
+
+    def answer(peer: Moa, folder: Path, learner: str) -> dict[str, str]:
+        assert peer.jar == tmp_path
+        assert (folder / "table.arff").is_file()
+        asked.append(learner)
+        return told
+
+    monkeypatch.setattr("worker.bench.forests.evaluated", answer)
+    terms = Terms(2, ["none"], [1.0], {"window": 50}, 0, 1.0, 1)
+    rows = bench_forests(table_of("sea", None, 400), terms, moa=Moa("5.6", tmp_path, tmp_path))
+    row = next(rows)
+    assert (row["side"], row["accuracy"], row["examples_per_second"]) == ("moa", 0.75, 800.0)
+    assert asked == ["functions.NoChange", "meta.AdaptiveRandomForest -s 2"]
+    monkeypatch.setattr("worker.bench.moa.importlib.util.find_spec", lambda name: None)
+    result = _bench("--data", "sea", "--moa")
+    assert result.exit_code == 1
+    assert "expected MOA" in result.output
 
 
 class _Last:

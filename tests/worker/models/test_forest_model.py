@@ -72,11 +72,12 @@ def test_predictions_are_votes() -> None:
     assert (unknown.label, unknown.known, list(unknown.weights)) == (None, False, [0.0, 0.0])
 
 
-def test_what_is_deleted_is_forgotten() -> None:
-    """With epsilon 0 the trees after deletes are those of the examples that are left, however they went."""
+@pytest.mark.parametrize("terms", [{"guarantee": "exact"}, {"epsilon": 0}], ids=str)
+def test_what_is_deleted_is_forgotten(terms: dict[str, Any]) -> None:
+    """Where trees are exact those after deletes are those of the examples that are left, however they went."""
     events = named(labelled(120))
     gone = [each for at, each in enumerate(events) if at % 3]
-    pipeline, other = pipeline_of(epsilon=0), pipeline_of(epsilon=0)
+    pipeline, other = pipeline_of(**terms), pipeline_of(**terms)
     run(pipeline, [*events, *((key, {"op": "delete", "id": event["id"]}) for key, event in gone)])
     run(other, events[::3])
     ours, theirs = (
@@ -152,6 +153,8 @@ def test_bounds(bounds: dict[str, int], reason: Reason) -> None:
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "eager": {"epsilon": 0, "max_depth": 3, "emit": {"snapshots": {"every": 10}}},
+    "exact": {"guarantee": "exact", "bagging": "2 of 4", "window": 25, "emit": {"snapshots": {"every": 15}}},
+    "near": {"beta": 0.05, "bagging": "poisson:1", "emit": {"snapshots": {"every_ms": 40_000}}},
     "window": {
         "window": 15,
         "bagging": "poisson:1",

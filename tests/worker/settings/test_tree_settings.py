@@ -283,7 +283,9 @@ def test_dynamic_trees(tmp_path: Path) -> None:
         ("{beta: 0.02, criterion: entropy, alpha: 0.3}", None, "beta 0.02, entropy, 2 classes"),
     ],
 )
-def test_when_a_dynamic_tree_is_rebuilt(tmp_path: Path, added: str, epsilon: float | None, summary: str) -> None:
+def test_when_a_tree_that_forgets_is_rebuilt(
+    tmp_path: Path, added: str, epsilon: float | None, summary: str
+) -> None:
     """By the clock unless a guarantee or a beta says when; settings that are kept are taken again."""
     lines = "".join(f"    {name}: {value}\n" for name, value in yaml.safe_load(added).items())
     model = _load(tmp_path, DYNAMIC + lines).models["spam"]
@@ -291,6 +293,9 @@ def test_when_a_dynamic_tree_is_rebuilt(tmp_path: Path, added: str, epsilon: flo
     assert (model.epsilon, model.summary) == (epsilon, summary)
     assert ("guarantee" in model.relevant()) == ("guarantee" in added)
     assert DynamicTreeSettings.model_validate_json(model.model_dump_json()) == model
+    forest = _load(tmp_path, DYNAMIC.replace("dynamic-tree", "forest") + lines).models["spam"]
+    assert isinstance(forest, ForestSettings)
+    assert (forest.epsilon, forest.summary) == (epsilon, f"10 trees, poisson:6, subspace 0.6, {summary}")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,15 @@ MODELS: dict[str, Any] = {
     "recent": _BASE | {"kind": "split", "window": 8},
     "greedy": _BASE | {"kind": "dynamic-tree", "epsilon": 0, "attributes": {"numeric": ["size"]}},
     "exact": _BASE | {"kind": "dynamic-tree", "guarantee": "exact", "attributes": {"numeric": ["size"]}},
+    "forest": _BASE
+    | {
+        "kind": "forest",
+        "guarantee": "exact",
+        "trees": 4,
+        "bagging": "2 of 4",
+        "attributes": {"numeric": ["size"]},
+    },
+    "eager": _BASE | {"kind": "forest", "epsilon": 0, "trees": 3, "bagging": "poisson:1"},
     "mixed": _BASE | {"kind": "split", "classes": ["a", "b", "c"], "attributes": {"numeric": ["size"]}},
     "prices": {
         "kind": "split",
@@ -56,7 +65,7 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         return OutRecord("t", 0, b"key %d" % (number % 2), value, (), 1_000)
 
     draw = random.Random(seed)
-    has_numbers = set(models) <= {"greedy", "exact", "mixed"}
+    has_numbers = set(models) <= {"greedy", "exact", "forest", "mixed"}
     for number in range(EXAMPLES):
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
@@ -94,7 +103,16 @@ def _said(*arguments: str) -> Result:
 
 @pytest.mark.parametrize(
     "names",
-    [["counts"], ["greedy"], ["exact"], ["mixed"], ["prices"], ["counts", "near", "counted"]],
+    [
+        ["counts"],
+        ["greedy"],
+        ["exact"],
+        ["forest"],
+        ["eager"],
+        ["mixed"],
+        ["prices"],
+        ["counts", "near", "counted"],
+    ],
     ids="-".join,
 )
 @pytest.mark.parametrize("seed", range(3))
@@ -134,11 +152,14 @@ def test_what_a_window_remembers_is_told(tmp_path: Path) -> None:
     assert finding.left == ("that the window dropped 40 is remembered, by the digest of the id",)
 
 
-def test_a_hundred_that_an_exact_tree_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["exact", "forest"])
+def test_a_hundred_that_exact_trees_have_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Deleted in any order after any history, each of them alone has left no trace, nor have all together."""
     monkeypatch.setattr(f"{__name__}.EXAMPLES", 160)
     monkeypatch.setattr(f"{__name__}.DELETED", [n for n in random.Random(4).sample(range(160), 110) if n != 17])
-    found = _audited(_ran(tmp_path, {"exact": MODELS["exact"]}), sample=100)
+    found = _audited(_ran(tmp_path, {name: MODELS[name]}), sample=100)
     assert len(found.ids) == 100
     assert found.is_clean
     (finding,) = found.findings

@@ -217,9 +217,10 @@ def _growing(seed: int, names: bool) -> list[Event]:
     return events
 
 
+@pytest.mark.wide(4)
 @pytest.mark.parametrize("told", PACKED)
 @given(st.integers(0, 1 << 32), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
-@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
 def test_results_are_those_of_trees_that_stay_where_they_are(
     told: str, seed: int, sizes: list[int], restart: bool
 ) -> None:

@@ -35,7 +35,7 @@ class Trees(DynamicPool):
         for number in numbers if self.rules.terms.policy != EPSILON else ():
             if self._root(number) != NONE:
                 self._make_room(number)
-                look_at_all(self._state, self.rules, self._scratch, number, 0, out)
+                look_at_all(self._state.slack, self._state, self.rules, self._scratch, number, 0, out)
         return int(out.rebuilt[0])
 
     @contextmanager

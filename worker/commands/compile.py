@@ -26,7 +26,8 @@ _REGRESSION = "regression-"
 _FOREST = "forest"
 _CORES = os.cpu_count() or 1
 _FEW_CORES = 4
-_SAME = {_LATE: _CODEC, _FOREST: _DYNAMIC}
+_SPLITS = "exact"
+_SAME = {_LATE: _CODEC, _FOREST: _EXACT, _NUMBERS: _SPLITS}
 
 
 class Cost(NamedTuple):
@@ -102,11 +103,13 @@ def _families(kernels: list[str]) -> list[list[str]]:
     """Return the kernels by what they have in common, which one process compiles once; large families first.
 
     That is nearly all of a forest's kernel beside that of its trees, and a third of a second policy's. Where there
-    are cores enough each kernel but the forest's has a process of its own.
+    are cores enough others have a process each.
     """
     families: dict[str, list[str]] = {}
     for name in kernels:
-        family = _SAME.get(name, name.partition("-")[0] if _CORES <= _FEW_CORES else name)
+        family = _SAME.get(name, name)
+        if _CORES <= _FEW_CORES:
+            family = family.partition("-")[0]
         families.setdefault(family, []).append(name)
     return sorted(families.values(), key=len, reverse=True)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 import numba
 from numba.core import codegen, cpu, externals, sigutils, utils
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, CPUTarget
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 
@@ -186,8 +187,12 @@ class Dispatcher(CPUDispatcher):
         self._compiler._customize_flags = _without_wrappers
         self._inner: set[tuple[Any, ...]] = set()  # argument types of overloads without a wrapper
 
+    @global_compiler_lock
     def compile(self, sig: Any) -> Any:
-        """Compile or load the kernel for these types; numba calls this."""
+        """Compile or load the kernel for these types; numba calls this.
+
+        One thread at a time, looks at `overloads` included: another may be compiling a kernel that calls this one.
+        """
         arguments = tuple(sigutils.normalize_signature(sig)[0])
         is_called_by_python = _compiling.depth == 0
         if is_called_by_python and arguments in self._inner:

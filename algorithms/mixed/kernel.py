@@ -298,7 +298,7 @@ def _subtract(state: State, index: int, label: int, weight: int, feature: int, v
         if questions.rows[row, KIND] != NUMERIC:
             _leave(state, index, row)
         if questions.rows[row, KIND] != NOMINAL or value == state.numbers[index, LAST_VALUE]:
-            state.heads[index, LAST] = last.without(state.heads[index, LAST], feature)
+            state.heads[index, LAST] = last.without(state.names, state.heads[index, LAST], feature)
         asked.remove(questions, row)
         release(state.names, feature)
 

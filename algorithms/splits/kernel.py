@@ -190,7 +190,7 @@ def _remove_slot(pool: State, index: int, slot: int) -> None:
     feature = feature_of(pool.slots, slot)
     finders.removing(pool.finder, pool.slots, index, slot)
     slots.remove(pool.slots, index, slot)
-    pool.heads[index, LAST] = last.without(pool.heads[index, LAST], feature)
+    pool.heads[index, LAST] = last.without(pool.names, pool.heads[index, LAST], feature)
     release(pool.names, feature)
 
 

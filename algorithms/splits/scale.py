@@ -77,8 +77,8 @@ class Scale:
         m, part = self._sums(present)
         if not 0 < m < n:
             return 0.0
-        difference = n * part - m * total
-        return float(Fraction(difference * difference, n * n * m * (n - m)) * Fraction(self.unit) ** 2)
+        difference, unit = n * part - m * total, Fraction(self.unit)
+        return float(Fraction(difference * difference, n * n * m * (n - m)) * unit * unit)
 
     def _sums(self, weights: Sequence[int]) -> tuple[int, int]:
         """Return the weight of examples and the sum of their labels, in units above the least."""

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +64,19 @@ def swung(state: Counter, by: int) -> int:
     return _swung(state, by)
 
 
+@jit.jit
+def filled(state: Counter, by: int) -> int:
+    """Add to a counter, and return what it is then."""
+    state.counts[0] += by
+    return int64(state.counts[0])
+
+
+@jit.jit
+def filled_twice(state: Counter, by: int) -> int:
+    """Do it twice."""
+    return filled(state, by) + filled(state, by)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder where kernels are kept."""
@@ -106,6 +120,29 @@ def test_what_is_apart_is_called_by_what_is_inlined(monkeypatch: pytest.MonkeyPa
     called = [next(iter(each.compiled.overloads.values())).library for each in kernels]
     assert ["alwaysinline" in library.get_llvm_str() for library in called] == [False, True]
     assert optimised == ["swung"]
+
+
+@compiled
+@pytest.mark.usefixtures("folder")
+def test_what_one_thread_compiles_another_can_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread calls a function while another compiles it for a kernel, without what Python calls it by."""
+    add = target.Dispatcher.add_overload
+    found: list[int] = []
+    threads: list[threading.Thread] = []
+
+    def slow(dispatcher: Any, code: Any) -> None:
+        if not threads:
+            threads.append(
+                threading.Thread(target=lambda: found.append(filled(Counter(np.zeros(1, np.int64)), 3)))
+            )
+            threads[0].start()
+            time.sleep(0.3)  # by now it has looked for the function, or waits until it may
+        add(dispatcher, code)
+
+    monkeypatch.setattr(target.Dispatcher, "add_overload", slow)
+    assert filled_twice(Counter(np.zeros(1, np.int64)), 2) == 6
+    threads[0].join()
+    assert found == [3]
 
 
 # Calls both kernels in a process of its own, and tells what they returned and how often the file of each was read.

@@ -224,11 +224,11 @@ def test_decisions_are_those_of_one_by_one() -> None:
 def test_what_was_best_is_kept_as_long_as_it_is_there() -> None:
     """Between decisions the best feature or category may leave the index; what is kept then says so."""
     rng = random.Random(4)
-    kinds: dict[int | bytes, Kind] = {1: Kind.NUMERIC, 2: Kind.NOMINAL}
-    pool = MixedSplitPool(classes=3, kinds=kinds, window=2, splits=Emit(When.EVERY, 5))
+    kinds: dict[int | bytes, Kind] = {b"a": Kind.NUMERIC, b"b": Kind.NOMINAL}
+    pool = MixedSplitPool(classes=3, kinds=kinds, window=2, names=True, splits=Emit(When.EVERY, 5))
     gone = 0
     for number in range(200):
-        x = {rng.choice((1, 2)): rng.randrange(4), 3 + rng.randrange(6): 1}
+        x = {rng.choice((b"a", b"b")): rng.randrange(4), b"c%d" % rng.randrange(6): 1}
         pool._one(0, x, rng.randrange(3), 1 << 20, None, 0, number + 1)  # type: ignore[arg-type]
         pool.check()
         gone += int(pool.arrays()["heads"][0, LAST]) == GONE

@@ -25,6 +25,12 @@ from algorithms.dynamic.terms import EPSILON
 class Trees(DynamicPool):
     """Trees that are looked at many at a time; see `DynamicPool`."""
 
+    _is_copy = False  # whether the state is one to look at, which counts on its own who holds a name
+
+    def _show_names(self) -> None:
+        if not self._is_copy:
+            super()._show_names()
+
     def look(self, numbers: range) -> int:
         """Look through all of some trees, as a record does; return how many examples were rebuilt.
 
@@ -49,11 +55,13 @@ class Trees(DynamicPool):
         if not self._are_current(numbers):
             parts = ("trees", "nodes", "slack", "chain", "names")
             self._state = own._replace(**{part: _copied(getattr(own, part)) for part in parts})
-            self.look(numbers)
+            self._is_copy = True
         try:
+            if self._is_copy:
+                self.look(numbers)
             yield
         finally:
-            self._state = own
+            self._state, self._is_copy = own, False
 
     def _are_current(self, numbers: range) -> bool:
         if self.rules.terms.policy == EPSILON:

@@ -221,11 +221,14 @@ def test_exact_trees_are_the_oracles_after_every_event(name: str) -> None:
             pair.restored()
 
 
+@pytest.mark.parametrize("names", [False, True])
 @pytest.mark.parametrize("guarantee", [None, "exact"])
-def test_looking_changes_nothing_and_writing_looks(guarantee: str | None) -> None:
+def test_looking_changes_nothing_and_writing_looks(guarantee: str | None, names: bool) -> None:
     """A page leaves the state as it is; a snapshot is of the trees that a page shows, and is taken by a record."""
     mix = MIXES["mixed"]
-    pool = of(mix, epsilon=None, guarantee=guarantee, window=20).pool()
+    if names:  # which nodes hold, too
+        mix = replace(mix, kinds=dict(zip(words(len(mix.kinds)), mix.kinds.values(), strict=True)))
+    pool = of(mix, epsilon=None, guarantee=guarantee, window=20, names=names).pool()
     pool.apply(events_of([each for each in Stream(2, mix).take(80) if each.op == Op.INSERT], pool))
     before = {name: array.copy() for name, array in pool.arrays().items()}
     seen = [rows_of(tree) for tree in pool.trees()]
@@ -233,6 +236,7 @@ def test_looking_changes_nothing_and_writing_looks(guarantee: str | None) -> Non
     assert pool.sizes().nodes == sum(map(len, seen))
     after = pool.arrays()
     assert all(np.array_equal(array, after[name]) for name, array in before.items())
+    pool.check()
     rebuilt = pool.pool.look(range(3))
     assert bool(rebuilt) == bool(guarantee)
     assert seen == [rows_of(tree) for tree in pool.trees()]

@@ -283,7 +283,7 @@ class SplitSettings(ClassifierSettings):
     @field_validator("classes", mode="before")
     @classmethod
     def _different_classes(cls, value: Any) -> Any:
-        return () if value == _NO_CLASSES else super()._different_classes(value)
+        return () if value is _NO_CLASSES else super()._different_classes(value)
 
     @field_validator("target")
     @classmethod
@@ -301,6 +301,8 @@ class SplitSettings(ClassifierSettings):
         if target == "number" and told is None:
             is_range = info.field_name == "label_range"
             raise expected("the least and the greatest label, as in [0, 500]" if is_range else "a number, as 0.01")
+        if info.field_name == "label_range" and told is not None and not told[0] < told[1]:
+            raise expected("the least label and then a greater one, as in [0, 500]")
         bounds = info.data.get("label_range")
         if info.field_name == "label_unit" and told is not None and bounds is not None:
             low, high = bounds
@@ -424,7 +426,7 @@ class SplitSettings(ClassifierSettings):
         return told | {"attributes": self.attributes.relevant()}
 
 
-_NO_CLASSES = "none, as labels are numbers"
+_NO_CLASSES = object()  # as the classes of labels that are numbers: what no file can hold
 _MIXED = "with more than two classes, or features that are not binary,"
 _ALONE = "as others serve two classes and binary features"
 

@@ -24,6 +24,7 @@ _EXPECTED = {
     "string_type": "a string",
     "path_type": "a path",
     "bool_type": "true or false",
+    "tuple_type": "a list",
     "dict_type": "a mapping",
     "mapping_type": "a mapping",
     "model_type": "a mapping",

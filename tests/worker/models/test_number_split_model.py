@@ -275,7 +275,9 @@ def problems(tmp_path: Path, **model: Any) -> list[str]:
         ({"label_unit": "not told"}, "models.it.label_unit: expected a number, as 0.01"),
         ({"label_unit": 0}, "models.it.label_unit: expected more than 0"),
         ({"label_unit": 1e-20}, "models.it.label_unit: expected a unit of which 1 to 2^40 are in the range"),
-        ({"label_range": [1, 1]}, "models.it.label_unit: expected a unit of which"),
+        ({"label_range": [1, 1]}, "models.it.label_range: expected the least label and then a greater one"),
+        ({"label_range": [100, -100]}, "models.it.label_range: expected the least label and then a greater one"),
+        ({"label_range": "0 to 9"}, "models.it.label_range: expected a list, got '0 to 9'"),
         ({"label_range": [0, 1e200]}, "models.it.label_range.1: expected 1e+140 or less"),
         ({"criterion": "gini"}, "models.it.criterion: expected 'variance', as labels are numbers"),
         (
@@ -285,6 +287,7 @@ def problems(tmp_path: Path, **model: Any) -> list[str]:
         ({"finder": "updgini"}, "models.it.finder: expected 'exact', as labels are numbers"),
         ({"attributes": {"numeric": ["a"]}}, "models.it.attributes: expected binary features only"),
         ({"target": "class"}, "models.it.classes: expected a value"),
+        ({"target": "class", "classes": "none, as labels are numbers"}, "models.it.classes: expected 2 to 1000"),
         ({"target": "class", "classes": ["a", "b"]}, "models.it.label_range: expected null, or beside it"),
         ({"target": "words"}, "models.it.target: expected 'class' or 'number'"),
     ],

@@ -40,6 +40,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "verified": SPLIT | {"features": "names", "verify_deletes": True, "finder": "baseent"},
     "expire": SPLIT | {"expire": "10s"},
     "expire, window": SPLIT | {"expire": "10s", "window": 2, "features": "names"},
+    "numbers": {name: value for name, value in SPLIT.items() if name != "classes"}
+    | {"target": "number", "label_range": [0, 2], "label_unit": 1e-10}  # labels of more than 32 bits
+    | {"features": "names", "verify_deletes": True},
 }
 TREE: dict[str, Any] = {
     "kind": "tree",

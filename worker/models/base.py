@@ -214,7 +214,7 @@ class PoolModel(ABC, Generic[P, A]):
         numbers = self._keys.numbers(records)
         instance = numbers[events.record]
         if self._left is not None:
-            self._move(self._left.keys.known({key or b"" for key in records.keys}))
+            self._move(self._left.keys.known(dict.fromkeys(key or b"" for key in records.keys)))
         if (self._expiry is None and self._aging is None) or not len(instance):
             outcome = self._take(records, events, instance)
         else:

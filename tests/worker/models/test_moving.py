@@ -14,6 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from algorithms.splits.slots import KEY
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model
 from worker.commands.running import worker_on
@@ -287,6 +288,18 @@ def test_each_event_lets_so_many_keys_move() -> None:
     model.process(_records([(b"30", {"op": "predict", "x": [1]}, 1)] * 20, 163))
     assert not _is_moving(model)
     split.check()
+
+
+def test_keys_of_a_batch_move_in_the_order_of_its_records() -> None:
+    """Where rows lie follows from what came: workers with the same batches have the same arrays."""
+    model = one_model(SPLIT)
+    model.process(_records(_most_go(100, 40), 0))
+    [split] = model.models
+    assert isinstance(split, SplitModel)
+    told = [b"%d" % key for key in (*range(39, 20, -1), *range(0, 20, 2), 39, 0)]
+    model.process(_records([(key, {"op": "predict", "x": [1]}, 1) for key in told], 160))
+    heads = split._pool.arrays()["slots.rows"][: 2 * len(set(told)), KEY] >> 32
+    assert [split._keys.key(number) for number in heads[::2].tolist()] == list(dict.fromkeys(told))
 
 
 def test_memory_is_made_ready_before_the_first_key_moves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.packing import Numbers, keys_of, numbers_of, packed_rows
 from algorithms.regression.elements import FIRST, HIGH, LOW, NEXT, ROOT, SIZE, Elements
 from algorithms.regression.state import Features, Forest, Intervals, Models, Targets
-from algorithms.trees.packing import numbers_of_keys, packed_nodes
+from algorithms.trees.packing import numbers_of_keys, packed_nodes, renamed
 
 
-def packed(forest: Forest, keys: Int32s) -> Forest:
+def packed(forest: Forest, keys: Int32s, names: Numbers | None = None) -> Forest:
     """Return trees in arrays that have room for no more than them. O(what is in use and what ever was).
 
     Parameters
@@ -20,16 +20,18 @@ def packed(forest: Forest, keys: Int32s) -> Forest:
         What is packed.
     keys : Int32s
         Of the trees, rising: the first becomes 0, the next 1.
+    names : Numbers, optional
+        The new numbers of the names of features, where these have names.
     """
     trees = numbers_of_keys(keys, len(forest.trees))
     nodes, features = numbers_of(forest.nodes.rows), numbers_of(forest.features.rows)
     owner, item = keys_of(forest.features.rows, features)
     return forest._replace(
         trees=trees.packed(forest.trees),
-        nodes=packed_nodes(forest.nodes, nodes, features, trees),
+        nodes=packed_nodes(forest.nodes, nodes, features, trees, names),
         targets=Targets(nodes.packed(forest.targets.numbers), nodes.packed(forest.targets.tried)),
         features=Features(
-            packed_rows(forest.features.rows, features, nodes.of(owner), item),
+            packed_rows(forest.features.rows, features, nodes.of(owner), renamed(item, names)),
             features.packed(forest.features.moments),
             features.packed(forest.features.kind),
         ),

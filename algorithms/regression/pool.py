@@ -33,6 +33,7 @@ from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.packing import packed_names
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
 WAYS = [each.name.lower() for each in Predict]
@@ -243,9 +244,14 @@ class RegressionPool(Pool[Forest, Answers, float]):
     def pack(self, keys: Int32s) -> None:
         """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
 
-        O(what is in use and what ever was).
+        Names of features get other numbers, too. O(what is in use and what ever was).
         """
-        self._state = packing.packed(self._state, keys)
+        names = None
+        if self.names is not None:
+            self.names, names = packed_names(self.names)
+            self._schema.find(self.names)
+        self._state = packing.packed(self._state, keys, names)
+        self._show_names()
         self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
 
     # --- looking

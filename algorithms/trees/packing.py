@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.core.arrays import Int32s
+from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.kinds import NOMINAL, NUMERIC, QUANTISED
+from algorithms.core.names import Interner
 from algorithms.core.packing import Numbers, keys_of, numbers_of, packed_rows
 from algorithms.core.rows import NONE
 from algorithms.trees.gaussians import Gaussians
-from algorithms.trees.nodes import ALTERNATES, FIRST, OBSERVED, ROOTS, TREE, Nodes
+from algorithms.trees.nodes import ALTERNATES, FEATURE, FIRST, OBSERVED, ROOTS, TREE, Nodes
 from algorithms.trees.observers import KIND, PART, Features
 from algorithms.trees.policies.adwin import Windows
 from algorithms.trees.policies.hat import Hat
@@ -28,7 +29,24 @@ def numbers_of_keys(keys: Int32s, capacity: int) -> Numbers:
     return Numbers(in_use, least=1)
 
 
-def packed(forest: Forest, keys: Int32s) -> Forest:
+def packed_names(names: Interner) -> tuple[Interner, Numbers]:
+    """Return the names of features in arrays with room for no more than them, and their new numbers.
+
+    They are in the same order, so those that the settings name stay the first.
+    """
+    names.sweep(np.zeros(0, np.int64))  # what was released last
+    numbers, made = Numbers(names.arrays.size >= 0), Interner()
+    made.intern_all(map(names.name, numbers.kept.tolist()))
+    made.arrays.references[: len(numbers)] = names.arrays.references[numbers.kept]
+    return made, numbers
+
+
+def renamed(features: Int64s, names: Numbers | None) -> Int64s:
+    """Return the new numbers of features, NONE that of `NONE`; ids stay what they are."""
+    return features if names is None else names.of(features)
+
+
+def packed(forest: Forest, keys: Int32s, names: Numbers | None = None) -> Forest:
     """Return trees in arrays that have room for no more than them. O(what is in use and what ever was).
 
     Parameters
@@ -37,18 +55,20 @@ def packed(forest: Forest, keys: Int32s) -> Forest:
         Of a policy that counts in the observers.
     keys : Int32s
         Of the trees, rising: the first becomes 0, the next 1.
+    names : Numbers, optional
+        The new numbers of the names of features, where these have names.
     """
     trees = numbers_of_keys(keys, len(forest.trees))
     nodes, features = numbers_of(forest.nodes.rows), numbers_of(forest.features.rows)
     return forest._replace(
         trees=trees.packed(forest.trees),
-        nodes=packed_nodes(forest.nodes, nodes, features, trees),
-        features=_packed_features(forest.features, features, nodes),
+        nodes=packed_nodes(forest.nodes, nodes, features, trees, names),
+        features=_packed_features(forest.features, features, nodes, names),
         policy=_packed_policy(forest.policy, nodes, features),
     )
 
 
-def packed_nodes(state: Nodes, nodes: Numbers, features: Numbers, trees: Numbers) -> Nodes:
+def packed_nodes(state: Nodes, nodes: Numbers, features: Numbers, trees: Numbers, names: Numbers | None) -> Nodes:
     """Return nodes without gaps, given the new numbers of all that they refer to."""
     owner, item = keys_of(state.rows, nodes)
     is_root, is_top = owner == ROOTS, owner == ALTERNATES
@@ -59,12 +79,13 @@ def packed_nodes(state: Nodes, nodes: Numbers, features: Numbers, trees: Numbers
     own = links[: len(nodes)]
     for column, numbers in ((FIRST, nodes), (OBSERVED, features), (TREE, trees)):
         own[:, column] = numbers.of(own[:, column])
+    own[:, FEATURE] = renamed(own[:, FEATURE], names)
     return Nodes(
         packed_rows(state.rows, nodes, owner, item), links, nodes.packed(state.numbers), nodes.packed(state.prior)
     )
 
 
-def _packed_features(state: Features, features: Numbers, nodes: Numbers) -> Features:
+def _packed_features(state: Features, features: Numbers, nodes: Numbers, names: Numbers | None) -> Features:
     owner, item = keys_of(state.rows, features)
     about = features.packed(state.about)
     kind, part = about[: len(features), KIND], about[: len(features), PART]
@@ -75,7 +96,7 @@ def _packed_features(state: Features, features: Numbers, nodes: Numbers) -> Feat
     part[kind == NUMERIC] = normals.of(part[kind == NUMERIC])
     feature, value = keys_of(state.values, values)
     return Features(
-        rows=packed_rows(state.rows, features, nodes.of(owner), item),
+        rows=packed_rows(state.rows, features, nodes.of(owner), renamed(item, names)),
         about=about,
         gain=features.packed(state.gain),
         values=packed_rows(state.values, values, features.of(feature), value),

@@ -325,9 +325,14 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     def pack(self, keys: Int32s) -> None:
         """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
 
-        O(what is in use and what ever was).
+        Names of features get other numbers, too. O(what is in use and what ever was).
         """
-        self._state = packing.packed(self._state, keys)
+        names = None
+        if self.names is not None:
+            self.names, names = packing.packed_names(self.names)
+            self._schema.find(self.names)
+        self._state = packing.packed(self._state, keys, names)
+        self._show_names()
         self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
 
     def warm_up(self) -> None:

@@ -273,6 +273,24 @@ def test_arrays_of_trees_are_as_large_as_if_only_the_rest_had_ever_been(told: st
     assert contents == expected
 
 
+@pytest.mark.parametrize("told", ["names", "regression names"])
+def test_names_of_features_that_only_keys_that_went_had_take_no_room(told: str) -> None:
+    """Of 200 keys ten stay, each with names of its own; what is awaited is still found."""
+    settings = PACKED[told]
+    attributes = settings["attributes"] | {"binary": ["of everybody"]}
+    model, only = one_model(settings | {"attributes": attributes}), one_model(settings)
+    learned = [
+        (b"%d" % key, {"x": [f"word {each} of {key}" for each in range(9)], "y": key % 2}, 1) for key in range(200)
+    ]
+    model.process(_records([*learned, *((b"%d" % key, None, 1) for key in range(10, 200))], 0))
+    model.models[0].check()
+    only.process(_records(learned[:10], 0))
+    assert model.models[0].status().bytes <= 1.2 * only.models[0].status().bytes
+    outcome = model.process(_records([(b"3", {"x": ["of everybody", "word 1"], "y": 1}, 1)], 390)).outcomes[0][1]
+    assert outcome.missing == {"attribute word 2"}
+    model.models[0].check()
+
+
 def test_each_event_lets_so_many_keys_move() -> None:
     """Beside its own key an event moves `AT_ONCE` others; a checkpoint on the way holds both pools."""
     model = one_model(SPLIT)

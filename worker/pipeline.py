@@ -147,6 +147,7 @@ class Pipeline:
         """Compile the kernels, or load them: before there is a heartbeat to miss."""
         none = np.zeros(0, np.int64)
         self.process(Records(self.source, none, none, [], [], [], 0))
+        self.late.warm_up()
         for model in self.models:
             model.warm_up()
 

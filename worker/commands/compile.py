@@ -179,7 +179,9 @@ def _call(kernel: str) -> None:
 
         none = np.zeros(0, np.int64)
         events, _ = decode_batch([], none, Bounds(), [])
-        PendingExamples(1, 1).resolve(Records(TopicPartition("any", 0), none, none, [], [], [], 0), events)
+        store = PendingExamples(1, 1)
+        store.resolve(Records(TopicPartition("any", 0), none, none, [], [], [], 0), events)
+        store.limit(1, 2)
         return
     if kernel.startswith(_TREE):
         from algorithms.trees.pool import TreePool

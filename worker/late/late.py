@@ -112,6 +112,11 @@ class LateLabels:
         }
         self._given = {name: each for name, each in found.items() if each is not None}
 
+    def warm_up(self) -> None:
+        """Compile the kernel that no event calls, or load it."""
+        if self._store is not None:
+            PendingExamples(1, 1).limit(1, 2)
+
     # --- a batch
 
     def batch(self, records: Records, events: Events) -> Batch:

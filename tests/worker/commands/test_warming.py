@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from algorithms.core import cache, jit, target
 from algorithms.core.cache import NotKeptError, kept_only
+from tests.support.one_model import one_model
 from tests.support.recordings import every_kind
 from tests.support.workers import worker_on
 from tests.worker.state.test_golden_checkpoints import STATES, run_models, stream
@@ -153,6 +154,16 @@ def test_what_is_not_kept_is_not_compiled_where_that_is_forbidden(
     with kept_only(), pytest.raises(NotKeptError, match="unheard_of"):
         unheard_of(1)
     assert unheard_of(1) == 1
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["plain", "labels are waited for"])
+def test_what_a_smaller_max_needs_is_there_before(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    """Other limits come at a restart, in the loop: their kernel is compiled with those that events call."""
+    called = []
+    monkeypatch.setattr("worker.late.pending.shorten", lambda *_: called.append(True))
+    model = {"kind": "split", "input": "in", "classes": [0, 1], "features": "ids"}
+    one_model(model, pending={"max": 9, "for": "1d"} if waits else None).warm_up()
+    assert any(called) == waits
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_death_while_a_new_model_learns_from_late_labels(
     lives = []
     for name, dies_at in (
         ("lives", []),
-        ("dies", [*range(1, 60, 7 if share > 1 else 12), *range(60, 260, 50)]),
+        ("dies", [*range(1, 30, 4)] if share > 1 else [*range(1, 60, 12), *range(60, 260, 50)]),
     ):
         (tmp_path / name).mkdir()
         desk = Waits(tmp_path / name, **told)

@@ -59,6 +59,7 @@ def drifting(seed: int, mix: Mix, count: int, every: int = 100) -> Iterator[Even
         yield replace(event, label=told % mix.classes)
 
 
+@pytest.mark.wide(2)  # each policy is a kernel of its own, which takes half a minute to compile
 @pytest.mark.parametrize("name", VARIANTS)
 def test_long_streams_agree_with_the_oracle(name: str) -> None:
     """Trees, votes, losses and what detectors did are the oracle's after every batch, restored or not."""

@@ -85,7 +85,12 @@ class _Reader(NamedTuple):
 
     def _of_value(self, feature: int | str, value: float) -> str:
         which = brief(feature) if isinstance(feature, str) else str(feature)
-        advice = "set attributes: {default: numeric} of the model, or name its numeric features there"
+        if self.scale is not None:  # such splits take no numbers
+            advice = (
+                "publish it as a category with --nominal, leave it out with --ignore, or take a regression-tree"
+            )
+        else:
+            advice = "set attributes: {default: numeric} of the model, or name its numeric features there"
         return f"expected 0 or 1 of {which}, a binary feature of the model {self.name!r}, got {value:g}; {advice}"
 
 

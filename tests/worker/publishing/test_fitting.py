@@ -100,6 +100,17 @@ def test_labels_of_the_range_are_published(tmp_path: Path) -> None:
     assert _publish(tmp_path, _line(y=19.99) + _line(y=0) + _line(y=500)).exit_code == 0
 
 
+def test_numbers_are_categories_of_a_model_that_takes_none(tmp_path: Path) -> None:
+    """A split of labels that are numbers has binary features; what its message advises is published."""
+    _settings(tmp_path, PRICES)
+    (tmp_path / "rides.csv").write_text("km,y\n9,19.5\n12,25.5\n")
+    arguments = [str(tmp_path / "rides.csv"), "--to", str(tmp_path / "worker.yaml")]
+    refused = CliRunner().invoke(publish, arguments)
+    assert "with --nominal, leave it out with --ignore, or take a regression-tree" in refused.stderr
+    assert CliRunner().invoke(publish, [*arguments, "--nominal", "km"]).exit_code == 0
+    assert CliRunner().invoke(publish, [*arguments, "--ignore", "km"]).exit_code == 0
+
+
 def test_the_advice_works(tmp_path: Path) -> None:
     """The labels are renamed as the message says."""
     _settings(tmp_path, SPLIT)

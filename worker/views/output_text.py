@@ -139,7 +139,7 @@ def predictions_table(predictions: Iterable[tuple[bytes | None, Prediction]]) ->
 
 
 def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, RegressionSplit]]) -> Sheet:
-    """Return the latest split of each key's tree: what it divides, and the labels on both sides."""
+    """Return the latest split of each key: what it divides, and the labels on both sides."""
     columns = [
         Column("key"),
         Column("feature", style="bold"),
@@ -157,7 +157,7 @@ def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, Reg
         sides = [value_word(value, variance) for _, value, variance in split.labels]
         about = (number_word(split.merit), brief_weight_word(split.n), number_word(split.value))
         lines.append([key_word(key), feature, *about, *sides])
-    return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key's tree")
+    return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key")
 
 
 def regression_predictions_table(predictions: Iterable[tuple[bytes | None, RegressionPrediction]]) -> Sheet:

@@ -20,6 +20,7 @@ from algorithms.core.pool import Pool
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays
 from algorithms.forests import growth as kernel
+from algorithms.forests.arrays import of_trees, with_trees
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
 from algorithms.forests.growth import (
     ALIVE,
@@ -52,7 +53,6 @@ from algorithms.trees.snapshot import Tree
 from algorithms.trees.state import Out, scratch
 
 _NUMBERS = 1 << 31  # of trees: below
-_TREES, _NAMES = "trees.", "names."  # before the names of arrays
 POLICIES = ("periodic", "osm", "imac", "exact")  # of trees that count an example in its leaf alone
 
 
@@ -314,15 +314,12 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied); those of the trees begin with ``trees.``."""
-        theirs = {name: array for name, array in self.pool.arrays().items() if not name.startswith(_NAMES)}
-        return super().arrays() | {f"{_TREES}{name}": array for name, array in theirs.items()}
+        return with_trees(super().arrays(), self.pool.arrays())
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
-        names = {name: array for name, array in arrays.items() if name.startswith(_NAMES)}
-        theirs = {name.removeprefix(_TREES): array for name, array in arrays.items() if name.startswith(_TREES)}
-        self.pool.restore(theirs | names)
+        self.pool.restore(of_trees(arrays))
         self._share_names()
         return self
 

@@ -26,6 +26,7 @@ from algorithms.dynamic.canonical import TERMS
 from algorithms.dynamic.pool import Sizes
 from algorithms.dynamic.state import REBUILDS, REBUILT
 from algorithms.forests import ledger as kernel
+from algorithms.forests.arrays import of_trees, with_trees
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, of_copy, ticket, times
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
 from algorithms.forests.names import hashes_of
@@ -38,7 +39,6 @@ _KNOWN_BY = [example_store.HIGH, example_store.LOW, example_store.WEIGHT]  # col
 _TOLD_BY = [example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT, example_store.OWNER]
 _PLACED_BY = [example_store.HIGH, example_store.LOW, example_store.START, example_store.LENGTH]
 _NUMBERS = 1 << 31  # of trees: below
-_TREES, _NAMES = "trees.", "names."  # before the names of arrays
 
 
 class Answers(NamedTuple):
@@ -393,15 +393,12 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied); those of the trees begin with ``trees.``."""
-        theirs = {name: array for name, array in self.pool.arrays().items() if not name.startswith(_NAMES)}
-        return super().arrays() | {f"{_TREES}{name}": array for name, array in theirs.items()}
+        return with_trees(super().arrays(), self.pool.arrays())
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
-        names = {name: array for name, array in arrays.items() if name.startswith(_NAMES)}
-        theirs = {name.removeprefix(_TREES): array for name, array in arrays.items() if name.startswith(_TREES)}
-        self.pool.restore(theirs | names)
+        self.pool.restore(of_trees(arrays))
         self._share_names()
         return self
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from algorithms.core.arrays import Float64s
-from worker.sources.generators.draws import NORMALS, Draws
-from worker.sources.generators.port import NUMBERS, NUMERIC, Attribute, Examples, Schema, at_least, within
+from worker.sources.generators.port import Examples
+from worker.sources.generators.ten_numbers import ATTRIBUTES, TenNumbers
 
-_ATTRIBUTES = 10
 _PI = 3.141592653589793  # written out for its last bit
 
 
 @dataclass(eq=False, kw_only=True)
-class Friedman:
+class Friedman(TenNumbers):
     """Ten numeric attributes a, b, .. from [0, 1); 10 sin(pi a b) + 20 (c - 1/2)^2 + 10 d + 5 e, and noise.
 
     Friedman: Multivariate adaptive regression splines. The Annals of Statistics 19, 1991. river's `Friedman`. A
@@ -31,21 +30,9 @@ class Friedman:
         0 or more.
     """
 
-    function: int = 1
-    noise: float = 1.0
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        within("function", self.function, 1, 2)
-        within("noise", self.noise, 0, 1e100)
-        at_least("seed", self.seed, 0)
-        names = (f"attrib{number}" for number in range(1, _ATTRIBUTES + 1))
-        self.schema = Schema(tuple(Attribute(name, NUMERIC) for name in names), NUMBERS)
-        self._draws, self._normals = Draws(self.seed), Draws(self.seed, NORMALS)
-
     def take(self, n: int) -> Examples:
         """Return the next n examples."""
-        rows = self._draws.uniform(n, _ATTRIBUTES)
+        rows = self._draws.uniform(n, ATTRIBUTES)
         a, b, c, d, e, *_ = rows.T if self.function == 1 else rows.T[::-1]
         c = c - 0.5
         label = 10.0 * _sine(a * b) + 20.0 * (c * c) + 10.0 * d + 5.0 * e

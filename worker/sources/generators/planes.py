@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worker.sources.generators.draws import NORMALS, Draws
-from worker.sources.generators.port import NUMBERS, NUMERIC, Attribute, Examples, Schema, at_least, within
-
-_ATTRIBUTES = 10
+from worker.sources.generators.port import Examples
+from worker.sources.generators.ten_numbers import ATTRIBUTES, TenNumbers
 
 
 @dataclass(eq=False, kw_only=True)
-class Planes:
+class Planes(TenNumbers):
     """attrib1 is -1 or 1, nine more are -1, 0 or 1; 3 + 3 a + 2 b + c or -3 + 3 d + 2 e + f, and noise.
 
     Breiman, Friedman, Olshen and Stone: Classification and regression trees. 1984. river's `Planes2D`.
@@ -30,21 +28,9 @@ class Planes:
         0 or more.
     """
 
-    function: int = 1
-    noise: float = 1.0
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        within("function", self.function, 1, 2)
-        within("noise", self.noise, 0, 1e100)
-        at_least("seed", self.seed, 0)
-        names = (f"attrib{number}" for number in range(1, _ATTRIBUTES + 1))
-        self.schema = Schema(tuple(Attribute(name, NUMERIC) for name in names), NUMBERS)
-        self._draws, self._normals = Draws(self.seed), Draws(self.seed, NORMALS)
-
     def take(self, n: int) -> Examples:
         """Return the next n examples."""
-        drawn = self._draws.uniform(n, _ATTRIBUTES)
+        drawn = self._draws.uniform(n, ATTRIBUTES)
         rows = np.floor(3.0 * drawn) - 1.0
         rows[:, 0] = np.where(drawn[:, 0] < 0.5, -1.0, 1.0)
         switch, a, b, c, d, e, f, *_ = rows.T

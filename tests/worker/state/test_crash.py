@@ -148,25 +148,24 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Work:
     return _work(tmp_path_factory.mktemp("labels"), waiting(every_kind()), with_labels(mixed(250)), topics)
 
 
-@pytest.fixture(scope="module")
-def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[Work, Work]:
-    """Return the work of `everything` in two parts: every second model, and the others."""
+def _halves(
+    factory: pytest.TempPathFactory, settings: str, records: Callable[[], Iterator[OutRecord]]
+) -> list[Work]:
+    """Return work in two parts: every second model, and the others."""
     topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
-    return tuple(
-        _work(tmp_path_factory.mktemp("half"), half(every_kind(), number), mixed(400), topics) for number in (0, 1)
-    )  # type: ignore[return-value]
+    return [_work(factory.mktemp("half"), half(settings, number), records(), topics) for number in (0, 1)]
 
 
 @pytest.fixture(scope="module")
-def halves_with_labels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Work, Work]:
+def halves(tmp_path_factory: pytest.TempPathFactory) -> list[Work]:
+    """Return the work of `everything` in two parts."""
+    return _halves(tmp_path_factory, every_kind(), lambda: mixed(400))
+
+
+@pytest.fixture(scope="module")
+def halves_with_labels(tmp_path_factory: pytest.TempPathFactory) -> list[Work]:
     """Return the work of `labels` in two parts."""
-    topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
-    return tuple(
-        _work(
-            tmp_path_factory.mktemp("labels"), half(waiting(every_kind()), number), with_labels(mixed(250)), topics
-        )
-        for number in (0, 1)
-    )  # type: ignore[return-value]
+    return _halves(tmp_path_factory, waiting(every_kind()), lambda: with_labels(mixed(250)))
 
 
 @pytest.fixture(scope="module")
@@ -347,7 +346,7 @@ def _counted(step: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("part", "step"), [(number % 2, step) for number, step in enumerate(CHECKPOINT_STEPS)])
 def test_death_at_least_once(
-    halves: tuple[Work, Work], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, step: str
+    halves: list[Work], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, step: str
 ) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""
     work = halves[part]

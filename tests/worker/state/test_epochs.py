@@ -23,7 +23,7 @@ from worker.checkpoint.keys import unpack_key
 from worker.codec import decode_output
 from worker.epochs import Epoch, ModelEntry, unpack_epochs
 from worker.log.embedded import EmbeddedLog
-from worker.log.port import LARGEST_RECORD, LogError, OwnershipLost, TopicPartition
+from worker.log.port import LARGEST_RECORD, LogError, OutRecord, OwnershipLost, TopicPartition
 from worker.loop import Worker
 from worker.restore import catch_up
 from worker.settings import KafkaSettings, LogSettings, Settings, load
@@ -262,6 +262,21 @@ def deaths(count: int) -> Callable[[Worker], None]:
     return made
 
 
+def die(desk: Desk, stride: int, deadly: Callable[[int], Callable[[Worker], None]] = deaths) -> None:
+    """Let workers die at ever later steps, until a worker lives: there is no later step then.
+
+    How many steps there are depends on time too, so no test counts them.
+    """
+    at, lives = 1, False
+    while not lives:
+        try:
+            desk.run(0, deadly(at))
+            lives = True
+        except Died:
+            at += max(stride, at // 3)
+    assert at > stride, "no worker died"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [1, 1_000_000], ids=["record by record", "at once"])
 def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
@@ -275,13 +290,7 @@ def test_death_around_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     desk.models["clicks"] |= {"criterion": "entropy"}
     del desk.models["recent"]
     desk.publish(60)
-    died = 0
-    for at in [*range(1, 60, 4 if share > 1 else 8), *range(60, 260, 50)]:
-        try:
-            desk.run(0, deaths(at))
-        except Died:
-            died += 1
-    assert died > 4
+    die(desk, 4 if share > 1 else 8)
     held = desk.run(190)
     after, same = undisturbed(tmp_path / "after", desk.told, 400)
     assert held == same
@@ -399,6 +408,27 @@ class Loose(Shared):
     guarantee = "at_least_once"
 
 
+def deaths_while_writing(count: int) -> Callable[[Worker], None]:
+    """Return what lets a worker die before it writes for the so-manieth time."""
+    left = count
+
+    def made(worker: Worker) -> None:
+        log = worker._log
+        assert isinstance(log, EmbeddedLog)
+        append = log.append
+
+        def dying(records: Iterable[OutRecord]) -> int:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Died
+            return append(records)
+
+        log.append = dying  # type: ignore[method-assign]
+
+    return made
+
+
 @pytest.mark.slow
 def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without transactions results may come again; none is missing, none differs, and the models are right."""
@@ -406,30 +436,12 @@ def test_death_around_a_change_at_least_once(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("worker.restore._BATCH", 7)
     told = {"checkpoint": {"records": 5, "bytes_per_second": 1 << 40}, "transaction": {"records": 20}}
     desk = Loose(tmp_path, **told).prepared()
-    append = EmbeddedLog.append
     desk.run(150)
     desk.models["late"] = {**NEW}
     desk.models["clicks"] |= {"criterion": "entropy"}
     del desk.models["recent"]
     desk.publish(60)
-    died = 0
-    for at in [*range(1, 40, 3), *range(40, 400, 60)]:
-        left = at
-
-        def dying(log: EmbeddedLog, records: Any) -> int:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Died
-            return append(log, records)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(EmbeddedLog, "append", dying)
-            try:
-                desk.run(0, lambda worker: setattr(worker, "_has_run", False))
-            except Died:
-                died += 1
-    assert died > 10
+    die(desk, 3, deaths_while_writing)
     held = desk.run(190)
     after, same = undisturbed(tmp_path / "after", desk.told, 400)
     assert held == same

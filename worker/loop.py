@@ -178,6 +178,8 @@ class Worker:
         """Return how long a poll may wait for records: at most until there is something else to do."""
         if any(not partition.is_live for partition in self.partitions.values()):
             return 0.0
+        if (self._log.owned or {}).keys() - self.partitions.keys():
+            return 0.0  # partitions wait to be taken up
         busy = any(each.checkpoints is not None and each.checkpoints.is_busy for each in self.partitions.values())
         return max(0.0, min(_BUSY_POLL if busy else _LONGEST_POLL, self._transaction.due_at - now))
 

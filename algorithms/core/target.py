@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from numba.core import codegen, cpu, externals, sigutils, utils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, CPUTarget
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
+from numba.core.types.misc import unliteral
 
 VARIABLE = "ANABRANCH_CPU"  # baseline, native, or a processor as LLVM calls it
 NAME = "anabranch"  # of the target, in numba's registry
@@ -186,6 +188,15 @@ class Dispatcher(CPUDispatcher):
         super().__init__(*arguments, **named)
         self._compiler._customize_flags = _without_wrappers
         self._inner: set[tuple[Any, ...]] = set()  # argument types of overloads without a wrapper
+
+    def get_call_template(self, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Return how a kernel calls this one; numba calls this.
+
+        Left to itself numba compiles a function anew for each constant that it is called with.
+        """
+        return super().get_call_template(
+            tuple(map(unliteral, args)), {name: unliteral(each) for name, each in kws.items()}
+        )
 
     @global_compiler_lock
     def compile(self, sig: Any) -> Any:

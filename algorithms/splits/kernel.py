@@ -38,7 +38,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.example_store import ExampleStore, content_key
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
-from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
 from algorithms.splits import finders, last, slots, variance
@@ -431,7 +431,7 @@ def _as_found(criterion: Criterion, pool: State, index: int, excluded: int, best
     return best
 
 
-@jit
+@apart
 def _settled(criterion: Variance, pool: State, index: int, excluded: int, best: int) -> int:
     """Return which of the slots that score like the best is the best in whole numbers; NONE splits nothing."""
     if best < 0:  # NONE or SHORT

@@ -22,7 +22,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.criteria import Criterion, make_criterion
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.splits.slots import C0, C1, KEY, N0, N1, NONE, Slots, feature_of
 
@@ -94,7 +94,7 @@ def _set(digits: Int64s, row: int, value: int) -> None:
         value >>= _BITS
 
 
-@jit
+@apart
 def _multiply(digits: Int64s, row: int, first: int, second: int) -> None:
     """Write the product of two rows to another."""
     carry = 0
@@ -139,7 +139,7 @@ def _difference(slots: Slots, variance: Variance, index: int, slot: int, row: in
     _subtract(digits, row, _SPARE)
 
 
-@jit
+@apart
 def reduces(slots: Slots, variance: Variance, index: int, slot: int) -> bool:
     """Return whether a slot reduces the variance at all."""
     _difference(slots, variance, index, slot, _ONE)
@@ -160,7 +160,7 @@ def _scale(slots: Slots, variance: Variance, index: int, slot: int, row: int) ->
     _multiply(digits, row, _SPARE, _MORE)
 
 
-@jit
+@apart
 def _beyond(slots: Slots, variance: Variance, index: int, slot: int, other: int) -> int:
     """Return 1, 0 or -1: whether a slot reduces the variance by more than another."""
     rows = slots.rows

@@ -97,6 +97,7 @@ def test_any_stream_has_the_oracles_splits(data: st.DataObject) -> None:
     pool.check()
 
 
+@pytest.mark.wide(2)
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("window", [None, 60])
 def test_long_columns_and_many_features(criterion: str, window: int | None) -> None:

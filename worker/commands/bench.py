@@ -28,6 +28,7 @@ from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
 from worker.bench.estimators import peers as estimator_peers
+from worker.bench.floor import bench_floor
 from worker.bench.forests import Terms as ForestTerms
 from worker.bench.forests import bench_forests
 from worker.bench.forests import river as river_forest
@@ -164,6 +165,26 @@ def splits(data: str, finders: list[str], criterion: str, limit: int | None, upd
     with _naming("--updates"):
         work = workload(stream, updates)
     _print(lambda progress: bench_splits(work, finders, criterion, repeats, progress))
+
+
+@bench.command()
+@click.option(
+    "--data",
+    default="sparse:10000,10,10000,0.001",
+    show_default=True,
+    help="An .npz with indptr, indices, labels, shape; or sparse:n,d1,d2,q.",
+)
+@click.option("--criterion", type=click.Choice(list(CRITERIA)), default="gini", show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Take only so many examples.")
+@click.option("--updates", default="incremental", show_default=True, help=f"What is deleted: {EXPECTED}.")
+@_repeats
+def floor(data: str, criterion: str, limit: int | None, updates: str, repeats: int) -> None:
+    """Tell where each nanosecond of an exact split goes: counting, finding, growing, the index, asking."""
+    with _naming("--data"):
+        stream = load(data, limit)
+    with _naming("--updates"):
+        work = workload(stream, updates)
+    _print(lambda progress: bench_floor(work, criterion, repeats, progress))
 
 
 @bench.command()

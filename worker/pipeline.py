@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from worker.log.port import OutRecord, Records, TopicPartition
 from worker.models import KINDS, Model, Outcome, Refusal, make_model
 from worker.models.layouts import Arrays, Migration, migrated, numbered
 from worker.models.port import Result
+from worker.models.split_results import SplitResults
 from worker.settings import Settings
 from worker.settings.models import ModelSettings
 from worker.settings.topics import PendingSettings
@@ -212,19 +213,42 @@ class Pipeline:
         return events, faults
 
     def _results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
-        results = [result for _, outcome in outcomes for result in outcome.results]
-        if self.shadows:
-            results = [
-                result
-                for name, outcome in outcomes
-                for result in outcome.results
-                if name not in self.shadows or isinstance(result.output, _OF_SHADOWS)
-            ]
+        """Yield the records of all results, in the order of the events."""
+        if self._form == "json":
+            yield from self._json_results(records, outcomes)
+            return
+        placed = [each for name, outcome in outcomes for each in self._placed(records, name, outcome.results)]
         if len(outcomes) > 1:  # models come in the order of their names, and sorting is stable
+            placed.sort(key=itemgetter(0))
+        for _, record in placed:
+            yield record
+
+    def _placed(
+        self, records: Records, name: str, results: Sequence[Result]
+    ) -> Iterator[tuple[tuple[int, int], OutRecord]]:
+        """Yield where the event of each result of a model is, record and row, and the result's record."""
+        if isinstance(results, SplitResults) and name not in self.shadows:
+            yield from results.placed(records, self._route.output)
+            return
+        for result in results:
+            if name not in self.shadows or isinstance(result.output, _OF_SHADOWS):
+                yield (result.record, result.row), self._record(records, result)
+
+    def _record(self, records: Records, result: Result) -> OutRecord:
+        key = result.key if result.key is not None else records.keys[result.record] if result.keyed else None
+        return to_record(result.output, self._route.output, key, result.seq, self._form)
+
+    def _json_results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
+        results = [
+            result
+            for name, outcome in outcomes
+            for result in outcome.results
+            if name not in self.shadows or isinstance(result.output, _OF_SHADOWS)
+        ]
+        if len(outcomes) > 1:
             results.sort(key=attrgetter("record", "row"))
-        for result in _fitting(results) if self._form == "json" else results:
-            key = result.key if result.key is not None else records.keys[result.record] if result.keyed else None
-            yield to_record(result.output, self._route.output, key, result.seq, self._form)
+        for result in _fitting(results):
+            yield self._record(records, result)
 
     def _dead_letters(
         self, records: Records, faults: Sequence[RecordFault], outcomes: Sequence[tuple[str, Outcome]]

@@ -42,7 +42,7 @@ class Transaction:
         self.outputs += outputs
         self.offsets[records.source] = records.next_offset
         self.records += len(records.values)
-        self._bytes += sum(len(value) for value in records.values if value is not None)
+        self._bytes += sum(map(len, filter(None, records.values)))
 
     def add_state(
         self, source: TopicPartition, offset: int, state: Sequence[OutRecord], now: float, *, completes: bool

@@ -92,7 +92,7 @@ BUDGET = 4  # how many the next search shall provide for
 
 SHORT = -2  # `find` ran out of nodes: enlarge and ask again
 
-_SMALL = 24  # an index of so few features is scanned: no nodes, and no slower
+_SMALL = 128  # an index of so few features is scanned: no nodes, and no slower, see README.md
 _ALL_WAIT = 1 << 62
 _MOST_BUDGET = 63
 _HOLD_SHARE = 6  # to insert those that wait costs O(features); it is paid back over features >> 6 queries

@@ -38,7 +38,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.example_store import ExampleStore, content_key
 from algorithms.core.fixed_point import MAX_TOTAL as MAX_TOTAL  # for all who import it from here
-from algorithms.core.jit import apart, dispatch, inlined, jit
+from algorithms.core.jit import apart, dispatch, inlined, jit, prefetch
 from algorithms.core.names import Names, refer, release
 from algorithms.core.stored import stored
 from algorithms.splits import finders, last, slots, variance
@@ -571,6 +571,27 @@ def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
 
 # --- the loop
 
+_FAR = (
+    2  # events ahead: their heads and the places of their features in the table are seen to; one ahead, their rows
+)
+
+
+@inlined
+def _see_to(pool: State, batch: Batch, event: int) -> None:
+    """Have what the next events will look at brought to the cache, where the storage is larger than that."""
+    if not slots.is_spread(pool.slots):
+        return
+    if event + _FAR < batch.key.size:
+        index = int64(batch.key[event + _FAR])
+        prefetch(pool.heads, index)
+        prefetch(pool.slots.heads, index)
+        for at in range(batch.pointer[event + _FAR], batch.pointer[event + _FAR + 1]):
+            slots.see_to_entry(pool.slots, index, int64(batch.feature[at]))
+    if event + 1 < batch.key.size:
+        index = int64(batch.key[event + 1])
+        for at in range(batch.pointer[event + 1], batch.pointer[event + 2]):
+            slots.see_to_row(pool.slots, index, int64(batch.feature[at]))
+
 
 @inlined
 def _shortage(pool: State, rules: Rules, batch: Batch, event: int) -> int:
@@ -615,6 +636,7 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
             due = example_store.turn(pool.store, batch, event, rules.span)
         index = int64(batch.key[event])
         if not decide:
+            _see_to(pool, batch, event)
             short = _shortage(pool, rules, batch, event)
             if short != DONE:
                 return event, False, short

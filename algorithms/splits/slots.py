@@ -25,7 +25,7 @@ from algorithms.core.arrays import Int32s, Int64s, extended
 from algorithms.core.free_list import EVER as EVER
 from algorithms.core.free_list import NONE as NONE
 from algorithms.core.free_list import USED as USED
-from algorithms.core.jit import ahead, inlined, jit
+from algorithms.core.jit import ahead, inlined, jit, prefetch
 from algorithms.core.stored import stored
 
 # Columns of `Slots.rows`. (C0, C1) are c_j10 and c_j11, int64 in units of 2^-20.
@@ -45,6 +45,7 @@ HEAD_COLUMNS = 6
 
 NO_MARK = -1
 _FREE_KEY = -1
+SPREAD = 1 << 16  # entries of a table: half a megabyte
 
 
 @stored("table", "rows", "chain", "heads", "counts")
@@ -126,6 +127,27 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
             if rows[slot, KEY] == wanted:
                 return slot
         at = (at + 1) & mask
+
+
+@inlined
+def is_spread(slots: Slots) -> bool:
+    """Return whether the storage may be larger than a cache, so that it pays to see to look-ups ahead."""
+    return slots.table.size >= SPREAD
+
+
+@inlined
+def see_to_entry(slots: Slots, index: int, feature: int) -> None:
+    """Have the place in the table brought to the cache from which on (index, feature) will be looked for."""
+    prefetch(slots.table, hashing.mix(index, feature) & (slots.table.size - 1))
+
+
+@inlined
+def see_to_row(slots: Slots, index: int, feature: int) -> None:
+    """Have the slot brought to the cache that probably is that of (index, feature); its entry is there by now."""
+    hashed = hashing.mix(index, feature)
+    entry = slots.table[hashed & (slots.table.size - 1)]
+    if hashing.entry_hash(entry) == hashed:
+        prefetch(slots.rows, hashing.entry_row(entry))
 
 
 @inlined

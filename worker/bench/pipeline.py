@@ -101,7 +101,7 @@ def _run(path: Path, form: str, round_: int) -> _Run:
         listener = WorkerListener(metrics, StatusBoard(Status(0.0)))
         worker = Worker(log, settings, listener, committed=count, schemas=SCHEMAS)
         started, cpu = time.perf_counter(), time.process_time()
-        worker.run(lambda: False, until_end=True)
+        worker.run(lambda: False, until_end=True, alone=True)
         return _Run(time.perf_counter() - started, time.process_time() - cpu, worker, written)
 
 

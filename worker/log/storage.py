@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -212,7 +213,7 @@ class LogFile:
         while not done and size < READ_BYTES:
             some = found.fetchmany(chunk)
             rows += some
-            size += sum(len(row[3]) for row in some if row[3] is not None)
+            size += sum(map(len, filter(None, map(_VALUE, some))))
             done = len(some) < chunk
             chunk *= 2
         found.close()
@@ -293,6 +294,9 @@ class LogFile:
                 self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
+
+
+_VALUE = itemgetter(3)  # of a row
 
 
 def _explain(path: Path, error: sqlite3.Error) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,8 @@ class Keys:
 
     def numbers(self, records: Records) -> Int32s:
         """Return the number of each record's key; no key is the empty one."""
-        return np.array(self._interner.intern_all(key or b"" for key in records.keys), np.int32)
+        keys = cast("list[bytes]", records.keys) if all(records.keys) else [key or b"" for key in records.keys]
+        return np.array(self._interner.intern_all(keys), np.int32)
 
     def given(self, keys: Iterable[bytes]) -> Int32s:
         """Return the numbers of keys; what is new is to be kept or will be given to another."""

@@ -13,7 +13,7 @@ from worker.codec import Bounds, RegressionPrediction, RegressionSplit, Regressi
 from worker.codec.encode import Feature
 from worker.models.base import Prepared
 from worker.models.intake import Intake, RangeIntake, id_of, result_of, source_of
-from worker.models.port import Result
+from worker.models.port import Outcome, Result
 from worker.models.split import SPLIT_SEQ, TREE_SEQ, SplitModel, options_of
 from worker.settings.models import SplitSettings
 from worker.settings.values import written
@@ -38,6 +38,9 @@ class NumberSplitModel(SplitModel):
         self._scale = settings.scale
         pool = NumberSplitPool(self._scale, **options_of(settings, bounds))
         return pool, RangeIntake(self._scale, settings.features)
+
+    def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
+        return Outcome(list(self._results(prepared, answers)), changes=answers.changes)
 
     # --- results
 

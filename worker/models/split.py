@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import UInt32s
+from algorithms.core.arrays import Int64s, UInt32s
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate
 from algorithms.core.names import name_or_id
@@ -16,14 +16,16 @@ from algorithms.core.stored import rebuilt
 from algorithms.splits import slots
 from algorithms.splits.kernel import ALIVE, SPLIT_DUE, TREE_DUE, Decisions
 from algorithms.splits.pool import SplitPool
-from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
+from worker.codec import Bounds, Events, Prediction, Reason, Source, Tree
 from worker.codec.encode import Feature
+from worker.codec.split_columns import SplitColumns
 from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, names_of, remembered, store_of
 from worker.models.intake import Bools, ClassIntake, Intake, binary_detail, id_of, source_of
 from worker.models.port import Outcome, Result
+from worker.models.split_results import SplitResults
 from worker.settings.models import SplitSettings
 from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
@@ -48,16 +50,12 @@ def options_of(settings: SplitSettings, bounds: Bounds) -> dict[str, Any]:
 
 
 class _Decision(NamedTuple):
-    """One row of `Decisions` in Python's own numbers, weights in examples."""
+    """What a snapshot needs of a row of `Decisions` in Python's own numbers, weights in examples."""
 
     event: int
     due: int
     feature: int
-    runner_up: int
     events: int
-    score: float
-    runner_up_score: float
-    impurity: float
     n0: float
     n1: float
     a: float
@@ -98,24 +96,55 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
         return events.value != 1.0, partial(_value_detail, events)
 
     def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
-        return Outcome(list(self._results(prepared, answers)), changes=answers.changes)
+        if len(answers.asked) or len(prepared.clock) or np.count_nonzero(answers.due != SPLIT_DUE):
+            return Outcome(list(self._results(prepared, answers)), changes=answers.changes)
+        # With many keys most events change a split: then there are nearly as many results as events.
+        record = prepared.events.record[answers.event].tolist()
+        row = prepared.events.row[answers.event].tolist()
+        splits = SplitResults(self._splits(prepared, answers), record, row, SPLIT_SEQ)
+        return Outcome(splits, changes=answers.changes)
 
     # --- results
+
+    def _splits(self, prepared: Prepared, decisions: Decisions) -> SplitColumns:
+        records, events = prepared.records, prepared.events
+        return SplitColumns(
+            model=self.name,
+            criterion=self._settings.criterion,
+            classes=self._settings.classes,
+            topic=records.source.topic,
+            partition=records.source.partition,
+            offset=records.offsets[events.record[decisions.event]],
+            row=events.row[decisions.event],
+            time=events.time[decisions.event],
+            # Now: after this batch numbers may be those of other names.
+            feature=self._names(decisions.feature),
+            runner_up=self._names(decisions.runner_up),
+            score=decisions.score,
+            runner_up_score=decisions.runner_up_score,
+            impurity=decisions.impurity,
+            totals=decisions.totals / UNIT,
+            present=decisions.present / UNIT,
+        )
+
+    def _names(self, features: Int64s) -> list[Feature | None]:
+        return [self._name(feature) for feature in features.tolist()]
 
     def _results(self, prepared: Prepared, answers: Decisions) -> Iterator[Result]:
         """Yield what is to be written, in the order of events."""
         records, events, decisions = prepared.records, prepared.events, answers
         predictions = self._predictions(records, events, decisions)
         answer = next(predictions, None)
-        for decision in _rows(decisions):
+        splits = self._splits(prepared, decisions)
+        for at, decision in enumerate(_rows(decisions)):
             where = (int(events.record[decision.event]), int(events.row[decision.event]))
             while answer is not None and (answer.record, answer.row) < where:
                 yield answer
                 answer = next(predictions, None)
-            source = source_of(records, events, decision.event)
             if decision.due & SPLIT_DUE:
-                yield prepared.result(decision.event, SPLIT_SEQ, self._split(decision, source))
+                yield prepared.result(decision.event, SPLIT_SEQ, splits.split(at))
             if decision.due & TREE_DUE:
+                source = source_of(records, events, decision.event)
                 yield prepared.result(decision.event, TREE_SEQ, self._tree(decision, source))
         while answer is not None:
             yield answer
@@ -125,29 +154,6 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
         if feature == _NONE:
             return None
         return feature if self._pool.names is None else self._pool.names.name(feature).decode()
-
-    def _split(self, decision: _Decision, source: Source) -> Split:
-        n0, n1, a, b = decision.n0, decision.n1, decision.a, decision.b
-        n = n0 + n1
-        return Split(
-            model=self.name,
-            node=0,
-            feature=self._name(decision.feature),
-            kind=None if decision.feature == _NONE else "binary",
-            threshold=None,
-            criterion=self._settings.criterion,
-            score=decision.score / n if n else 0.0,
-            gain=(decision.impurity - decision.score) / n if n else 0.0,
-            runner_up=self._name(decision.runner_up),
-            runner_up_gain=(
-                None if decision.runner_up == _NONE else (decision.impurity - decision.runner_up_score) / n
-            ),
-            n=n,
-            branches=(0, 1),
-            counts=((n0 - a, n1 - b), (a, b)),
-            classes=self._settings.classes,
-            source=source,
-        )
 
     def _tree(self, decision: _Decision, source: Source) -> Tree:
         """Return the split as a tree: a root and, where something splits it, two leaves."""
@@ -236,8 +242,7 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
 
 def _rows(decisions: Decisions) -> Iterator[_Decision]:
     columns = (
-        *(decisions.event, decisions.due, decisions.feature, decisions.runner_up, decisions.events),
-        *(decisions.score, decisions.runner_up_score, decisions.impurity),
+        *(decisions.event, decisions.due, decisions.feature, decisions.events),
         *(decisions.totals.T / UNIT),
         *(decisions.present.T / UNIT),
     )

@@ -102,9 +102,11 @@ def _whole_records(sizes: Int64s, timestamps: Int64s) -> Pieces:
 
 
 def _key_faults(keys: Sequence[bytes | None], bounds: Bounds) -> list[RecordFault]:
-    known = [key for key in keys if key is not None]
-    if len(known) == len(keys) and max(map(len, known), default=0) <= bounds.key_bytes:
-        return []
+    try:
+        if max(map(len, cast("Sequence[bytes]", keys)), default=0) <= bounds.key_bytes:
+            return []
+    except TypeError:  # a record without a key
+        pass
     judged = ((record, check_key(key, bounds)) for record, key in enumerate(keys))
     return [RecordFault(record, None, fault.reason, fault.detail) for record, fault in judged if fault]
 

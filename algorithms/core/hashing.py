@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorithms.core.arrays import Int64s
+from algorithms.core.arrays import Int64s, zeros
 from algorithms.core.jit import ahead, inlined, jit
 
 _M31 = (1 << 31) - 1
@@ -100,7 +100,7 @@ def table_for(rows: int) -> Int64s:
     size = 8
     while size * 2 < rows * 3:
         size *= 2
-    return np.zeros(size, np.int64)
+    return zeros((size,), np.int64)
 
 
 def grown(table: Int64s, rows: int) -> Int64s:

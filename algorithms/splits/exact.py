@@ -568,11 +568,11 @@ def make(indexes: int, capacity: int) -> Quadtrees:
 def grown(finder: Quadtrees, indexes: int, capacity: int) -> Quadtrees:
     """Return the finder with room for more indexes and slots."""
     before = len(finder.state)
-    more = finder._replace(
-        lists=extended(finder.lists, max(capacity, len(finder.lists))),
-        state=extended(finder.state, max(indexes, before)),
-        others=extended(finder.others, max(indexes, before)),
-    )
+    if capacity > len(finder.lists):
+        finder = finder._replace(lists=extended(finder.lists, capacity))
+    if indexes <= before:
+        return finder
+    more = finder._replace(state=extended(finder.state, indexes), others=extended(finder.others, indexes))
     more.state[before:] = _EMPTY
     more.others[before:] = -np.inf
     return more

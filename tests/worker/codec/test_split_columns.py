@@ -30,8 +30,9 @@ def _columns(rows: list[Any], **settings: Any) -> tuple[SplitColumns, list[bytes
     # Without a weight nothing splits.
     runner_up = [each if n0[at] + n1[at] + a[at] + b[at] else None for at, each in enumerate(runner_up)]
     present = np.array([a, b], np.float64).T
+    common: dict[str, Any] = {"model": "m", "criterion": "gini", "classes": (0, 1), "topic": "in", "partition": 0}
     splits = SplitColumns(
-        **{"model": "m", "criterion": "gini", "classes": (0, 1), "topic": "in", "partition": 0} | settings,
+        **common | settings,
         offset=np.array(offset, np.int64),
         row=np.array(row, np.int32),
         time=np.array(time, np.int64),

@@ -478,7 +478,7 @@ def model_round(draw: random.Random, settings: dict[str, Any]) -> int:
 def regression_round(draw: random.Random, observer: str) -> int:
     """Drive a pool of regression trees once; return how many events it applied."""
     kinds: dict[int | bytes, Kind] = {
-        each: draw.choice((Kind.BINARY, Kind.NUMERIC)) for each in draw.sample(IDS, 5)
+        each: draw.choice((Kind.BINARY, Kind.NUMERIC, Kind.NUMERIC, Kind.NOMINAL)) for each in draw.sample(IDS, 5)
     }
     options: dict[str, Any] = {}
     if observer == "qo":
@@ -491,9 +491,14 @@ def regression_round(draw: random.Random, observer: str) -> int:
         "max_depth": draw.choice((2, 1 << 30)),
         "predict": draw.choice(("mean", "linear", "adaptive")),
         "interval": draw.choice((None, 0.9)),
+        "memory_limit": draw.choice((None, None, 1, 5_000, 1 << 20)),
     }
     pool = RegressionPool(observer=observer, options=options, kinds=kinds, **rest)
-    values = {feature: some_values(draw) for feature in kinds}
+    categories = (0.0, 1.0, 2.0, 7.0, 2.0**32 - 1.0)
+    values = {
+        feature: draw.sample(categories, 3) if kind == Kind.NOMINAL else some_values(draw)
+        for feature, kind in kinds.items()
+    }
     labels = some_values(draw)
     weights = [round(weight * UNIT) for weight in draw.sample(WEIGHTS, 3)] + [0, -1, (MAX_TOTAL >> 2) - 5]
     kept, count = Prequential(7), 0

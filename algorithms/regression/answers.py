@@ -37,16 +37,18 @@ class Split(NamedTuple):
     merit: float  # by how much it reduces the variance, n - 1 below
     second: float  # of the second best feature, at least 0: no split
     labels: Labels  # that the node had seen
-    low: Labels  # of these, those that are absent or at most the threshold
-    high: Labels
+    # In ascending order: 0 absent or at most the threshold, 1 present or above; of a nominal feature 0 absent,
+    # where there were such examples, and categories.
+    branches: list[int]
+    sides: list[Labels]  # of those of the node, those of each branch
 
 
 class Tree(NamedTuple):
-    """A tree of n nodes in preorder, low before high; node 0 is the root, an empty tree has none."""
+    """A tree of n nodes in preorder, branches in ascending order; node 0 is the root, an empty tree has none."""
 
     number: Int64s  # int64[n], which the node keeps for as long as it is there
     parent: Int64s  # int64[n], -1: the root
-    branch: Int64s  # int64[n], of the parent: 0 absent or at most the threshold, 1 present or above
+    branch: Int64s  # int64[n], of the parent, see `Split.branches`
     depth: Int64s  # int64[n]
     feature: list[int | bytes | None]  # what the node splits on, None: a leaf
     kind: list[Kind | None]  # of that feature
@@ -79,10 +81,11 @@ def _labels(seen: Moments, first: float = 0.0) -> Labels:
 def split_of(forest: Forest, node: int, event: int, feature: int | bytes, merit: float, second: float) -> Split:
     """Return the split that a node just made, before its children have seen anything."""
     links, numbers = forest.nodes.links, forest.targets.numbers
-    low, high = (
+    children = nodes.children(forest.nodes, node)
+    sides = [
         Moments(int(links[child, PRIOR]), float(numbers[child, PRIOR_MEAN]), float(numbers[child, PRIOR_SQUARES]))
-        for child in nodes.children(forest.nodes, node)
-    )
+        for child in children
+    ]
     return Split(
         event=event,
         node=int(links[node, NUMBER]),
@@ -93,8 +96,8 @@ def split_of(forest: Forest, node: int, event: int, feature: int | bytes, merit:
         merit=merit,
         second=second,
         labels=_labels(seen_by(forest, node), float(numbers[node, FIRST_LABEL])),
-        low=_labels(low),
-        high=_labels(high),
+        branches=[nodes.branch_of(forest.nodes, child) for child in children],
+        sides=[_labels(side) for side in sides],
     )
 
 

@@ -15,10 +15,10 @@ from algorithms.core import rows
 from algorithms.core.arrays import int64
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import jit
-from algorithms.core.kinds import BINARY
+from algorithms.core.kinds import BINARY, NOMINAL
 from algorithms.core.names import precedes
 from algorithms.core.rows import NEXT, NONE
-from algorithms.regression import observers
+from algorithms.regression import categories, observers
 from algorithms.regression.leaves import present_in, seen_by
 from algorithms.regression.moments import nothing, reduction, unmerged, variance
 from algorithms.regression.observers import Cut
@@ -39,9 +39,14 @@ class Choice(NamedTuple):
 
 @jit
 def _cut(forest: Forest, leaf: int, row: int, one: float) -> Cut:
-    """Return the best cut of a feature. What is absent is what the leaf saw less what is present."""
+    """Return the best cut of a feature. What is absent is what the leaf saw less what is present.
+
+    That of a nominal one has a branch for each category, and tells what is absent alone.
+    """
     whole, present = seen_by(forest, leaf), present_in(forest, row)
     absent = unmerged(whole, present)
+    if forest.features.kind[row] == NOMINAL:
+        return Cut(categories.merit(forest.elements, row, whole, absent, one), 0.0, absent, nothing())
     if forest.features.kind[row] != BINARY:
         return observers.best_cut(forest.observer, forest.elements, row, whole, absent, one)
     if absent.weight == 0:

@@ -9,11 +9,11 @@ from algorithms.core.arrays import int64
 from algorithms.core.events import Batch
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.core.kinds import BINARY
+from algorithms.core.kinds import BINARY, NOMINAL
 from algorithms.core.names import refer, release
 from algorithms.core.rows import COUNT, NEXT, NONE
+from algorithms.regression import categories, linear, observers
 from algorithms.regression import elements as storage
-from algorithms.regression import linear, observers
 from algorithms.regression.linear import MEAN_ALONE, Lesson, Said
 from algorithms.regression.moments import Moments, learned, merged
 from algorithms.regression.state import (
@@ -26,7 +26,7 @@ from algorithms.regression.state import (
     Rules,
 )
 from algorithms.trees import nodes
-from algorithms.trees.nodes import FEATURE, FIRST, NUMBER, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.nodes import ASLEEP, FEATURE, FIRST, NUMBER, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.nodes import SQUARES as SQUARED_WEIGHTS
 from algorithms.trees.state import LEAVES, MADE
 
@@ -97,7 +97,7 @@ def _begin_feature(forest: Forest, rules: Rules, leaf: int, feature: int, kind: 
 def count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int, said: Said) -> None:
     """Count an example in a leaf, whose model has said something of it; there must be room.
 
-    O(features of the example), those that are new to the leaf O(depth) each.
+    One that sleeps counts labels alone. O(features of the example), those that are new to the leaf O(depth) each.
     """
     weight = batch.weight[event]
     links, numbers = forest.nodes.links, forest.targets.numbers
@@ -110,6 +110,8 @@ def count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int, sai
     numbers[leaf, SQUARES] = own.squares
     links[leaf, SEEN] += 1
     forest.nodes.numbers[leaf, SQUARED_WEIGHTS] += weight * PER_UNIT * (weight * PER_UNIT)
+    if links[leaf, ASLEEP] == 1:
+        return
     lesson = Lesson(0.0, 1.0)
     if rules.predict != MEAN_ALONE:
         lesson = linear.learn(forest, leaf, batch.label[event], weight, said)
@@ -125,7 +127,9 @@ def count(forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int, sai
         features.rows.cells[row, COUNT] = present.weight
         features.moments[row, MEAN] = present.mean
         features.moments[row, SQUARES] = present.squares
-        if kind != BINARY:
+        if kind == NOMINAL:
+            categories.count(forest.elements, row, int64(batch.value[at]), y, weight)
+        elif kind != BINARY:
             observers.observe(forest.observer, forest.elements, row, batch.value[at], y, weight)
         if rules.predict != MEAN_ALONE:
             linear.learn_feature(forest, row, kind, batch.value[at], lesson)

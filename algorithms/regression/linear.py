@@ -6,6 +6,8 @@ the error, never more than all of it, whatever the values are: values of numeric
 from their mean, in standard deviations. Uncertainties fall as coefficients learn, and stay at `FLOOR` at least: a
 model follows labels that change.
 
+Categories of nominal features are not numbers, and have no part in it.
+
 A feature's coefficient lies in the row that the leaf has for the feature. Where a leaf splits, its rows stay with
 it: the leaves below begin with copies, each when it first sees the feature. So a split copies nothing, and memory
 follows what nodes have seen.
@@ -23,7 +25,7 @@ from algorithms.core import rows
 from algorithms.core.arrays import Float64s, int64
 from algorithms.core.events import Batch
 from algorithms.core.jit import inlined, jit
-from algorithms.core.kinds import BINARY
+from algorithms.core.kinds import BINARY, NOMINAL
 from algorithms.core.means import moved
 from algorithms.core.rows import NONE
 from algorithms.regression.state import (
@@ -42,7 +44,7 @@ from algorithms.regression.state import (
     Forest,
     Rules,
 )
-from algorithms.trees.nodes import ROOTS, SEEN, WEIGHT
+from algorithms.trees.nodes import ASLEEP, ROOTS, SEEN, WEIGHT
 
 
 class Predict(IntEnum):
@@ -85,6 +87,12 @@ class Lesson(NamedTuple):
 
 
 @inlined
+def speaks(forest: Forest, rules: Rules, leaf: int) -> bool:
+    """Return whether a leaf has a model: all have one or none, but for those that sleep."""
+    return rules.predict != MEAN_ALONE and forest.nodes.links[leaf, ASLEEP] == 0
+
+
+@inlined
 def begin(forest: Forest, leaf: int, label: float) -> None:
     """Begin the model of a root with its first label."""
     own = forest.models.leaves
@@ -102,6 +110,18 @@ def inherit(forest: Forest, leaf: int, parent: int) -> None:
     own = forest.models.leaves
     for column in range(own.shape[1]):
         own[leaf, column] = own[parent, column]
+
+
+@inlined
+def restart(forest: Forest, leaf: int, mean: float) -> None:
+    """Let a leaf that has forgotten its coefficients begin with the mean of its labels."""
+    own = forest.models.leaves
+    own[leaf, INTERCEPT] = mean - own[leaf, OFFSET]
+    own[leaf, UNCERTAINTY_OF_INTERCEPT] = FIRST
+    own[leaf, LOW] = min(own[leaf, LOW], mean)
+    own[leaf, HIGH] = max(own[leaf, HIGH], mean)
+    own[leaf, ERROR_OF_MEAN] = 0.0
+    own[leaf, ERROR_OF_LINEAR] = 0.0
 
 
 @jit
@@ -150,7 +170,7 @@ def look(forest: Forest, batch: Batch, event: int, leaf: int) -> Said:
     total = int64(0)
     uncertainty = int64(0)
     for at in range(batch.pointer[event], batch.pointer[event + 1]):
-        if batch.value[at] == 0.0:
+        if batch.value[at] == 0.0 or batch.kind[at] == NOMINAL:
             continue
         row = find(forest, leaf, int64(batch.feature[at]))
         if row == NONE:
@@ -178,7 +198,7 @@ def bounded(forest: Forest, leaf: int, said: Said) -> float:
 def chosen(forest: Forest, rules: Rules, leaf: int, mean: float, said: Said) -> float:
     """Return the label that a leaf predicts, by its mean or by its model."""
     own = forest.models.leaves
-    if rules.predict == MEAN_ALONE:
+    if not speaks(forest, rules, leaf):
         return mean
     if rules.predict == ADAPTIVE and not own[leaf, ERROR_OF_LINEAR] < own[leaf, ERROR_OF_MEAN]:
         return mean
@@ -216,6 +236,8 @@ def learn(forest: Forest, leaf: int, label: float, weight: int, said: Said) -> L
 def learn_feature(forest: Forest, row: int, kind: int, value: float, lesson: Lesson) -> None:
     """Let a coefficient learn an example, and its values."""
     own = forest.models.features
+    if kind == NOMINAL:
+        return
     x = _scaled(own, row, kind, value)
     before = own[row, UNCERTAINTY] * x
     own[row, COEFFICIENT] = _held(own[row, COEFFICIENT] + before * lesson.step)

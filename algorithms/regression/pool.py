@@ -22,7 +22,7 @@ from algorithms.core.pool import Pool
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened
-from algorithms.regression import elements, grow, linear, observers, packing, state
+from algorithms.regression import categories, elements, grow, linear, memory, observers, packing, state
 from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
 from algorithms.regression.intervals import first_reach
 from algorithms.regression.leaves import known_of, seen_by
@@ -32,7 +32,7 @@ from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.nodes import DEPTH, FEATURE, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, KIND, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
 from algorithms.trees.packing import packed_names
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
@@ -74,13 +74,16 @@ class RegressionPool(Pool[Forest, Answers, float]):
     tie_threshold : float
         Where the bound falls below it the best feature is taken, however near the second.
     default : Kind
-        ``BINARY`` or ``NUMERIC``: the kind of the features that `kinds` does not name.
+        ``BINARY``, ``NOMINAL`` or ``NUMERIC``: the kind of the features that `kinds` does not name.
     kinds : Mapping[int | bytes, Kind], optional
         The kinds of others.
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
     max_keys, max_depth : int
         Bounds: an example that would begin one tree more is refused, a leaf so deep does not split.
+    memory_limit : int, optional
+        Bytes for what leaves saw: where they would not suffice the leaves that promise least sleep, see memory.py.
+        Only two of the longest examples may take more.
     snapshots : Emit
         When `apply` also returns a key's tree; on change: after every split.
 
@@ -91,6 +94,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
     """
 
     _ALIVE = LEARNED
+    _START = (0, False)
     _LABEL = np.float64
     _VALUES = f"finite values up to {LARGEST_VALUE:g} in size"
 
@@ -109,6 +113,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
         names: bool = False,
         max_keys: int = 1 << 30,
         max_depth: int = 1 << 30,
+        memory_limit: int | None = None,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         if grace_period < 1:
@@ -118,9 +123,16 @@ class RegressionPool(Pool[Forest, Answers, float]):
             raise ValueError(f"expected predict of {', '.join(WAYS)}, got {predict!r}")
         if interval is not None and not 0.0 < interval < 1.0:
             raise ValueError(f"expected an interval above 0 and below 1, as 0.9, got {interval}")
-        if other := {default, *(kinds or {}).values()} - {Kind.BINARY, Kind.NUMERIC}:
-            listed = ", ".join(sorted(each.name for each in other))
-            raise ValueError(f"expected binary and numeric features only, got {listed}")
+        if memory_limit is not None and memory_limit < 1:
+            raise ValueError(f"expected a memory_limit of at least 1, or None, got {memory_limit}")
+        of = {default, *(kinds or {}).values()}
+        if Kind.QUANTISED in of:
+            raise ValueError(
+                "expected binary, nominal and numeric features only, got QUANTISED; make them NUMERIC: the "
+                "observer 'qo' counts them in slots"
+            )
+        has_models = predict.upper() != Predict.MEAN.name
+        most = memory.rows_within(memory_limit, plain=of == {Kind.BINARY}, has_models=has_models)
         self.rules = Rules(
             grace_period=grace_period,
             bound=bound_of(1.0, split_confidence),
@@ -130,6 +142,8 @@ class RegressionPool(Pool[Forest, Answers, float]):
             predict=int(Predict[predict.upper()]),
             interval=float(interval or 0.0),
             first_reach=first_reach(interval) if interval else 0.0,
+            most_features=most[0],
+            most_elements=most[1],
             snapshot_when=int(snapshots.when),
             snapshot_argument=snapshots.argument,
         )
@@ -218,12 +232,17 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         forest = self._state
-        if short == grow.NODES:
+        if short == grow.MEMORY:
+            memory.make_room(forest, self.rules, ones)
+        elif short == grow.NODES:
+            # A split into more branches than there are nodes comes here more than once.
             self._state = state.with_nodes(forest, 2 * len(forest.nodes.links))
         elif short == grow.FEATURES:
-            self._state = state.with_features(forest, 2 * max(ones, len(forest.features.kind)))
+            more = 2 * max(ones, len(forest.features.kind))
+            self._state = state.with_features(forest, min(more, max(self.rules.most_features, 2 * ones)))
         else:
-            self._state = state.with_elements(forest, 2 * max(ones, len(forest.elements.key)))
+            more = 2 * max(ones, len(forest.elements.key))
+            self._state = state.with_elements(forest, min(more, max(self.rules.most_elements, 2 * ones)))
 
     # --- packing
 
@@ -259,6 +278,9 @@ class RegressionPool(Pool[Forest, Answers, float]):
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
         packing.packed(self._state, np.zeros(0, np.int32))
+        none = np.zeros(0, np.int64)
+        memory.survey(self._state, none, np.zeros((0, 2), np.int64), np.zeros(0))
+        memory.settle(self._state, self.rules, none, none, np.zeros(0, np.int8))
         for told in (seen_by, known_of):  # of any node: what splits and trees are told by
             told(self._state, 0)
 
@@ -294,6 +316,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
     def element_count(self) -> int:
         """How many elements the observers of all leaves keep."""
         return int(self._state.elements.used[elements.USED])
+
+    @property
+    def asleep(self) -> int:
+        """How many leaves sleep because of the limit of memory."""
+        return memory.sleepers(self._state)
 
     # --- state
 
@@ -331,7 +358,11 @@ class RegressionPool(Pool[Forest, Answers, float]):
             own = nodes.preorder(forest.nodes, int(nodes.root_of(forest.nodes, tree)))
             reached += own
             assert sum(links[node, FEATURE] == NONE for node in own) == forest.trees[tree, LEAVES]
-            assert links[own, WEIGHT].sum() == forest.trees[tree, LEARNED] < MAX_TOTAL
+            learned = forest.trees[tree, LEARNED]
+            assert learned < MAX_TOTAL
+            # A leaf that wakes begins to count anew.
+            seen = links[own, WEIGHT].sum()
+            assert seen == learned or (seen < learned and self.rules.most_features < 1 << 62)
             assert len(own) > 0 or not forest.trees[tree].any()
             assert all(links[node, TREE] == tree for node in own)
         rows.check(forest.nodes.rows, reached)
@@ -339,7 +370,10 @@ class RegressionPool(Pool[Forest, Answers, float]):
         owned: list[int] = []
         for node in reached:
             leaf = links[node, FEATURE] == NONE
-            assert len(nodes.children(forest.nodes, node)) == (0 if leaf else 2)
+            branches = len(nodes.children(forest.nodes, node))
+            assert branches > 0 if links[node, KIND] == Kind.NOMINAL and not leaf else branches == 2 * (not leaf)
+            assert leaf or not links[node, ASLEEP]
+            assert links[node, OBSERVED] == NONE or not links[node, ASLEEP], "a leaf that sleeps keeps what it saw"
             assert leaf or self._has_models or links[node, OBSERVED] == NONE, "an inner node keeps what it saw"
             assert forest.targets.tried[node] <= links[node, SEEN]
             assert links[node, WEIGHT] + links[node, PRIOR] > 0, "a node knows nothing"
@@ -348,7 +382,10 @@ class RegressionPool(Pool[Forest, Answers, float]):
                 weight = forest.features.rows.cells[row, COUNT]
                 assert rows.owner_of(forest.features.rows, row) == node
                 assert 0 < weight <= links[node, WEIGHT], "a feature weighs more than its leaf"
-                own = observers.check(forest.observer, forest.elements, row)
+                if forest.features.kind[row] == Kind.NOMINAL:
+                    own = categories.check(forest.elements, row)
+                else:
+                    own = observers.check(forest.observer, forest.elements, row)
                 owned += own
                 if forest.features.kind[row] == Kind.BINARY or not leaf:
                     assert not own

@@ -108,6 +108,8 @@ class Rules(NamedTuple):
     predict: int  # a `Predict`, see linear.py
     interval: float  # the share of labels that are to be within their interval, 0: there are none
     first_reach: float
+    most_features: int  # that leaves keep at once, and
+    most_elements: int  # of their observers: where an example might need more, see memory.py
     snapshot_when: int  # a `When`
     snapshot_argument: int
 

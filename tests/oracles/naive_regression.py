@@ -185,9 +185,12 @@ class NaiveObserver:
         return tuple(each.hex() for each in (threshold, worth, *sides))
 
 
-def best_cut(name: str, points: list[Point], whole: Seen, one: float) -> tuple[float, float, Seen, Seen] | None:
-    """Return merit, threshold and sides of the best split between points in order."""
-    best: tuple[float, float, Seen, Seen] | None = None
+Cut: TypeAlias = tuple[float, float, Seen, Seen]  # merit, threshold, low and high
+
+
+def best_cut(name: str, points: list[Point], whole: Seen, one: float) -> Cut | None:
+    """Return the best split between points in order."""
+    best: Cut | None = None
     low = Seen()
     for at, point in enumerate(points):
         if at:
@@ -249,6 +252,7 @@ class Settings:
     names: bool = False
     max_keys: int = 1 << 30
     max_depth: int = 1 << 30
+    memory_limit: int | None = None  # the oracle has none
 
     def pool(self) -> RegressionPool:
         """Return a new pool with these settings."""
@@ -367,6 +371,7 @@ class SeenFeature:
 
     present: Seen
     observer: NaiveObserver | None  # of a numeric one
+    categories: dict[int, Seen] = field(default_factory=dict)  # of a nominal one
 
 
 @dataclass
@@ -385,7 +390,7 @@ class Node:
     feature: Feature | None = None
     kind: Kind | None = None
     threshold: float = 0.0
-    children: list[Node] = field(default_factory=list)
+    children: dict[int, Node] = field(default_factory=dict)  # by branch
     model: Linear | None = None
     residuals: tuple[float, float] = (0.0, 0.0)  # squared, and how many, both faded
 
@@ -421,11 +426,16 @@ class NaiveForest:
         if event.op == Op.DROP:
             self.trees.pop(event.key, None)
             return Outcome(Status.APPLIED)
-        if not all(abs(value) <= 1e140 for value in event.x.values()):
+        if not all(self._is_value(feature, value) for feature, value in event.x.items()):
             return Outcome(Status.WRONG_VALUE)
         if event.op == Op.PREDICT:
             return Outcome(Status.APPLIED, *self._guess(event))
         return self._insert(event)
+
+    def _is_value(self, feature: Feature, value: float) -> bool:
+        if self._kind(feature) == Kind.NOMINAL:
+            return 0 <= value < 1 << 32 and value == int(value)
+        return abs(value) <= 1e140
 
     def _leaf(self, event: Event) -> Node | None:
         if event.key not in self.trees:
@@ -433,15 +443,24 @@ class NaiveForest:
         node = self.trees[event.key].root
         while node.feature is not None:
             value = event.x.get(node.feature, 0.0)
-            node = node.children[value > node.threshold if node.kind == Kind.NUMERIC else value != 0.0]
+            branch = int(value)
+            if node.kind != Kind.NOMINAL:
+                branch = int(value > node.threshold if node.kind == Kind.NUMERIC else value != 0.0)
+            if branch not in node.children:
+                return node
+            node = node.children[branch]
         return node
 
-    def _is_numeric(self, feature: Feature) -> bool:
-        return self.settings.kinds.get(feature, self.settings.default) == Kind.NUMERIC
+    def _kind(self, feature: Feature) -> Kind:
+        return self.settings.kinds.get(feature, self.settings.default)
 
     def _present(self, event: Event) -> dict[Feature, tuple[float, bool]]:
-        """Return what an example has, with its values, and whether they are numeric."""
-        return {feature: (value, self._is_numeric(feature)) for feature, value in event.x.items() if value}
+        """Return what an example has, with its values, and whether they are numeric; no categories."""
+        return {
+            feature: (value, self._kind(feature) == Kind.NUMERIC)
+            for feature, value in event.x.items()
+            if value and self._kind(feature) != Kind.NOMINAL
+        }
 
     def _guess(self, event: Event) -> tuple[str, int, str]:
         leaf = self._leaf(event)
@@ -486,19 +505,28 @@ class NaiveForest:
         share = self.settings.interval
         first = round(NormalDist().inv_cdf((1 + share) / 2), 3) if share else 0.0
         tree = self.trees.setdefault(event.key, NaiveTree(leaf, reach=first))
+        mean = leaf.known().mean
+        if leaf.feature is not None:  # a category that the node has not seen
+            below = self._below(tree, leaf, Seen())
+            leaf.children[int(event.x.get(leaf.feature, 0.0))] = below
+            tree.made += 1
+            leaf = below
         if predicted[0] != "nan":
             self._judge(tree, leaf, abs(event.label - float.fromhex(predicted[0])), float.fromhex(predicted[2]))
         tree.events += 1
         tree.learned += event.weight
         x, model = self._present(event), leaf.model
-        if leaf.known().weight and model is not None:
-            model.judge(event.label, leaf.known().mean, model.look(x)[0])
+        if predicted[0] != "nan" and model is not None:
+            model.judge(event.label, mean, model.look(x)[0])
         self._count(leaf, event)
         if self.settings.predict != "mean":
             model = leaf.model = model or Linear(event.label, event.label, event.label)
             lightness = leaf.seen.weight / (event.weight * leaf.examples)
             model.learn(x, event.label, lightness, model.look(x))
         return Outcome(Status.APPLIED, *predicted, self._maybe_split(tree, leaf))
+
+    def _below(self, tree: NaiveTree, node: Node, said: Seen) -> Node:
+        return Node(tree.made, node.depth + 1, said, model=deepcopy(node.model), residuals=node.residuals)
 
     def _count(self, leaf: Node, event: Event) -> None:
         if not leaf.examples:
@@ -509,7 +537,7 @@ class NaiveForest:
         leaf.squared_weights += (event.weight / UNIT) ** 2
         for feature, value in event.x.items():
             if value:
-                numeric = self._is_numeric(feature)
+                numeric = self._kind(feature) == Kind.NUMERIC
                 if feature not in leaf.features:
                     observer = NaiveObserver(self.settings.observer, self.settings.options) if numeric else None
                     leaf.features[feature] = SeenFeature(Seen(), observer)
@@ -517,6 +545,8 @@ class NaiveForest:
                 seen.present.learn(y, event.weight)
                 if seen.observer is not None:
                     seen.observer.count(value, y, event.weight)
+                if self._kind(feature) == Kind.NOMINAL:
+                    seen.categories.setdefault(int(value), Seen()).learn(y, event.weight)
 
     def _maybe_split(self, tree: NaiveTree, leaf: Node) -> Any:
         if leaf.examples - leaf.tried < self.settings.grace_period:
@@ -526,7 +556,7 @@ class NaiveForest:
             return None
         tree.attempts += 1
         one = leaf.seen.weight / UNIT / leaf.examples
-        cuts = []
+        cuts: list[tuple[Feature, Cut]] = []
         for feature in sorted(leaf.features):
             cut = self._cut(leaf, leaf.features[feature], one)
             if cut is not None:
@@ -541,29 +571,40 @@ class NaiveForest:
             return None
         if not (second / best[0] < 1 - margin or margin < self.settings.tie_threshold):
             return None
-        worth, threshold, *sides = best
-        sides = [Seen(side.weight, leaf.first + side.mean, side.squares) for side in sides]
+        worth, threshold, *halves = best
+        sides = dict(enumerate(halves))
+        if self._kind(feature) == Kind.NOMINAL:
+            absent = {0: sides[0]} if sides[0].weight else {}
+            sides = absent | dict(sorted(leaf.features[feature].categories.items()))
+        sides = {branch: Seen(side.weight, leaf.first + side.mean, side.squares) for branch, side in sides.items()}
         leaf.feature, leaf.threshold = feature, threshold
-        leaf.kind = self.settings.kinds.get(feature, self.settings.default)
-        leaf.children = [
-            Node(tree.made + at, leaf.depth + 1, side, model=deepcopy(leaf.model), residuals=leaf.residuals)
-            for at, side in enumerate(sides)
-        ]
+        leaf.kind = self._kind(feature)
+        for branch, side in sides.items():
+            leaf.children[branch] = self._below(tree, leaf, side)
+            tree.made += 1
         leaf.features = {}
-        tree.made += 2
         tree.splits += 1
         whole = Seen(leaf.seen.weight, leaf.first + leaf.seen.mean, leaf.seen.squares)
-        told = [each for side in (whole, *sides) for each in labels_of(side)]
+        told = [each for side in (whole, *sides.values()) for each in labels_of(side)]
         return (
             leaf.number,
             leaf.depth,
             feature,
             leaf.kind,
+            list(sides),
             *(each.hex() for each in (threshold, worth, second, *told)),
         )
 
-    def _cut(self, leaf: Node, seen: SeenFeature, one: float) -> tuple[float, float, Seen, Seen] | None:
+    def _cut(self, leaf: Node, seen: SeenFeature, one: float) -> Cut | None:
         absent = leaf.seen.minus(seen.present)
+        if seen.categories:
+            sides = [absent, *(side for _, side in sorted(seen.categories.items()))]
+            if sum(side.weight > 0 for side in sides) < 2:
+                return None
+            worth = leaf.seen.variance(one)
+            for side in sides:
+                worth -= side.weight / leaf.seen.weight * side.variance(one)
+            return worth, 0.0, absent, Seen()
         if seen.observer is None:
             if not absent.weight:
                 return None
@@ -593,7 +634,7 @@ def columns(tree: NaiveTree | None) -> list[tuple[Any, ...]]:
         floats = tuple(each.hex() for each in (node.threshold, *labels_of(node.known())))
         here = len(found)
         found.append((node.number, parent, branch, node.depth, node.feature, node.kind, *floats))
-        todo.extend((here, side, node.children[side]) for side in (1, 0) if node.children)
+        todo.extend((here, branch, child) for branch, child in sorted(node.children.items(), reverse=True))
     return found
 
 
@@ -611,8 +652,10 @@ def tree_columns(tree: Tree) -> list[tuple[Any, ...]]:
 
 def split_words(split: Split) -> Any:
     """Return a split in the oracle's words."""
-    floats = (split.threshold, split.merit, split.second, *split.labels, *split.low, *split.high)
-    return (split.node, split.depth, split.feature, split.kind, *(float(each).hex() for each in floats))
+    sides = [each for side in split.sides for each in side]
+    floats = (split.threshold, split.merit, split.second, *split.labels, *sides)
+    told = (split.node, split.depth, split.feature, split.kind, split.branches)
+    return (*told, *(float(each).hex() for each in floats))
 
 
 def outcomes(pool: RegressionPool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:

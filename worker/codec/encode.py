@@ -524,12 +524,12 @@ def to_record(output: Output, topic: str, key: bytes | None, seq: int = 0, form:
         Of its value.
     """
     source = output.source
-    if isinstance(output, Split):
-        least = len(output.branches) * branch_bytes(len(output.classes), form)
+    if isinstance(output, Split | RegressionSplit):
+        least = len(output.branches) * _branch_bytes(output, form)
         output = _with_fewer_branches(output, least - LARGEST_RECORD, form) if least > LARGEST_RECORD else output
     value = encode(output, form)
     record = OutRecord(topic, source.partition, key, value, headers(output, seq), max(source.time, 1))
-    if isinstance(output, Split) and record.size > LARGEST_RECORD:
+    if isinstance(output, Split | RegressionSplit) and record.size > LARGEST_RECORD:
         shorter = _with_fewer_branches(output, record.size - LARGEST_RECORD, form)
         return to_record(shorter, topic, key, seq, form)
     return record
@@ -540,16 +540,26 @@ def branch_bytes(classes: int, form: Form = "msgpack") -> int:
     return 2 + 9 * classes if form == "msgpack" else 4 + 4 * classes  # 5,[1.0,2.0],
 
 
-def _with_fewer_branches(split: Split, excess: int, form: Form) -> Split:
+def _branch_bytes(split: Split | RegressionSplit, form: Form) -> int:
+    return branch_bytes(len(split.classes) if isinstance(split, Split) else 3, form)  # n, value and variance
+
+
+def _with_fewer_branches(split: Split | RegressionSplit, excess: int, form: Form) -> Split | RegressionSplit:
     """Return a split of so many bytes less: without the branches of least weight, the last ones of equals."""
-    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // branch_bytes(len(split.classes), form)))
-    heaviest = sorted(range(len(split.branches)), key=lambda at: (-sum(split.counts[at]), at))
+    most = max(0, len(split.branches) - -(-(excess + _LEFT_OUT) // _branch_bytes(split, form)))
+    if isinstance(split, Split):
+        weight = [sum(counts) for counts in split.counts]
+    else:
+        weight = [n for n, _, _ in split.labels]
+    heaviest = sorted(range(len(split.branches)), key=lambda at: (-weight[at], at))
     kept = sorted(heaviest[:most])
-    return split._replace(
+    split = split._replace(
         branches=[split.branches[at] for at in kept],
-        counts=[split.counts[at] for at in kept],
         left_out=split.left_out + len(split.branches) - len(kept),
     )
+    if isinstance(split, Split):
+        return split._replace(counts=[split.counts[at] for at in kept])
+    return split._replace(labels=[split.labels[at] for at in kept])
 
 
 def encode(output: Output, form: Form = "msgpack") -> bytes:
@@ -564,7 +574,7 @@ def fields_of(output: Output) -> dict[str, Any]:
     """Return a result's fields by name, in order, those that have fields of their own likewise."""
     fields = output._asdict()
     fields["source"] = output.source._asdict()
-    if isinstance(output, Split) and not output.left_out:
+    if isinstance(output, Split | RegressionSplit) and not output.left_out:
         del fields["left_out"]
     if isinstance(output, Tree) and output.tree is None:
         del fields["tree"], fields["trees"], fields["weight"]

@@ -26,7 +26,7 @@ class RegressionSplit(NamedTuple):
     feature
         Id or name of the feature; None where none reduces the variance.
     kind
-        What its values are: binary or numeric; None without a feature.
+        What its values are: binary, nominal or numeric; None without a feature.
     threshold
         Of a numeric feature, else None.
     merit
@@ -37,13 +37,16 @@ class RegressionSplit(NamedTuple):
     n, value, variance
         Weight of the examples at the node, and mean and variance of their labels.
     branches
-        0 and 1: absent and present, at most the threshold and above.
+        0 and 1: absent and present, at most the threshold and above. Of a nominal feature 0, where it was absent
+        in some examples, and categories.
     labels
         A row for each branch: n, value and variance, 0 where there is no example.
     source
         The event that made it split.
     runner_up
         The second best feature of a model of splits; the field is there where there is one.
+    left_out
+        How many branches, the lightest, are left out, as in `Split`; the field is there where some are.
     """
 
     model: str
@@ -60,6 +63,7 @@ class RegressionSplit(NamedTuple):
     labels: Sequence[tuple[float, float, float | None]]
     source: Source
     runner_up: Feature | None = None
+    left_out: int = 0
 
 
 class RegressionTree(NamedTuple):

@@ -78,6 +78,7 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             names=settings.features == "names",
             max_keys=bounds.keys,
             max_depth=settings.max_depth,
+            memory_limit=settings.memory_limit,
             snapshots=settings.emit.snapshots.due,
         )
         awaited = Awaited((), kinds, complete=settings.names_all_features)
@@ -164,8 +165,8 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             n=made.labels.weight,
             value=made.labels.mean,
             variance=made.labels.variance,
-            branches=(0, 1),
-            labels=[(side.weight, side.mean, side.variance) for side in (made.low, made.high)],
+            branches=made.branches,
+            labels=[(side.weight, side.mean, side.variance) for side in made.sides],
             source=source,
         )
 

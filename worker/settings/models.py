@@ -228,6 +228,13 @@ class AttributeSettings(Section):
         if self.default not in ("binary", "numeric") or self.nominal or self.quantised:
             raise expected(f"binary and numeric features only, as kind '{kind}' has (kind 'tree' has others)")
 
+    def check_not_quantised(self, kind: str) -> None:
+        """Raise an error where a feature is quantised, in a kind of model where the observer says how to count."""
+        if self.default == "quantised" or self.quantised:
+            raise expected(
+                f"numeric features in place of quantised ones: 'observer: qo' of kind '{kind}' has slots"
+            )
+
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint; what came later is left out where it is not used."""
         told = self.model_dump(mode="json")
@@ -780,6 +787,8 @@ class ForestSettings(ForgettingTreesSettings):
 class RegressionTreeSettings(ExampleSettings):
     """A model that grows a regression tree from each key's examples. Labels are numbers; it cannot forget."""
 
+    LATER: ClassVar[tuple[str, ...]] = ("memory_limit",)
+
     # What other kinds have and this has not, and why.
     ELSEWHERE: ClassVar[Mapping[str, str]] = {
         "classes": "labels are numbers",
@@ -822,14 +831,16 @@ class RegressionTreeSettings(ExampleSettings):
     split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
     tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
     max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
+    memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
     on_delete: Literal["reject", "ignore"] = "reject"
     evaluate: PrequentialSettings | None = None
     emit: TreeEmitSettings = TreeEmitSettings()
 
     @field_validator("attributes")
     @classmethod
-    def _of_two_kinds(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
-        attributes.check_two_kinds("regression-tree")
+    def _of_three_kinds(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_not_quantised("regression-tree")
         attributes.check_space(info.data.get("features"))
         return attributes
 

@@ -156,6 +156,8 @@ def regression_splits_table(model: str, splits: Iterable[tuple[bytes | None, Reg
             feature += f" > {number_word(split.threshold)}"
         sides = [value_word(value, variance) for _, value, variance in split.labels]
         about = (number_word(split.merit), brief_weight_word(split.n), number_word(split.value))
+        if split.kind == "nominal":
+            sides = ["", f"{len(sides) + split.left_out} branches"]
         lines.append([key_word(key), feature, *about, *sides])
     return Sheet(columns, lines, f"{model_word(model)}: the latest split of each key")
 

@@ -43,10 +43,11 @@ def regression_split_line(split: RegressionSplit) -> Text:
     if split.feature is None:
         line.append("no split").append(f"  {value_word(split.value, split.variance)}")
         return line.append(f"  n {weight_word(split.n)}", "dim")
-    low, high = (value_word(value, variance) for _, value, variance in split.labels)
     words = [branch_word(split.kind, split.threshold, branch) for branch in split.branches]
+    told = [value_word(value, variance) for _, value, variance in split.labels]
+    shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
     line.append(feature_word(split.feature), "bold")
-    line.append(f"  {words[1]}: {high}, {words[0]}: {low}")
+    line.append(f"  {_few(shown, split.left_out) if split.kind == 'nominal' else ', '.join(reversed(shown))}")
     line.append(f"  merit {number_word(split.merit)}", "green")
     if split.runner_up is not None:
         line.append(f"  next {feature_word(split.runner_up)} {number_word(split.runner_up_merit)}", "dim")
@@ -62,7 +63,12 @@ def _branches(split: Split) -> str:
     shown = [f"{word}: {what}" for word, what in zip(words, told, strict=True)]
     if split.threshold is not None:
         return ", ".join(reversed(shown))
-    left = max(0, len(shown) - _CATEGORIES) + split.left_out
+    return _few(shown, split.left_out)
+
+
+def _few(shown: Sequence[str], left_out: int) -> str:
+    """Return some branches, and how many more there are."""
+    left = max(0, len(shown) - _CATEGORIES) + left_out
     more = f" and {left} more" if left else ""
     return ", ".join(shown[:_CATEGORIES]) + more
 

@@ -21,7 +21,7 @@ from tests.oracles.differential import columns_of
 from tests.oracles.naive import budget, words
 from tests.oracles.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
 
-BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
+BINARY, NOMINAL, NUMERIC = Kind.BINARY, Kind.NOMINAL, Kind.NUMERIC
 PREDICT = ("mean", "linear", "adaptive")
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 
@@ -44,6 +44,8 @@ MIXES = {
     "binary": Mix(dict.fromkeys(range(12), BINARY)),
     "numeric": Mix(dict.fromkeys(range(6), NUMERIC)),
     "mixed": Mix({each: (BINARY, NUMERIC)[each % 2] for each in range(9)}, (UNIT, ODD, 3 * UNIT, 1), 3, 0.1),
+    "nominal": Mix(dict.fromkeys(range(5), NOMINAL)),
+    "all": Mix({each: (BINARY, NOMINAL, NUMERIC)[each % 3] for each in range(9)}, (UNIT, ODD, 3 * UNIT), 2, 0.1),
     "far": Mix({each: (BINARY, NUMERIC)[each % 2] for each in range(6)}, offset=1e9),
 }
 
@@ -69,8 +71,13 @@ class Stream:
             value = 1.0
             if kind == NUMERIC:
                 value = round(rng.gauss(0, 1), 1 if rank % 2 else 15) * 10.0 ** (rank % 3 - 1)
+            if kind == NOMINAL:
+                value = float(
+                    min(rng.randrange(5) ** 2 + (1 << 32) - 17, (1 << 32) - 1) if rng.random() < 0.9 else 2
+                )
+                y += value % 7 / 2
             x[feature] = value
-            y += (value > 0.2 * 10.0 ** (rank % 3 - 1)) * (3.0, 0.1, 1.0)[rank % 3]
+            y += kind != NOMINAL and (value > 0.2 * 10.0 ** (rank % 3 - 1)) * (3.0, 0.1, 1.0)[rank % 3]
         if 3 in x and mix.kinds.get(4) == mix.kinds[3]:
             x[4] = x[3]
         op, kind_of_event = Op.INSERT, rng.random()
@@ -141,8 +148,9 @@ def test_batches_of_any_size_give_the_same_trees(observer: str, predict: str) ->
     assert seen[0] == seen[1] == seen[2]
 
 
-SMALL: dict[Feature, Kind] = {0: NUMERIC, 1: BINARY, 2: BINARY, 3: NUMERIC, 4294967295: NUMERIC}
+SMALL: dict[Feature, Kind] = {0: NUMERIC, 1: BINARY, 2: NOMINAL, 3: NUMERIC, 4294967295: NUMERIC}
 VALUES = st.sampled_from([-1e140, -1.0, -5e-324, -0.0, 0.0, 0.0004, 1e-9, 0.5, 2.0, 2.1, 1e140])
+CATEGORIES = st.sampled_from([-1.0, 0.0, 1.0, 2.0, 2.5, 4294967295.0, 4294967296.0])
 
 
 @settings(
@@ -176,7 +184,9 @@ def test_any_history_leads_to_what_the_oracle_says(observer: str, data: st.DataO
     event = st.builds(
         Event,
         st.sampled_from([Op.INSERT] * 9 + [Op.PREDICT, Op.DROP, Op.DELETE]),
-        st.fixed_dictionaries({}, optional=dict.fromkeys(SMALL, VALUES)),
+        st.fixed_dictionaries(
+            {}, optional={at: CATEGORIES if kind == NOMINAL else VALUES for at, kind in SMALL.items()}
+        ),
         st.sampled_from(labels if data.draw(st.booleans()) else labels[:4]),
         st.sampled_from([UNIT] * 5 + [HALF, ODD, 1, 0, -UNIT, 5 * UNIT]),
         st.integers(0, 1),
@@ -492,6 +502,113 @@ def test_intervals_of_labels_that_are_always_the_same_have_no_width(observer: st
     assert (answers.margin[51:] > 0.0).all()
 
 
+# --- nominal features
+
+
+def test_a_split_on_a_nominal_feature_has_a_branch_for_each_category(observer: str) -> None:
+    """Categories and examples without the feature part; one that comes later is answered by the node above."""
+    pool = of(observer, kinds={1: NOMINAL}, grace_period=80).pool()
+    label = {0.0: -4.0, 3.0: 1.0, 7.0: 8.0, 4294967295.0: 20.0}
+    events = [Event(Op.INSERT, {1: value}, label[value]) for value in [*label] * 20]
+    (split,) = pool.apply(columns_of(events, pool, None, np.float64)).splits
+    assert (split.feature, split.kind, split.branches) == (1, NOMINAL, [0, 3, 7, 4294967295])
+    assert [side.mean for side in split.sides] == pytest.approx(list(label.values()))
+    assert [pool.predict({1: value}) for value in label] == pytest.approx(list(label.values()))
+    assert pool.predict({1: 99.0}) == pool.tree().mean[0] == pytest.approx(6.25)
+    pool.insert({1: 99.0}, label=-50.0)
+    assert pool.predict({1: 99.0}) == -50.0
+    assert pool.tree().branch.tolist() == [0, 0, 3, 7, 99, 4294967295]
+    pool.check()
+
+
+def test_a_split_may_have_more_branches_than_there_are_nodes(observer: str) -> None:
+    """A feature of a thousand categories is split on at once, in arrays that grow as often as it takes."""
+    pool = of(observer, kinds={1: NOMINAL}, grace_period=4_000).pool()
+    events = [Event(Op.INSERT, {1: at % 1_000 + 1.0}, float(at % 1_000)) for at in range(4_000)]
+    assert [each.predicted != "nan" for each in outcomes(pool, events)] == [False] + [True] * 3_999
+    assert pool.sizes() == (4_000, 1, 1, 1_000)
+    assert pool.predict({1: 777.0}) == 776.0
+    pool.check()
+
+
+# --- a limit of memory
+
+LIMITED: dict[Feature, Kind] = {each: (BINARY, NUMERIC, NOMINAL)[each % 3] for each in range(12)}
+
+
+def observed(pool: RegressionPool) -> int:
+    """Return the bytes of what leaves saw."""
+    parts = ("features.", "elements.", "models.features")
+    return sum(array.nbytes for name, array in pool.arrays().items() if name.startswith(parts))
+
+
+@pytest.mark.parametrize("predict", PREDICT)
+def test_the_limit_of_memory_is_kept_and_leaves_sleep(observer: str, predict: str) -> None:
+    """What leaves saw never takes more than the limit; trees grow on, all labels count, and invariants hold."""
+    mix = Mix(dict(LIMITED), indexes=3, others=0.02)
+    pool = of(observer, mix, predict=predict, interval=0.9, memory_limit=30_000).pool()
+    free = of(observer, mix, predict=predict).pool()
+    fixed, most = observed(pool), 0
+    stream = Stream(15, mix)
+    for _ in range(8):
+        events = stream.take(budget(200))
+        outcomes(free, events)
+        got = outcomes(pool, events)
+        pool.check()
+        most = max(most, pool.asleep)
+        assert observed(pool) <= 30_000 + fixed
+        assert all(abs(float.fromhex(each.predicted)) < 50 for each in got if each.predicted != "nan")
+    if budget(10) == 10:
+        assert most > 0, "a stream like this does not exercise the limit"
+        assert observed(free) > 30_000
+        assert sum(pool.sizes(key).splits for key in range(3)) > 0
+    assert [pool.sizes(key).events for key in range(3)] == [free.sizes(key).events for key in range(3)]
+
+
+def test_the_limit_of_memory_acts_at_events(observer: str) -> None:
+    """With a limit, too, batches of any size give the same answers and trees, restored and packed pools too."""
+    mix = Mix(dict(LIMITED), indexes=3, others=0.02)
+    events = Stream(16, mix).take(budget(900))
+    chosen = of(observer, mix, predict="adaptive", memory_limit=20_000)
+    seen = []
+    for size in (1, 7, 1000):
+        pool, got = chosen.pool(), []
+        for at in range(0, len(events), size):
+            got += outcomes(pool, events[at : at + size])
+            if size == 7:
+                pool = chosen.pool().restore({name: array.copy() for name, array in pool.arrays().items()})
+                if pool.alive == 3:
+                    pool.pack(np.arange(3, dtype=np.int32))
+        seen.append((got, pool.asleep, [pool_columns(pool, key) for key in range(3)]))
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_leaf_that_keeps_all_values_and_never_splits_is_bounded(observer: str) -> None:
+    """Of two numbers that tie no more values are kept than fit; the mean stays that of all labels."""
+    kinds: dict[Feature, Kind] = {0: NUMERIC, 1: NUMERIC}
+    pool = of(observer, kinds=kinds, tie_threshold=0.0, memory_limit=10_000).pool()
+    rng = random.Random(17)
+    labels = [rng.gauss(0, 1) for _ in range(budget(2_000))]
+    for label in labels:
+        pool.insert(dict.fromkeys((0, 1), rng.random()), label=label)
+        assert pool.element_count <= 10_000 // 2 // 72
+    assert pool.sizes().splits == pool.asleep == 0
+    assert pool.predict([]) == pytest.approx(np.mean(labels))
+    pool.check()
+
+
+def test_an_example_longer_than_the_limit_is_still_learned(observer: str) -> None:
+    """The limit gives way to the longest example, and to nothing else."""
+    pool = of(observer, memory_limit=1, predict="linear").pool()
+    for label in (0.0, 1.0, 0.0, 1.0):
+        pool.insert(list(range(200)), label=label)
+        pool.insert([], label=label)
+        pool.check()
+    assert pool.slots <= 400
+    assert pool.sizes().events == 8
+    assert 0.0 <= pool.predict([1]) <= 1.0
+
+
 # --- refusals
 
 
@@ -558,7 +675,8 @@ def test_wrong_settings_are_refused_with_a_reason(observer: str) -> None:
         ({"grace_period": 0}, "at least 1"),
         ({"split_confidence": 0.0}, "between 0 and 1"),
         ({"tie_threshold": -1.0}, "at least 0"),
-        ({"kinds": {1: Kind.NOMINAL}}, "binary and numeric features only, got NOMINAL"),
+        ({"kinds": {1: Kind.QUANTISED}}, "binary, nominal and numeric features only, got QUANTISED"),
+        ({"memory_limit": 0}, "memory_limit of at least 1, or None, got 0"),
         ({"kinds": {b"a": NUMERIC}}, "feature id"),
         ({"kinds": {1: NUMERIC}, "names": True}, "names"),
     ]

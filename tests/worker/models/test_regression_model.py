@@ -29,6 +29,7 @@ from worker.codec import (
     RegressionPrediction,
     RegressionSplit,
     RegressionTree,
+    Source,
     cut,
     joined,
     to_record,
@@ -38,18 +39,21 @@ from worker.log.port import LARGEST_RECORD
 from worker.models.regression_tree import RegressionTreeModel
 from worker.pipeline import Pipeline
 from worker.views.output_text import intervals_table, output_line, regression_predictions_table
+from worker.views.split_text import regression_split_line
 
 EAGER = {"grace_period": 20, "split_confidence": 0.3, "tie_threshold": 0.2}
-NUMERIC = {"numeric": ["size", "age"]}
+KINDS = {"numeric": ["size", "age"], "nominal": ["zone"]}
 
 
 def pipeline_of(bounds: dict[str, int] | None = None, **model: Any) -> Pipeline:
     """Return a pipeline with one regression tree, eager to split."""
-    base = {"kind": "regression-tree", "input": "in", "features": "names", "attributes": NUMERIC, **EAGER}
+    base = {"kind": "regression-tree", "input": "in", "features": "names", "attributes": KINDS, **EAGER}
     return one_model(base | model, bounds)
 
 
-def priced(count: int, seed: int = 0, keys: int = 1, others: bool = False) -> list[tuple[bytes, Any]]:
+def priced(
+    count: int, seed: int = 0, keys: int = 1, others: bool = False, zones: bool = False
+) -> list[tuple[bytes, Any]]:
     """Return inserts whose label follows from a size and a word; with others predictions, tombstones and so on."""
     draw = random.Random(seed)
     events: list[tuple[bytes, Any]] = []
@@ -60,7 +64,10 @@ def priced(count: int, seed: int = 0, keys: int = 1, others: bool = False) -> li
             x["new"] = 1
         if draw.random() < 0.3:
             x["age"] = float(draw.randrange(1, 5))
+        if zones:
+            x["zone"] = float(draw.choice((0, 1, 2, 7, 4294967295)))
         y: float = 100 * (x["size"] > 3) + 30 * ("new" in x) + round(draw.gauss(0, 2), 3)
+        y += 40 * (x.get("zone", 0.0) % 5)
         event: dict[str, Any] = {"x": x, "y": int(y) if draw.random() < 0.1 else y}
         if draw.random() < 0.3:
             event["w"] = draw.choice((0.5, 2, 3.25, 0.1))
@@ -119,13 +126,13 @@ def test_a_tree_grows_and_answers() -> None:
 )
 def test_it_does_what_the_oracle_does(observer: str, predict: str) -> None:
     """Every answer, split, snapshot and refusal of a long stream is the oracle's, to the bit."""
-    events = priced(700, seed=3, keys=3, others=True)
+    events = priced(700, seed=3, keys=3, others=True, zones=predict != "adaptive")
     naive = Settings(
         observer=observer,
         options={"most": 40},
         predict=predict,
         interval=0.8,
-        kinds={b"size": Kind.NUMERIC, b"age": Kind.NUMERIC},
+        kinds={b"size": Kind.NUMERIC, b"age": Kind.NUMERIC, b"zone": Kind.NOMINAL},
         names=True,
         max_keys=2,
     )
@@ -156,7 +163,7 @@ def test_it_does_what_the_oracle_does(observer: str, predict: str) -> None:
             sides.drop(told.key)
         else:
             if outcome.split:
-                expected.append((number, *outcome.split[:1], outcome.split[2], *outcome.split[4:]))
+                expected.append((number, *outcome.split[:1], outcome.split[2], *outcome.split[5:]))
             sides.judge(told, float.fromhex(outcome.predicted))
             margin = float.fromhex(outcome.margin)
             if not math.isnan(margin):
@@ -469,3 +476,47 @@ def test_its_size_and_quality_are_told() -> None:
     assert list(added) == pytest.approx(list(measures), rel=1e-9)
     assert sum(outcome.evaluated for outcome in outcomes) == 300
     assert tree_columns(pipeline.models[0]._pool.tree(0))  # type: ignore[attr-defined]
+
+
+def test_a_split_of_many_categories_tells_the_heaviest() -> None:
+    """More branches than a record holds are counted, and those that are told are the heaviest, in order."""
+    labels = [(2.0 if at % 2 else 1.0, float(at), 0.5) for at in range(60_000)]
+    split = RegressionSplit(
+        model="m",
+        node=0,
+        feature="zone",
+        kind="nominal",
+        threshold=None,
+        merit=1.0,
+        runner_up_merit=0.0,
+        n=90_000.0,
+        value=3.0,
+        variance=4.0,
+        branches=range(60_000),
+        labels=labels,
+        source=Source("in", 0, 0, 0, 1),
+    )
+    (back,) = results_of([record := to_record(split, "out", b"k")])
+    assert isinstance(back, RegressionSplit)
+    assert 0.99 * LARGEST_RECORD < record.size <= LARGEST_RECORD
+    assert len(back.branches) + back.left_out == 60_000
+    assert [at for at in back.branches if at % 2] == list(range(1, 60_000, 2))
+    assert [value for _, value, _ in back.labels] == [float(at) for at in back.branches]
+    line = regression_split_line(back).plain
+    assert line.startswith("zone  absent: 0 ± 0.707, = 1: 1 ± 0.707, ")
+    assert f"and {60_000 - 4:,}".replace(",", "") in line.replace(",", "")
+
+
+def test_leaves_sleep_where_memory_is_limited() -> None:
+    """The limit reaches the pool: with many words leaves sleep, however the worker is run."""
+    model: dict[str, Any] = {"memory_limit": 1 << 20, "predict": "adaptive", "interval": 0.9}
+    pipeline = pipeline_of(**model)
+    draw = random.Random(5)
+    events = [
+        (b"key %d" % draw.randrange(2), {"x": {f"w{draw.randrange(20_000)}": 1 for _ in range(100)}, "y": at % 7})
+        for at in range(200)
+    ]
+    run(pipeline, events)
+    tree = pipeline.models[0]
+    assert isinstance(tree, RegressionTreeModel)
+    assert tree._pool.slots < (1 << 20) // 2 // 100 < 200 * 100

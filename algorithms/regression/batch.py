@@ -25,7 +25,7 @@ import numpy as np
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.jit import inlined, jit
-from algorithms.core.sorting import sort
+from algorithms.regression.sorted_columns import Scratch, sort_columns
 from algorithms.trees.quantised import between
 
 NONE = -1
@@ -107,18 +107,16 @@ def make_nodes(nodes: int) -> Nodes:
 
 @jit
 def lay_out(
-    columns: Columns, column: Int64s, pointer: Int64s, values: Float64s, spare: Float64s, spare_owner: Int32s
+    columns: Columns, column: Int32s, pointer: Int64s, values: Float64s, spare: Scratch, spare_owner: Int32s
 ) -> None:
-    """Write entries to their columns, which are empty, and put them in order. O(entries log entries)."""
+    """Write entries to their columns, which are empty, and put them in order. O(entries)."""
     for i in range(pointer.size - 1):
         for entry in range(pointer[i], pointer[i + 1]):
             at = columns.end[column[entry]]
             columns.end[column[entry]] = at + 1
             columns.owner[at] = i
             columns.value[at] = values[entry]
-    for each in range(columns.begin.size):
-        if columns.binary[each] == 0:
-            sort(columns.value, columns.owner, columns.begin[each], columns.end[each], spare, spare_owner)
+    sort_columns(columns, spare, spare_owner)
 
 
 @inlined

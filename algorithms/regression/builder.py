@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from algorithms.core.arrays import Float64s, Int64s, UInt32s
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.canonical import Canonicaliser, plain
 from algorithms.core.canonical import Terms as Values
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import UNIT
+from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
-from algorithms.core.schema import Schema
+from algorithms.core.schema import Kinds, Schema, kind_of
 from algorithms.regression import batch
 from algorithms.regression.answers import Tree
+from algorithms.regression.sorted_columns import scratch
 from algorithms.trees.gaussians import LARGEST_VALUE
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
@@ -73,7 +74,7 @@ def build_regression_tree(
 
     Notes
     -----
-    A sort of all entries that are not binary, then O(entries) a level. Gains are computed from whole numbers:
+    O(entries) to put those that are not binary in order, and then a level. Gains are computed from whole numbers:
     where these are below 2^53, as labels in a coarse `unit` are, what gains the same ties.
     """
     if min_examples < 1 or max_depth < 0:
@@ -87,9 +88,9 @@ def build_regression_tree(
     low = float(entries.label.min()) if n else 0.0
     weight, per_weight = _divided(entries.weight)
     steps, unit = _steps(entries.label, low, sum(weight.tolist()), unit)
-    known, column = _numbered(entries.feature)
+    known, column = _numbered(entries)
     examples = batch.Examples(steps, weight, np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int8))
-    columns = _columns(entries, len(known), column)
+    columns = _columns(entries, known, column)
     nodes = batch.make_nodes(max(2 * n - 1, 0))
     size, made = (1, 1) if n else (0, 0)
     level, following = batch.make_level(n), batch.make_level(n)
@@ -112,7 +113,7 @@ class _Entries(NamedTuple):
     value: Float64s
     label: Float64s
     weight: Int64s
-    kind: npt.NDArray[np.int8]  # int8[entries]
+    entries: Int64s  # int64[features], how many each has; empty where these are too many for a table
     kind_of: Schema
 
 
@@ -132,13 +133,40 @@ def _checked(sample: NumberSample, schema: Schema) -> _Entries:
     inserts = np.full(n, Op.INSERT, np.int8)
     label = np.zeros(n, np.int64)
     events = plain(Events.of(inserts, label, sample.pointer, sample.feature, sample.value))
-    made = Canonicaliser(Values(largest=np.finfo(np.float64).max, sparse=True))(events, schema.known)
-    if len(twice := np.flatnonzero(made.status == Status.REPEATED_FEATURE)):
-        raise ValueError(f"example {twice[0]} lists a feature twice")
-    if len(odd := np.flatnonzero(made.status)):
-        raise ValueError(f"expected finite values, example {odd[0]} has another")
+    pointer, feature, value = events.pointer, events.feature, events.value
     label_of = np.asarray(sample.label, np.float64)
-    return _Entries(made.pointer, made.feature, made.value, label_of, sample.weight, made.kind, schema)
+    largest = int(feature.max(initial=0))
+    count = np.zeros(largest + 1 if largest < _TABLED else 0, np.int64)
+    if not _count_canonical(schema.known, pointer, feature, value, count):
+        made = Canonicaliser(Values(largest=np.finfo(np.float64).max, sparse=True))(events, schema.known)
+        if len(twice := np.flatnonzero(made.status == Status.REPEATED_FEATURE)):
+            raise ValueError(f"example {twice[0]} lists a feature twice")
+        if len(odd := np.flatnonzero(made.status)):
+            raise ValueError(f"expected finite values, example {odd[0]} has another")
+        pointer, feature, value = made.pointer, made.feature, made.value
+        count = np.bincount(feature) if len(count) else count
+    return _Entries(pointer, feature, value, label_of, sample.weight, count, schema)
+
+
+@jit
+def _count_canonical(known: Kinds, pointer: Int64s, feature: UInt32s, value: Float64s, count: Int64s) -> bool:
+    """Count the entries of each feature; False where they are not as a `Canonicaliser` makes them, or too many.
+
+    Most samples come so: features ascend, values are not 0, and those of binary features are 1.
+    """
+    if count.size == 0 or pointer[0] != 0 or pointer[pointer.size - 1] != feature.size:
+        return False
+    for i in range(pointer.size - 1):
+        before = int64(-1)
+        for at in range(pointer[i], pointer[i + 1]):
+            now = int64(feature[at])
+            if now <= before or not 0.0 < abs(value[at]) < math.inf:
+                return False
+            if value[at] != 1.0 and kind_of(known, now) == BINARY:
+                return False
+            count[now] += 1
+            before = now
+    return True
 
 
 def _divided(weight: Int64s) -> tuple[Int64s, float]:
@@ -162,22 +190,23 @@ def _steps(label: Float64s, low: float, weight: int, unit: float | None) -> tupl
     return np.rint((label - low) / unit).astype(np.int64), unit
 
 
-def _numbered(feature: UInt32s) -> tuple[Int64s, Int64s]:
+def _numbered(entries: _Entries) -> tuple[Int64s, Int32s]:
     """Return all features, ascending, and the place of each entry's feature among them."""
-    if not len(feature) or int(feature.max()) >= _TABLED:
-        distinct, column = np.unique(feature, return_inverse=True)
-        return distinct.astype(np.int64), column.astype(np.int64)
-    known = np.flatnonzero(np.bincount(feature))
-    place = np.zeros(known[-1] + 1, np.int64)
-    place[known] = np.arange(len(known))
-    return known, place[feature]
+    if not len(entries.entries):
+        distinct, column = np.unique(entries.feature, return_inverse=True)
+        return distinct.astype(np.int64), column.astype(np.int32)
+    known = np.flatnonzero(entries.entries)
+    place = np.zeros(len(entries.entries), np.int32)
+    place[known] = np.arange(len(known), dtype=np.int32)
+    return known, place[entries.feature]
 
 
-def _columns(entries: _Entries, columns: int, column: Int64s) -> batch.Columns:
+def _columns(entries: _Entries, known: Int64s, column: Int32s) -> batch.Columns:
     """Return the columns of features, those that are not binary in order."""
-    begin = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=columns))]).astype(np.int64)
-    is_binary = np.zeros(columns, np.int8)
-    is_binary[column[entries.kind == BINARY]] = 1
+    columns = len(known)
+    count = entries.entries[known] if len(entries.entries) else np.bincount(column, minlength=columns)
+    begin = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    is_binary = (entries.kind_of.of(known) == BINARY).astype(np.int8)
     made = batch.Columns(
         begin=begin[:-1].copy(),
         end=begin[:-1].copy(),
@@ -186,8 +215,10 @@ def _columns(entries: _Entries, columns: int, column: Int64s) -> batch.Columns:
         binary=is_binary,
         chosen=np.zeros(columns, np.int8),
     )
-    longest = int(np.diff(begin).max(initial=0))
-    batch.lay_out(made, column, entries.pointer, entries.value, np.empty(longest), np.empty(longest, np.int32))
+    in_order = count[is_binary == 0]
+    longest = int(in_order.max(initial=0))
+    spare = scratch(int(in_order.sum()), longest)
+    batch.lay_out(made, column, entries.pointer, entries.value, spare, np.empty(longest, np.int32))
     return made
 
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.kinds import Kind
+from algorithms.regression import batch
 from algorithms.regression.answers import Tree
 from algorithms.regression.builder import NumberSample, build_regression_tree
+from algorithms.regression.sorted_columns import scratch, sort_columns
 from algorithms.trees.quantised import between
 from tests.oracles.naive import budget
 
@@ -161,3 +163,35 @@ def test_wrong_samples_are_refused_with_a_reason() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             build_regression_tree(good, **terms)
+
+
+@pytest.mark.parametrize(
+    "lengths", [[3_000], [30, 0, 1, 24, 2_500, 25, 700], [30_000, 40_000, 2_100], [90_000, 3]]
+)
+@pytest.mark.parametrize("values", ["any", "few", "float32"])
+def test_columns_are_put_in_order_stably(lengths: list[int], values: str) -> None:
+    """Long columns, sorted in groups, and short ones have their values in order, equal ones as they came."""
+    lengths = [length if length < 5_000 else budget(length) for length in lengths]
+    rng = np.random.default_rng(len(lengths))
+    size = sum(lengths)
+    value = rng.standard_normal(size) * 10.0 ** rng.integers(-300, 300, size)
+    if values == "few":
+        value = rng.choice([-2.0, -1e-9, 5e-324, 1.0, 3.0, 1e300], size)
+    elif values == "float32":
+        value = rng.standard_normal(size).astype(np.float32).astype(np.float64)
+    end = np.cumsum(np.array(lengths, np.int64))
+    begin = end - np.array(lengths, np.int64)
+    binary = (np.arange(len(lengths)) % 5 == 3).astype(np.int8)
+    columns = batch.Columns(
+        begin, end.copy(), np.arange(size, dtype=np.int32), value.copy(), binary, np.zeros(len(lengths), np.int8)
+    )
+    longest = max(lengths)
+    sort_columns(columns, scratch(size, longest), np.empty(longest, np.int32))
+    assert columns.end.tolist() == end.tolist()
+    for column in range(len(lengths)):
+        at = slice(begin[column], end[column])
+        order = np.arange(lengths[column])
+        if not binary[column]:
+            order = np.argsort(value[at], kind="stable")
+        assert columns.value[at].tolist() == value[at][order].tolist()
+        assert columns.owner[at].tolist() == (begin[column] + order).tolist()

@@ -830,7 +830,8 @@ class RegressionTreeSettings(ExampleSettings):
     grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200
     split_confidence: Annotated[float, Gt(0.0), Lt(1.0), _also("split_confidence", "delta")] = 1e-7
     tie_threshold: Annotated[float, Ge(0.0), Le(1.0), _also("tie_threshold", "tau")] = 0.05
-    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    # 0: one leaf, as where a linear model of all examples is best.
+    max_depth: Annotated[int, Ge(0), Le(1 << 20)] = 1 << 20
     # Bytes in a partition for what leaves saw: where more would be needed those that promise least sleep.
     memory_limit: Annotated[int, Ge(1 << 20), Le(1 << 40)] | None = None
     on_delete: Literal["reject", "ignore"] = "reject"

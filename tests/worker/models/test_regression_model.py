@@ -520,3 +520,19 @@ def test_leaves_sleep_where_memory_is_limited() -> None:
     tree = pipeline.models[0]
     assert isinstance(tree, RegressionTreeModel)
     assert tree._pool.slots < (1 << 20) // 2 // 100 < 200 * 100
+
+
+def test_a_tree_of_depth_0_is_one_model() -> None:
+    """With `max_depth: 0` and linear leaves a key has one linear model, which learns sums over words."""
+    draw = random.Random(6)
+    events: list[tuple[bytes, Any]] = []
+    for _ in range(600):
+        words = draw.sample(range(20), 5)
+        events.append(
+            (b"k", {"x": {f"w{word}": 1 for word in words}, "y": float(sum(words)) + draw.gauss(0, 0.1)})
+        )
+    asked = (b"k", {"op": "predict", "x": {"w1": 1, "w7": 1, "w19": 1, "w3": 1, "w4": 1}})
+    pipeline = pipeline_of(max_depth=0, predict="linear")
+    (prediction,) = of(RegressionPrediction, run(pipeline, [*events, asked]))
+    assert prediction.value == pytest.approx(34.0, abs=1.5)
+    assert pipeline.models[0].status().nodes == 1

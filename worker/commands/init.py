@@ -18,6 +18,7 @@ from worker.commands.publish_columns import as_options, check_columns, column_op
 from worker.commands.publish_source import file_source, lines_source, show_progress
 from worker.publishing.publisher import judged
 from worker.safe_text import printable_lines
+from worker.settings import MetricsSettings
 from worker.settings.drafting import DraftError, draft
 from worker.sources import FORMATS, Columns, SourceError
 from worker.sources.example import brief
@@ -176,6 +177,8 @@ def _write(console: Console, output: Path, found: Contents, text: str) -> None:
 def _print_commands(*commands: str) -> None:
     for command in commands:
         click.echo(f"  anabranch {command}")
+    page = MetricsSettings()
+    click.echo(f"Without --until-end the worker goes on, and draws its trees at http://{page.host}:{page.port}/")
 
 
 def topic_of(file: str) -> str:

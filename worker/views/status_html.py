@@ -42,7 +42,7 @@ _SIZES = ("model", "keys", "feature counts", "live examples", "bytes", "tree nod
 _MEASURES = ("accuracy", "majority", "no_change", "kappa_m", "kappa_temporal")  # as `AGAINST` has them
 _QUALITY = ("model", *AGAINST, "error rose")
 _OF_NUMBERS = ("mae", "mean_mae", "no_change_mae", "rmse", "mean_rmse", "no_change_rmse")
-_ERRORS = ("model", "MAE", "mean's", "no change's", "RMSE", "mean's", "no change's", "R2")
+_ERRORS = ("model", "MAE", "mean's", "no change's", "RMSE", "mean's", "no change's", "R2", "R2 of all")
 _DIGEST = 12  # hex digits of the settings' fingerprint, as in messages
 
 
@@ -212,9 +212,10 @@ def _late_errors(model: ModelStatus) -> tuple[object, ...]:
     """Return how far predictions of numbers were off."""
     assert model.quality is not None
     measures: Any = model.quality.recent.measures()
+    total: Any = model.quality.total.measures()
     values = [getattr(measures, each) for each in _OF_NUMBERS]
-    r2 = f"{measures.r2:.4f}" if math.isfinite(measures.r2) else ""
-    return (model.name, *(number_word(value) if math.isfinite(value) else "" for value in values), r2)
+    shares = [f"{r2:.4f}" if math.isfinite(r2) else "" for r2 in (measures.r2, total.r2)]
+    return (model.name, *(number_word(value) if math.isfinite(value) else "" for value in values), *shares)
 
 
 def _intervals(models: Sequence[ModelStatus]) -> str:

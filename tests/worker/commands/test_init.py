@@ -423,3 +423,14 @@ def test_shares() -> None:
     assert [share_of(count, 10_000) for count in (0, 1, 5, 5_000, 9_999, 10_000)] == [
         *("0.0%", "<0.1%", "0.1%", "50.0%", ">99.9%", "100.0%")
     ]
+
+
+def test_where_the_page_is() -> None:
+    """After the commands to go on with it is told how to have the page, of a file and of a topic."""
+    _published()
+    for result in (
+        _run("init", "weather.csv", "--label", "windy", "-o", "f.yaml"),
+        _run("init", "events.db", "-o", "t.yaml"),
+    ):
+        last = result.stdout.splitlines()[-1]
+        assert last == "Without --until-end the worker goes on, and draws its trees at http://127.0.0.1:9464/"

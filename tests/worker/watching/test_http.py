@@ -237,6 +237,18 @@ def test_the_page_says_how_good_intervals_are(server: Server, board: StatusBoard
     assert "<td>prices</td><td>0.7500</td><td>7.5</td><td></td><td></td></tr>" in _get(server, "/")[1]
 
 
+def test_the_page_says_how_good_predictions_of_numbers_are(server: Server, board: StatusBoard) -> None:
+    """R2 is told of late, beside the errors, and of all examples."""
+    truth, weight = np.array([1.0, 3.0]), np.full(2, UNIT)
+    total, recent = (
+        Compared.of(truth, np.array([1.0, last]), weight, Guesses(truth, truth)) for last in (3.0, 2.0)
+    )
+    board.status = Status(tick=99.0, models=(ModelStatus("prices", 1, quality=Quality(2, total, recent)),))
+    page = _get(server, "/")[1]
+    assert "<th>R2</th><th>R2 of all</th></tr>" in re.sub(' scope="col"', "", page)
+    assert "<td>0.5000</td><td>1.0000</td></tr>" in page
+
+
 def test_unknown_path(server: Server) -> None:
     """An unknown path gets a list of the known ones."""
     response, body = _get(server, "/metric")

@@ -65,10 +65,15 @@ class Scale:
         return float(Fraction(self.low) + Fraction(self.unit) * steps)
 
     def labels(self, weights: Sequence[int]) -> Labels:
-        """Return what the weights of both classes tell of labels."""
+        """Return what the weights of both classes tell of labels.
+
+        Deletes by value of what never was inserted may leave sums that no labels have: these are taken for the
+        nearest mean that labels can have.
+        """
         n, total = self._sums(weights)
         if not n:
             return Labels(0, math.nan)
+        total = min(max(total, 0), n * self._steps)
         return Labels(n, float(Fraction(self.low) + Fraction(self.unit) * Fraction(total, n)))
 
     def reduction(self, totals: Sequence[int], present: Sequence[int]) -> float:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from algorithms.core.events import OnDuplicate, Status
-from algorithms.splits.numbers import NumberSplits
+from algorithms.splits.numbers import NumberSplitPool, NumberSplits
+from algorithms.splits.scale import Scale
 from tests.oracles.naive import budget
 from tests.oracles.naive_numbers import Naive
 
@@ -175,3 +176,17 @@ def test_wrong_settings_and_examples_are_refused_with_a_reason() -> None:
         with pytest.raises(ValueError, match="expected"):
             splits.insert(x, label, **rest)
     assert splits.best().labels.weight == 0
+
+
+def test_false_deletes_leave_no_mean_outside_the_range() -> None:
+    """9, 9 less a 7 that never was there, and 1, 1 less a 3, sum up to what no label has: the bound is told."""
+    scale = Scale(-0.5, 0.5, 0.1)
+    for weights, mean in (([0, 12], 0.5), ([12, 0], -0.5), ([1, 11], 0.5), ([6, 6], 0.0)):
+        assert scale.labels(weights) == (1, pytest.approx(mean, abs=1e-15))
+    pool = NumberSplitPool(Scale(0.0, 10.0, 1.0))
+    for label, rest in ((9.0, 7.0), (1.0, 3.0)):
+        key = int(label)
+        for _ in range(2):
+            pool.insert([1], label=label, key=key)
+        pool.delete([1], label=rest, key=key)
+    assert [pool.best_split(key).labels for key in (9, 1)] == [(1, 10.0), (1, 0.0)]

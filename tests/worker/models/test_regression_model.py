@@ -536,3 +536,42 @@ def test_a_tree_of_depth_0_is_one_model() -> None:
     (prediction,) = of(RegressionPrediction, run(pipeline, [*events, asked]))
     assert prediction.value == pytest.approx(34.0, abs=1.5)
     assert pipeline.models[0].status().nodes == 1
+
+
+HOSTILE_LABELS = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    math.nextafter(1e140, math.inf),
+    "12",
+    "",
+    True,
+    None,
+)
+EDGES = (1e140, -1e140, 5e-324, -5e-324, -0.0, 2**53 + 1, 2**63 - 1)
+
+
+@pytest.mark.parametrize("predict", ["mean", "linear", "adaptive"])
+def test_hostile_labels_are_refused_or_learned_exactly(predict: str) -> None:
+    """What is no label is a dead letter and changes nothing; the largest and the least numbers are learned."""
+    model: dict[str, Any] = {"predict": predict, "interval": 0.9, "evaluate": {"emit": {"every": 5}}}
+    good = [(b"k", {"x": {"size": at % 7, "zone": at % 3, "w": 1}, "y": y}) for at, y in enumerate(EDGES * 9)]
+    asked = [(b"k", {"op": "predict", "id": at, "x": {"size": at, "zone": 2}}) for at in range(4)]
+    bad = [(b"k", {"x": {"size": 1, "w": 1}, "y": label}) for label in HOSTILE_LABELS]
+    told, pools = [], []
+    for events in ([*good, *asked], [*good[:30], *bad, *good[30:], *asked]):
+        pipeline = pipeline_of(**model)
+        outputs = run(pipeline, events)
+        pipeline.models[0].check()
+        kept: list[Any] = [each for each in outputs if not isinstance(each, DeadLetter)]
+        told.append([each._replace(source=None) for each in kept])
+        pools.append(model_contents(pipeline.models[0]))
+    assert told[0] == told[1]
+    assert pools[0] == pools[1]
+    refused = of(DeadLetter, outputs)
+    assert len(refused) == len(bad)
+    assert {each.reason for each in refused} == {Reason.BAD_LABEL, Reason.NOT_A_NUMBER}
+    predictions = of(RegressionPrediction, outputs)
+    assert all(math.isfinite(each.value) and abs(each.value) <= 1e140 for each in predictions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,10 +15,9 @@ from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import INSERT, WRONG_LABEL, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import number
-from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import name_or_id
-from algorithms.core.pool import Pool
+from algorithms.core.packing import Numbers
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened
@@ -32,8 +31,8 @@ from algorithms.trees import nodes
 from algorithms.trees.bounds import bound_of, check_bound
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.growing import GrowingPool
 from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, KIND, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
-from algorithms.trees.packing import packed_names
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
 WAYS = [each.name.lower() for each in Predict]
@@ -52,7 +51,7 @@ class Sizes(NamedTuple):
     leaves: int
 
 
-class RegressionPool(Pool[Forest, Answers, float]):
+class RegressionPool(GrowingPool[Forest, Answers, float]):
     """Any number of regression trees, one for each key.
 
     Parameters
@@ -94,7 +93,7 @@ class RegressionPool(Pool[Forest, Answers, float]):
     """
 
     _ALIVE = LEARNED
-    _START = (0, False)
+    _KERNEL = staticmethod(grow.apply)
     _LABEL = np.float64
     _VALUES = f"finite values up to {LARGEST_VALUE:g} in size"
 
@@ -154,7 +153,6 @@ class RegressionPool(Pool[Forest, Answers, float]):
         )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
-        self._grow = direct(grow.apply)
 
     # --- events
 
@@ -212,9 +210,6 @@ class RegressionPool(Pool[Forest, Answers, float]):
         )
         return batch, made.status
 
-    def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return self._grow(self._state, self.rules, batch, out, *at)
-
     @property
     def _has_models(self) -> bool:
         return self.rules.predict != Predict.MEAN
@@ -248,30 +243,16 @@ class RegressionPool(Pool[Forest, Answers, float]):
 
     can_move = True
 
-    @property
-    def held(self) -> tuple[int, int]:
-        """Bytes of nodes and features that are in use, and of all that ever were: about."""
+    def _held_in(self) -> Iterable[tuple[Int64s, int]]:
         forest = self._state
-        parts = (
+        return (
             (forest.nodes.rows.used, 8 * (nodes.COLUMNS + 16)),
             (forest.features.rows.used, _FEATURE_BYTES),
             (forest.elements.used, _ELEMENT_BYTES),
         )
-        used, ever = (sum(int(each[at]) * size for each, size in parts) for at in (rows.USED, rows.EVER))
-        return used, ever
 
-    def pack(self, keys: Int32s) -> None:
-        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
-
-        Names of features get other numbers, too. O(what is in use and what ever was).
-        """
-        names = None
-        if self.names is not None:
-            self.names, names = packed_names(self.names)
-            self._schema.find(self.names)
-        self._state = packing.packed(self._state, keys, names)
-        self._show_names()
-        self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
+    def _packed(self, keys: Int32s, names: Numbers | None) -> Forest:
+        return packing.packed(self._state, keys, names)
 
     # --- looking
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,10 +15,10 @@ from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.criteria import make_criterion
 from algorithms.core.events import Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL
-from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, name_or_id
-from algorithms.core.pool import MEMO, Pool
+from algorithms.core.packing import Numbers
+from algorithms.core.pool import MEMO
 from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.trees import grow, memory, nodes, observers, packing, policies
@@ -26,6 +26,7 @@ from algorithms.trees.answers import Answers, Split, split_of
 from algorithms.trees.bounds import bound_of, check_bound, check_range, squared_range
 from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.growing import GrowingPool
 from algorithms.trees.nodes import ASLEEP, BESIDE, DEPTH, FEATURE, OBSERVED, PRIOR, TREE, WEIGHT
 from algorithms.trees.policies import POLICIES
 from algorithms.trees.predict import Predict
@@ -70,7 +71,7 @@ class Alternates(NamedTuple):
     given_up: int  # did worse, or went with what they were grown beside
 
 
-class TreePool(Pool[Forest, Answers, Float64s]):
+class TreePool(GrowingPool[Forest, Answers, Float64s]):
     """Any number of trees, one for each key.
 
     Parameters
@@ -131,7 +132,7 @@ class TreePool(Pool[Forest, Answers, Float64s]):
     """
 
     _ALIVE = LEARNED
-    _START = (0, False)
+    _KERNEL = staticmethod(grow.apply)
     _VALUES = f"finite values up to {LARGEST_VALUE} in size, whole ones from 0 to 4294967295 of nominal features"
 
     def __init__(
@@ -213,7 +214,6 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         # Which leaves sleep may depend on the order of rows; the indexes of ``exact`` have rows of other kinds.
         self.can_move = memory_limit is None and not indexed
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
-        self._grow = direct(grow.apply)
         self._scratch = scratch(classes)
 
     # --- events
@@ -254,9 +254,6 @@ class TreePool(Pool[Forest, Answers, Float64s]):
         feature = name_or_id(self.names, int(self._state.nodes.links[node, FEATURE]))
         score, second, impurity = out.scores.tolist()
         return split_of(self._state.nodes, node, event, feature, (score, second, impurity))
-
-    def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
-        return self._grow(self._state, self.rules, batch, out, *at)
 
     @property
     def _heads(self) -> Int64s:
@@ -310,30 +307,16 @@ class TreePool(Pool[Forest, Answers, Float64s]):
 
     # --- packing
 
-    @property
-    def held(self) -> tuple[int, int]:
-        """Bytes of nodes and features that are in use, and of all that ever were: about."""
+    def _held_in(self) -> Iterable[tuple[Int64s, int]]:
         forest = self._state
-        parts = (
+        return (
             (forest.nodes.rows.used, 8 * (nodes.COLUMNS + 8)),
             (forest.features.rows.used, _FEATURE_BYTES),
             (forest.features.values.used, _FEATURE_BYTES),
         )
-        used, ever = (sum(int(each[at]) * size for each, size in parts) for at in (rows.USED, rows.EVER))
-        return used, ever
 
-    def pack(self, keys: Int32s) -> None:
-        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
-
-        Names of features get other numbers, too. O(what is in use and what ever was).
-        """
-        names = None
-        if self.names is not None:
-            self.names, names = packing.packed_names(self.names)
-            self._schema.find(self.names)
-        self._state = packing.packed(self._state, keys, names)
-        self._show_names()
-        self._grow = direct(grow.apply)  # the last call holds on to the arrays that it was given
+    def _packed(self, keys: Int32s, names: Numbers | None) -> Forest:
+        return packing.packed(self._state, keys, names)
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""

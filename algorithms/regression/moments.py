@@ -8,12 +8,16 @@ a difference of neighbours is exact, variances do not change, and means get it b
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from algorithms.core.arrays import int64
 from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import ahead, inlined
 from algorithms.core.means import moved
+
+_NOISE = 2.0**-40  # of M_2: what rounding may have taken from it
+_SLACK = 1.0 + 2.0**-20  # a bound times this is one, whatever its rounding
 
 
 class Moments(NamedTuple):
@@ -63,15 +67,19 @@ def merged(a: Moments, b: Moments) -> Moments:
 def unmerged(whole: Moments, b: Moments) -> Moments:
     """Return the moments of what is in the whole and not in B. Equations 6 and 7.
 
-    The mean of 6 as a step from that of the whole. M_2 is at least 0; its error is one of rounding in M_2 of the
-    whole, so that a merit loses nothing that the whole's variance still has.
+    The mean of 6 as a step from that of the whole. Where a heavy B leaves a light rest, rounding of the whole's
+    mean would be as much larger in the step; but weight times step^2 is no more than B leaves of M_2, which bounds
+    it. M_2 is at least 0; its error is one of rounding in M_2 of the whole, so that a merit loses nothing that the
+    whole's variance still has.
     """
     weight = whole.weight - b.weight
     if weight == 0:
         return nothing()
     if b.weight == 0:
         return whole
-    mean = whole.mean + (whole.mean - b.mean) * (b.weight / weight)
+    left = max(whole.squares - b.squares, 0.0) + _NOISE * whole.squares
+    farthest = math.sqrt(left / (weight * PER_UNIT)) * _SLACK
+    mean = whole.mean + min(max((whole.mean - b.mean) * (b.weight / weight), -farthest), farthest)
     step = b.mean - mean
     between = step * step * (weight * PER_UNIT * (b.weight / whole.weight))
     return Moments(weight, mean, max(whole.squares - b.squares - between, 0.0))

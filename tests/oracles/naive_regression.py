@@ -59,7 +59,9 @@ class Seen:
         n = self.weight - other.weight
         if not n or not other.weight:
             return self if n else Seen()
-        mean = self.mean + (self.mean - other.mean) * (other.weight / n)
+        left = max(self.squares - other.squares, 0.0) + 2.0**-40 * self.squares
+        farthest = math.sqrt(left / (n / UNIT)) * (1.0 + 2.0**-20)
+        mean = self.mean + min(max((self.mean - other.mean) * (other.weight / n), -farthest), farthest)
         step = other.mean - mean
         squares = self.squares - other.squares - step * step * (n / UNIT * (other.weight / self.weight))
         return Seen(n, mean, max(squares, 0.0))

@@ -392,6 +392,21 @@ def test_a_heavy_example_after_light_ones_is_learned(observer: str, heavy: int) 
     pair.check()
 
 
+@pytest.mark.parametrize("predict", PREDICT)
+def test_a_light_side_of_a_split_has_a_mean_among_the_labels(observer: str, predict: str) -> None:
+    """Where heavy examples have a feature and a light one has not, rounding does not make up its label."""
+    rng = random.Random(18)
+    splits = 0
+    for _ in range(20):
+        pair = Pair(of(observer, grace_period=40, split_confidence=0.9, predict=predict))
+        events = [insert(label=1e6, weight=1)]
+        events += [insert(1, label=rng.gauss(0, 1), weight=rng.randrange(1 << 45, 1 << 46)) for _ in range(39)]
+        pair.feed(events)
+        splits += pair.pool.sizes().splits
+        assert -1e4 < pair.pool.predict([]) < 1.01e6
+    assert splits > 5
+
+
 def test_the_order_of_names_changes_no_prediction(observer: str) -> None:
     """Names that have other numbers, as happens where numbers are given out again, lead to the same bits."""
     names = words(10)

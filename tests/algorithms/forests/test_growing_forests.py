@@ -16,7 +16,7 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.forests import growing
+from algorithms.forests import growing, growth
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.trees.predict import Predict
 from tests.oracles.differential import columns_of, times_of
@@ -258,6 +258,18 @@ def test_wrong_settings_are_refused_with_a_reason(changed: dict[str, Any], reaso
     """What cannot be is refused when the pool is made."""
     with pytest.raises(ValueError, match=reason):
         GrowingForestPool(**changed)
+
+
+@pytest.mark.skipif(OFF, reason="nothing is compiled")
+def test_one_kernel_serves_trees_of_any_policy_and_features() -> None:
+    """A forest adds one kernel to those of the trees."""
+    kinds = {1: Kind.NUMERIC, 2: Kind.NOMINAL, 3: Kind.QUANTISED}
+    for policy, named, told in (("osm", False, kinds), ("periodic", True, {}), ("exact", False, {})):
+        pool = GrowingForestPool(trees=3, policy=policy, names=named, kinds=told)
+        pool.insert([b"a"] if named else [5], 1)
+        pool.predict([])
+    kernel: Any = growth.apply
+    assert len(kernel.compiled.signatures) == 1
 
 
 def test_keys_beyond_the_numbers_of_trees_are_refused() -> None:

@@ -13,7 +13,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonicaliser, Terms
 from algorithms.core.events import DONE, TOLD, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
-from algorithms.core.given import whole
+from algorithms.core.given import number, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
@@ -168,9 +168,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"expected a policy of {', '.join(POLICIES)} in a forest, got {policy!r}")
-        for what, delta in (("warning", warning), ("drift", drift)):
-            if not 0.0 < delta < 1.0:
-                raise ValueError(f"expected a {what} between 0 and 1, got {delta!r}")
+        check_chances(warning, drift)
         if snapshots.when == When.CHANGE or snapshots.argument < 1:
             raise ValueError("expected snapshots every n events or ms of event time, 1 at least, or never")
         grace_period = whole("a grace_period", grace_period, 1, 1 << 30)
@@ -352,9 +350,14 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         places = range(key * self.count, (key + 1) * self.count)
         return [2 * place + int(self._state.places[place, VOTER]) for place in places]
 
+    def tree(self, place: int, key: int = 0) -> Tree:
+        """Return the tree that votes in a place, from 0, of a key's forest; it may have learned nothing."""
+        voters = self._voters(key)
+        return self.pool.tree(voters[place] if voters else -1)
+
     def trees(self, key: int = 0) -> list[Tree]:
         """Return the trees that vote in a key's forest."""
-        return [self.pool.tree(number) for number in self._voters(key)]
+        return [self.pool.tree(voter) for voter in self._voters(key)]
 
     def accuracies(self, key: int = 0) -> Float64s:
         """Return float64[T], how often each tree has lately been right, nan where it was not asked yet."""
@@ -468,6 +471,13 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         finally:
             self.pool.names = self.names
         return list(self.pool._check())
+
+
+def check_chances(warning: float, drift: float) -> None:
+    """Raise ValueError where what detectors are told is no chance."""
+    for what, delta in (("warning", warning), ("drift", drift)):
+        if not 0.0 < number(f"a {what}", delta, 1.0) < 1.0:
+            raise ValueError(f"expected a {what} between 0 and 1, got {delta!r}")
 
 
 def _parts(keys: Int64s, each: int) -> Int64s:

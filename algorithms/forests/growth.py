@@ -37,14 +37,11 @@ from algorithms.core.events import (
     DELETE,
     DONE,
     DROP,
-    IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
     TOLD,
     TOO_MANY_KEYS,
-    WRONG_LABEL,
-    WRONG_WEIGHT,
     Batch,
 )
 from algorithms.core.fixed_point import PER_UNIT, UNIT
@@ -57,6 +54,7 @@ from algorithms.forests.ledger import NONE, Hashes
 from algorithms.trees.policies import adwin
 from algorithms.trees.policies.adwin import Windows
 from algorithms.trees.predict import loss_of
+from algorithms.trees.refusals import refusal
 from algorithms.trees.state import Out
 
 # Columns of `Growing.keys`.
@@ -150,12 +148,9 @@ class Told(NamedTuple):
 def _refused(growing: Growing, rules: Rules, batch: Batch, event: int) -> int:
     """Return the status of an insert that is to be learned."""
     key, label, weight = int64(batch.key[event]), int64(batch.label[event]), batch.weight[event]
-    if weight < 0:
-        return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
-        return WRONG_LABEL
-    if weight == 0:
-        return IGNORED
+    status = refusal(weight, label, rules.classes)
+    if status != APPLIED:
+        return status
     if growing.keys[key, ALIVE] == 0 and growing.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
     if weight >= rules.max_weight - growing.keys[key, LEARNED]:

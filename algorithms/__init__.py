@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from algorithms.dynamic.pool import DynamicPool as DynamicPool
     from algorithms.estimators.online import BestSplit as BestSplit
+    from algorithms.estimators.online import ForestClassifier as ForestClassifier
     from algorithms.estimators.online import ForgettingForestClassifier as ForgettingForestClassifier
     from algorithms.estimators.online import ForgettingTreeClassifier as ForgettingTreeClassifier
     from algorithms.estimators.online import TreeClassifier as TreeClassifier
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "BestSplit": "algorithms.estimators.online",
+    "ForestClassifier": "algorithms.estimators.online",
     "ForgettingForestClassifier": "algorithms.estimators.online",
     "ForgettingTreeClassifier": "algorithms.estimators.online",
     "TreeClassifier": "algorithms.estimators.online",
@@ -47,6 +49,7 @@ _WHERE = {
 __all__ = [
     "BestSplit",
     "DynamicPool",
+    "ForestClassifier",
     "ForestPool",
     "ForgettingForestClassifier",
     "ForgettingTreeClassifier",

@@ -30,6 +30,7 @@ import numpy as np
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT
 from algorithms.core.kinds import Kind
+from algorithms.forests.growing import POLICIES as GROWING
 from algorithms.regression.baselines import Compared
 from algorithms.regression.evaluation import Prequential
 from algorithms.regression.observers import OBSERVERS
@@ -66,6 +67,8 @@ from worker.codec.event import encode_batch, encode_event
 from worker.log.port import OutRecord, Records
 from worker.models import KINDS
 from worker.pipeline import Pipeline
+from worker.settings.by_kind import kind_told
+from worker.settings.models import MemberSettings
 
 Record = tuple[bytes | None, bytes | None]  # key and value
 
@@ -186,11 +189,30 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
+def growing_settings(draw: random.Random, policy: str) -> dict[str, Any]:
+    """Return settings of a model of kind `forest` of trees that grow."""
+    criterion = draw.choice(("entropy", "gini"))
+    told = tree_settings(draw, policy, criterion)
+    trees = draw.choice((1, 3))
+    return {
+        "kind": "forest",
+        "of": {name: told[name] for name in MemberSettings.model_fields},
+        "trees": trees,
+        "bagging": draw.choice(("none", "poisson:1", "poisson:10", f"1 of {trees}")),
+        "subspace": draw.choice((1.0, 0.6, 1e-9)),
+        "warning": draw.choice((5e-324, 0.01, 0.999)),
+        "drift": draw.choice((5e-324, 0.001, 0.999)),
+        "on_delete": told["on_delete"],
+        "evaluate": told["evaluate"],
+        "emit": {"snapshots": draw.choice(("never", {"every": 11}, {"every_ms": 1}))},
+    }
+
+
 def sample_settings(draw: random.Random, kind: str) -> dict[str, Any]:
     """Return settings of a model of a kind of which nothing else is known than what its settings say."""
     section = KINDS[kind].settings
     window = {"window": draw.choice(WINDOWS)} if "window" in section.model_fields else {}
-    return {"kind": kind, **section.SAMPLE, **window}
+    return {"kind": kind.partition(" ")[0], **section.SAMPLE, **window}
 
 
 def some_values(draw: random.Random) -> list[float]:
@@ -204,8 +226,9 @@ class Stream:
 
     def __init__(self, draw: random.Random, settings: dict[str, Any]) -> None:
         self._draw = draw
-        kind = settings["kind"]
-        section, is_exact = KINDS[kind].settings, settings.get("policy") == "exact"
+        kind = kind_told(settings)
+        section = KINDS[kind].settings
+        is_exact = settings.get("of", settings).get("policy") == "exact"
         two = is_exact or "finder" in settings
         only_binary = two or "attributes" not in section.model_fields
         self.names = draw.random() < 0.5
@@ -219,7 +242,7 @@ class Stream:
             pool = draw.choice((INTS, TEXTS))
             self.classes = draw.sample(pool, 2 if two else draw.randrange(2, 5))
         kinds = ["binary"] if only_binary else ["binary", "numeric"]
-        if kind in ("split", "tree") and not only_binary:
+        if kind in ("split", "tree", "forest of tree") and not only_binary:
             kinds += ["nominal"] if kind == "split" else ["nominal", "quantised"]
         self._kinds = {feature: draw.choice(kinds) for feature in self._features}
         self._weights: list[float | None] = [None, *draw.sample(WEIGHTS, draw.randrange(1, 4))]
@@ -537,7 +560,7 @@ def regression_round(draw: random.Random, observer: str) -> int:
 
 def others() -> list[str]:
     """Return the kinds of models whose settings are not drawn here."""
-    return [kind for kind in KINDS if kind not in ("split", "tree", "dynamic-tree")]
+    return [kind for kind in KINDS if kind not in ("split", "tree", "dynamic-tree", "forest of tree")]
 
 
 def _rounds() -> dict[str, Callable[[random.Random], int]]:
@@ -556,6 +579,8 @@ def _rounds() -> dict[str, Callable[[random.Random], int]]:
             add(f"tree-{policy}-{criterion}", tree_settings, policy, criterion)
         add(f"dynamic-{criterion}", dynamic_settings, criterion)
     add("split-numbers", number_settings)
+    for policy in GROWING:
+        add(f"forest-tree-{policy}", growing_settings, policy)
     for kind in others():
         add(kind, sample_settings, kind)
     for observer in OBSERVERS:

@@ -79,7 +79,6 @@ BROKER = {
     "log.cleaner.delete.retention.ms": "1000",
 }
 
-FORGETTING = ("split", "dynamic-tree", "forest")
 NUMBERS = "soak-numbers"  # the topic of examples whose labels are numbers
 PRICES = "soak-prices"  # that of examples whose labels are numbers and that are deleted again
 _SPLIT: dict[str, Any] = {"kind": "split", "input": "soak", "classes": ["a", "b"], "features": "names"}
@@ -121,6 +120,15 @@ MODELS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},
     },
+    "growing": _SPLIT
+    | {
+        "kind": "forest",
+        "of": {"kind": "tree", "max_depth": 4},
+        "trees": 3,
+        "on_delete": "ignore",
+        "evaluate": {"window": 500, "emit": {"every": 500}},
+        "emit": {"snapshots": {"every": 500}},
+    },
     "numbers": {
         "kind": "regression-tree",
         "input": NUMBERS,
@@ -150,19 +158,25 @@ SETTINGS: dict[str, Any] = {
     "logging": {"level": "warning"},
 }
 
+
+def is_forgetting(model: dict[str, Any]) -> bool:
+    """Return whether a model takes deletes."""
+    return model["kind"] in ("split", "dynamic-tree", "forest") and "of" not in model
+
+
 # What the worker must have counted at the end, or the load has not been what it should be.
 _APPLIED, _PRODUCED = "anabranch_events_applied_total", "anabranch_records_produced_total"
 _PASSED_OVER, _REFUSED = "anabranch_events_passed_over_total", "anabranch_events_rejected_total"
 EXPECTED = [
     *(f"{_APPLIED} {model} {op}" for model in MODELS for op in ("insert", "predict", "drop")),
-    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if each["kind"] in FORGETTING),
+    *(f"{_APPLIED} {model} delete" for model, each in MODELS.items() if is_forgetting(each)),
     *(f"{_PRODUCED} {kind}" for kind in ("split", "snapshot", "prediction", "evaluation", "dead-letter")),
     *(f"{_PRODUCED} {kind}" for kind in ("delayed-evaluation", "let-go")),
     *(f"anabranch_late_labels_total {fate} soak" for fate in ("learned", "not-pending")),
     "anabranch_pending_gone_total soak expired",
     "anabranch_examples_let_go_total aged",
     *(f"{_PASSED_OVER} {model} dropped-by-window" for model in ("recent", "dynamic")),
-    *(f"{_PASSED_OVER} {model} delete-ignored" for model in ("imac", "efdt", "hat")),
+    *(f"{_PASSED_OVER} {model} delete-ignored" for model in ("imac", "efdt", "hat", "growing")),
     f"{_PASSED_OVER} near-entropy duplicate-ignored",
     *(f"{_REFUSED} {why} soak" for why in ("cannot-forget", "unknown-class", "absent-id")),
     f"{_REFUSED} not-a-number {NUMBERS}",

@@ -4,6 +4,7 @@ import pytest
 from tests import soak
 from worker.codec import Bounds, decode_batch
 from worker.models import KINDS
+from worker.settings.by_kind import kind_told
 
 
 class Sent:
@@ -58,7 +59,7 @@ def test_a_load_that_leads_to_nothing_is_found() -> None:
 def test_every_kind_is_soaked() -> None:
     """There is a model of each kind of the worker's own."""
     own = {name for name, kind in KINDS.items() if kind.settings.__module__.startswith("worker.")}
-    assert {model["kind"] for model in soak.MODELS.values()} == own
+    assert {kind_told(model) for model in soak.MODELS.values()} == own
 
 
 def test_the_load_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from worker.codec.bounds import Bounds
 from worker.log.port import LogError, OutRecord, TopicPartition
 from worker.models import KINDS
 from worker.settings import Settings
+from worker.settings.by_kind import kind_of, kind_told
 from worker.settings.models import ModelSettings
 from worker.settings.topics import PendingSettings
 
@@ -61,7 +62,7 @@ class ModelEntry(NamedTuple):
 
     def parsed(self) -> ModelSettings | None:
         """Return the settings, None where this version has no such model."""
-        kind = KINDS.get(str(self.settings.get("kind")))
+        kind = KINDS.get(kind_told(self.settings))
         if kind is None or kind.behaviour != self.behaviour:
             return None
         try:
@@ -224,7 +225,7 @@ def _entered(settings: Settings, name: str, offset: int, low: int) -> ModelEntry
     model = settings.models[name]
     begins = model.start or settings.start
     first = min(low, offset) if begins == "earliest" else offset
-    return ModelEntry(_told(model), KINDS[model.kind].behaviour, first, offset)
+    return ModelEntry(_told(model), KINDS[kind_of(type(model))].behaviour, first, offset)
 
 
 # --- what becomes of the models
@@ -362,7 +363,7 @@ def _parts(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
     Both by the names that settings have today and without defaults, where this version knows them.
     """
-    kind = KINDS.get(str(settings.get("kind")))
+    kind = KINDS.get(kind_told(settings))
     state: dict[str, Any] = json.loads(json.dumps(dict(settings)))
     when: dict[str, Any] = {}
     if kind is not None:

@@ -40,6 +40,7 @@ from worker.models.layouts import Arrays, Migration, migrated, numbered
 from worker.models.port import Result
 from worker.models.split_results import SplitResults
 from worker.settings import Settings
+from worker.settings.by_kind import kind_of
 from worker.settings.models import ModelSettings
 from worker.settings.topics import PendingSettings
 
@@ -293,7 +294,7 @@ class Pipeline:
         return {name: migrated(arrays, known.get(name, ())) for name, arrays in saved.items()}
 
     def _migrations(self, model: Model) -> Sequence[Migration]:
-        return KINDS[self._told[model.name].kind].migrations
+        return KINDS[kind_of(type(self._told[model.name]))].migrations
 
     def restore(self, saved: Mapping[str, Arrays]) -> None:
         """Put models in place that have the state which `arrays` or `migrated` returned; others may be in it."""

@@ -32,6 +32,8 @@ from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decode
 from algorithms.estimators.labels import Classifier, Forgetting
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
+from algorithms.forests.growing import POLICIES as GROWING
+from algorithms.forests.growing import GrowingForestPool, check_chances
 from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import WAYS, RegressionPool
 from algorithms.splits.pool import SplitPool
@@ -308,7 +310,36 @@ def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> 
     )
 
 
-class ForgettingForestClassifier(Forgetting):
+class _Voting(Estimator):
+    """A model that is a forest."""
+
+    trees: int
+    criterion: str
+    _labels: dict[Label, int]
+
+    def _tree_nodes(self, tree: int) -> list[Node]:
+        self._settle()
+        return [] if self._pool is None else class_nodes(self._pool.tree(tree), self._labels, self.criterion)
+
+    def to_text(self, tree: int | None = None) -> str:
+        """Return a tree, by its number from 0, as text; or a line for each tree."""
+        if tree is not None:
+            return text(f"{self!r}, tree {tree}", self._tree_nodes(tree))
+        return forest_text(repr(self), [self._tree_nodes(number) for number in range(self.trees)])
+
+    @property
+    def feature_importances_(self) -> dict[Feature, float]:
+        """The mean over all trees that have a split of the share of each feature in what splits gain."""
+        return mean_importances([importances(self._tree_nodes(number)) for number in range(self.trees)])
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves all trees have; 0 where nothing was learned."""
+        self._settle()
+        return 0 if self._pool is None else int(self._pool.sizes().leaves)
+
+
+class ForgettingForestClassifier(_Voting, Forgetting):
     """A forest of trees of the live examples: each sees some of the features, and weighs examples its own way.
 
     Which tree sees what follows from hashes, so an example is unlearned from all trees that have it. With
@@ -376,31 +407,14 @@ class ForgettingForestClassifier(Forgetting):
     def _is_forgotten(self, number: int) -> bool:
         return not self._pool.live_weights()[number]
 
-    def _tree_nodes(self, tree: int) -> list[Node]:
-        self._settle()
-        return [] if self._pool is None else class_nodes(self._pool.tree(tree), self._labels, self.criterion)
-
-    def to_text(self, tree: int | None = None) -> str:
-        """Return a tree, by its number from 0, as text; or a line for each tree."""
-        if tree is not None:
-            return text(f"{self!r}, tree {tree}", self._tree_nodes(tree))
-        return forest_text(repr(self), [self._tree_nodes(number) for number in range(self.trees)])
-
-    @property
-    def feature_importances_(self) -> dict[Feature, float]:
-        """The mean over all trees that have a split of the share of each feature in what splits gain."""
-        return mean_importances([importances(self._tree_nodes(number)) for number in range(self.trees)])
-
-    @property
-    def n_leaves(self) -> int:
-        """How many leaves all trees have; 0 where nothing was learned."""
-        self._settle()
-        return 0 if self._pool is None else int(self._pool.sizes().leaves)
-
 
 def check_forest(model: Any) -> None:
     """Raise ValueError where a parameter of `ForgettingForestClassifier` is none."""
     check_forgetting(model)
+    _check_sampling(model)
+
+
+def _check_sampling(model: Any) -> None:
     trees = whole("trees", model.trees, 1, MOST_TREES)
     draws(trees, whole("a seed", model.seed, 0, MOST_SEED), model.subspace, model.bagging)
 
@@ -419,6 +433,111 @@ def forest_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> Fore
         classes=classes,
         default=kind_of(numeric),
         window=model.window,
+        names=names,
+    )
+
+
+class ForestClassifier(_Voting, Classifier):
+    """A forest of trees that grow with a stream; where its errors rise a tree is replaced.
+
+    Each tree sees some of the features, and weighs examples its own way. It is asked before it learns, and ADWIN
+    watches whether it is right: at a warning another tree is begun beside it, which takes its place at a drift. A
+    vote weighs as much as its tree has lately been right. These are adaptive random forests.
+
+    Parameters
+    ----------
+    trees, subspace, bagging, seed
+        As of `ForgettingForestClassifier`.
+    warning, drift : float
+        How likely a look at a tree's errors finds that they rose where they did not.
+    policy, criterion, grace_period, split_confidence, tie_threshold, leaf_prediction, max_depth, features
+        As of `TreeClassifier`; trees of a forest split sooner. Of the policies ``periodic``, ``osm``, ``imac`` and
+        ``exact``.
+
+    Examples
+    --------
+    >>> from algorithms import ForestClassifier
+    >>> model = ForestClassifier(trees=5)
+    >>> for t in range(300):
+    ...     model.learn_one({"heat": t % 40, "wet": t % 3 == 0}, "stay" if t % 40 > 25 else "go")
+    >>> model.predict_one({"heat": 38, "wet": True}), model.predict_one({"heat": 3})
+    ('stay', 'go')
+    >>> list(model.feature_importances_)[0]
+    'heat'
+    """
+
+    def __init__(
+        self,
+        trees: int = 10,
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
+        seed: int = 0,
+        warning: float = 0.01,
+        drift: float = 0.001,
+        policy: str = "periodic",
+        criterion: str = "gini",
+        grace_period: int = 10,
+        split_confidence: float = 0.5,
+        tie_threshold: float = 0.05,
+        leaf_prediction: str = "adaptive",
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.trees = trees
+        self.subspace = subspace
+        self.bagging = bagging
+        self.seed = seed
+        self.warning = warning
+        self.drift = drift
+        self.policy = policy
+        self.criterion = criterion
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf_prediction = leaf_prediction
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_growing_forest(self)
+
+    def _made_for(self, numeric: bool, classes: int) -> GrowingForestPool:
+        return growing_forest_pool(self, numeric, classes, names=True)
+
+    def unlearn_one(self, *_: Any, **__: Any) -> Never:
+        """Raise NotImplementedError: these trees only grow."""
+        raise _cannot_forget("ForestClassifier", "ForgettingForestClassifier")
+
+
+def check_growing_forest(model: Any) -> None:
+    """Raise ValueError where a parameter of `ForestClassifier` is none."""
+    check_choice("a policy", model.policy, GROWING)
+    check_choice("a criterion", model.criterion, ("entropy", "gini"))
+    check_choice("a leaf_prediction", model.leaf_prediction, LEAF_PREDICTIONS)
+    check_chances(model.warning, model.drift)
+    _check_growing(model)
+    _check_sampling(model)
+
+
+def growing_forest_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> GrowingForestPool:
+    """Return the pool of a model with the parameters of `ForestClassifier`."""
+    return GrowingForestPool(
+        trees=int(model.trees),
+        subspace=model.subspace,
+        bagging=model.bagging,
+        seed=int(model.seed),
+        warning=float(model.warning),
+        drift=float(model.drift),
+        policy=model.policy,
+        criterion=model.criterion,
+        predict=LEAF_PREDICTIONS[model.leaf_prediction],
+        grace_period=int(model.grace_period),
+        split_confidence=float(model.split_confidence),
+        tie_threshold=float(model.tie_threshold),
+        max_depth=depth_of(model.max_depth),
+        classes=classes,
+        default=kind_of(numeric),
         names=names,
     )
 

@@ -73,6 +73,26 @@ class ForgettingForestClassifier(online.ForgettingForestClassifier, base.Classif
         yield {"trees": 3, "window": 100}
 
 
+class ForestClassifier(online.ForestClassifier, base.Classifier):
+    """A forest of trees that grow with a stream; `algorithms.ForestClassifier` has its parameters.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from algorithms.estimators.river import ForestClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing().take(500), ForestClassifier(), metrics.Accuracy())
+    Accuracy: 84.57%
+    """
+
+    @property
+    def _multiclass(self) -> bool:
+        return self.policy != "exact"
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"trees": 3}
+
+
 class BestSplit(online.BestSplit, base.Classifier):
     """The best feature to split examples of two labels by; `algorithms.BestSplit` has its parameters.
 

@@ -31,10 +31,12 @@ from algorithms.estimators.encoding import LARGEST_VALUE
 from algorithms.estimators.online import (
     check_forest,
     check_forgetting,
+    check_growing_forest,
     check_regression,
     check_tree,
     forest_pool,
     forgetting_pool,
+    growing_forest_pool,
     regression_pool,
     tree_pool,
 )
@@ -409,7 +411,36 @@ class ForgettingTreeClassifier(_Forgetting):
         return forgetting_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
 
 
-class ForgettingForestClassifier(_Forgetting):
+class _Voting(_Classes):
+    """A classifier that is a forest."""
+
+    trees: int
+
+    def _tree(self, number: int) -> Any:
+        return self.pool_.tree(number)
+
+    def to_text(self, tree: int | None = None) -> str:
+        """Return a tree, by its number from 0, as text; or a line for each tree."""
+        check_is_fitted(self)
+        if tree is not None:
+            return text(f"{self!r}, tree {tree}", self._nodes(tree))
+        return forest_text(repr(self), [self._nodes(number) for number in range(self.trees)])
+
+    def to_html(self, tree: int = 0) -> str:
+        """Return a tree as HTML, for a notebook: ``IPython.display.HTML(model.to_html())``."""
+        check_is_fitted(self)
+        return html(f"{self!r}, tree {tree}", self._nodes(tree))
+
+    @property
+    def feature_importances_(self) -> Float64s:
+        """float64[columns], the mean over all trees that have a split of the shares in what splits gain."""
+        check_is_fitted(self)
+        each = [shares for number in range(self.trees) if (shares := self._importances(number)).any()]
+        means: Float64s = np.mean(each, axis=0) if each else np.zeros(self.n_features_in_)
+        return means
+
+
+class ForgettingForestClassifier(_Voting, _Forgetting):
     """A forest of trees of the live examples; `algorithms.ForgettingForestClassifier` has its parameters.
 
     Examples
@@ -453,28 +484,62 @@ class ForgettingForestClassifier(_Forgetting):
     def _made(self) -> Any:
         return forest_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
 
-    def _tree(self, number: int) -> Any:
-        return self.pool_.tree(number)
 
-    def to_text(self, tree: int | None = None) -> str:
-        """Return a tree, by its number from 0, as text; or a line for each tree."""
-        check_is_fitted(self)
-        if tree is not None:
-            return text(f"{self!r}, tree {tree}", self._nodes(tree))
-        return forest_text(repr(self), [self._nodes(number) for number in range(self.trees)])
+class ForestClassifier(_Voting):
+    """A forest of trees that grow with a stream; `algorithms.ForestClassifier` has its parameters.
 
-    def to_html(self, tree: int = 0) -> str:
-        """Return a tree as HTML, for a notebook: ``IPython.display.HTML(model.to_html())``."""
-        check_is_fitted(self)
-        return html(f"{self!r}, tree {tree}", self._nodes(tree))
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms.estimators.sklearn import ForestClassifier
+    >>> X = np.arange(400).reshape(-1, 1) % 10
+    >>> ForestClassifier(subspace=1.0).fit(X, X[:, 0] > 4).predict([[2], [7]])
+    array([False,  True])
+    """
 
-    @property
-    def feature_importances_(self) -> Float64s:
-        """float64[columns], the mean over all trees that have a split of the shares in what splits gain."""
-        check_is_fitted(self)
-        each = [shares for number in range(self.trees) if (shares := self._importances(number)).any()]
-        means: Float64s = np.mean(each, axis=0) if each else np.zeros(self.n_features_in_)
-        return means
+    def __init__(
+        self,
+        trees: int = 10,
+        subspace: float | str = 0.6,
+        bagging: str = "poisson:6",
+        seed: int = 0,
+        warning: float = 0.01,
+        drift: float = 0.001,
+        policy: str = "periodic",
+        criterion: str = "gini",
+        grace_period: int = 10,
+        split_confidence: float = 0.5,
+        tie_threshold: float = 0.05,
+        leaf_prediction: str = "adaptive",
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.trees = trees
+        self.subspace = subspace
+        self.bagging = bagging
+        self.seed = seed
+        self.warning = warning
+        self.drift = drift
+        self.policy = policy
+        self.criterion = criterion
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.leaf_prediction = leaf_prediction
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_growing_forest(self)
+
+    def _made(self) -> Any:
+        return growing_forest_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
+
+    def unlearn(self, X: Any, y: Any) -> None:  # noqa: N803
+        """Raise NotImplementedError: these trees only grow."""
+        raise NotImplementedError(
+            "a ForestClassifier only grows; use ForgettingForestClassifier, which takes rows back"
+        )
 
 
 class TreeRegressor(RegressorMixin, _Columns):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from algorithms.core import example_store, rows
 from algorithms.core.arrays import Int64s
 from algorithms.core.example_store import HIGH, LABEL, LENGTH, LIVES, LOW, NEWER, NEWEST, OLDEST, START, WEIGHT
+from algorithms.core.packing import Numbers
 from algorithms.core.stored import flattened, rebuilt
 from algorithms.dynamic import nodes, vocabulary
 from algorithms.dynamic.examples import AFTER, BEFORE
@@ -53,7 +54,7 @@ def _features(forest: Forest) -> Int64s:
 def _joined(parts: list[Forest]) -> Forest:
     """Return one state of all trees: tree t of key k is k T + t."""
     first, keys = parts[0], max(len(part.trees) for part in parts)
-    used = [np.flatnonzero(part.nodes.links[: part.nodes.used[nodes.EVER], FEATURE] != _FREED) for part in parts]
+    used = [Numbers(_are_in_use(part)) for part in parts]
     size, entries = sum(map(len, used)), sum(int(part.store.counts[example_store.HELD]) for part in parts)
     joined = first._replace(
         trees=np.zeros((keys * len(parts), TREE_COLUMNS), np.int64),
@@ -69,22 +70,32 @@ def _joined(parts: list[Forest]) -> Forest:
     begin = 0
     for number, (part, own) in enumerate(zip(parts, used, strict=True)):
         row_of = _enter_examples(joined, part, number, len(parts))
-        node_of = np.full(len(part.nodes.links) + 1, NONE, np.int64)  # the last is that of NONE
-        node_of[own] = np.arange(begin, begin + len(own))
-        links = part.nodes.links[own]
+        links = part.nodes.links[own.kept]
         for column in (LOW_CHILD, HIGH_CHILD, PARENT):
-            links[:, column] = node_of[links[:, column]]
+            links[:, column] = _behind(begin, own.of(links[:, column]))
         links[:, FIRST] = row_of[links[:, FIRST]]
         stop = begin + len(own)
         joined.nodes.links[begin:stop] = links
-        joined.nodes.threshold[begin:stop] = part.nodes.threshold[own]
-        joined.nodes.weights[begin:stop] = part.nodes.weights[own]
+        joined.nodes.threshold[begin:stop] = part.nodes.threshold[own.kept]
+        joined.nodes.weights[begin:stop] = part.nodes.weights[own.kept]
         trees = part.trees.copy()
-        trees[:, ROOT] = np.where(trees[:, ALIVE] == 1, node_of[trees[:, ROOT]], 0)
+        trees[:, ROOT] = np.where(trees[:, ALIVE] == 1, _behind(begin, own.of(trees[:, ROOT])), 0)
         joined.trees[number :: len(parts)][: len(trees)] = trees
         begin = stop
     joined.nodes.used[:2] = size
     return joined
+
+
+def _are_in_use(part: Forest) -> npt.NDArray[np.bool_]:
+    """Return which nodes are."""
+    in_use: npt.NDArray[np.bool_] = part.nodes.links[:, FEATURE] != _FREED
+    in_use[part.nodes.used[nodes.EVER] :] = False
+    return in_use
+
+
+def _behind(begin: int, numbers: Int64s) -> Int64s:
+    """Return the numbers of rows that begin behind others, NONE that of `NONE`."""
+    return np.where(numbers == NONE, NONE, begin + numbers)
 
 
 def _room(indexes: int, examples: int, entries: int) -> example_store.ExampleStore:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
+from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonicaliser, Terms
-from algorithms.core.events import DONE, Batch, Events
+from algorithms.core.events import DONE, TOLD, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
-from algorithms.core.given import whole
+from algorithms.core.given import number, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
@@ -25,16 +26,18 @@ from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
 from algorithms.forests.growth import (
     ALIVE,
     ASKED,
+    AT_ONCE,
     BESIDE,
     DRIFTS,
-    EVENT,
     EVENTS,
     KEY_COLUMNS,
     LEARNED,
+    LEAST,
     MADE,
+    MOVES,
     NUMBER,
-    PLACE,
     PLACE_COLUMNS,
+    PLANNED,
     RIGHT,
     VOTER,
     WARNINGS,
@@ -46,24 +49,46 @@ from algorithms.forests.growth import (
 from algorithms.forests.ledger import NONE
 from algorithms.forests.names import hashes_of
 from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.packing import numbers_of_keys
 from algorithms.trees.policies import adwin
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree
-from algorithms.trees.state import Out, scratch
+from algorithms.trees.state import SPLIT_MADE, Out, scratch
 
 _NUMBERS = 1 << 31  # of trees: below
+_MOVES, _TOLD = 1 << 11, 1 << 13  # moves, and what trees are told at a time: at most
+_FEATURES = 1 << 14  # of all that trees are told at a time: room for so many at least
+_CELLS = 1 << 16  # moves times trees, and times classes: about
 POLICIES = ("periodic", "osm", "imac", "exact")  # of trees that count an example in its leaf alone
+
+A = TypeVar("A", bound=npt.NDArray[Any])
+
+
+class Snapshot(NamedTuple):
+    """The trees that vote in a key's forest."""
+
+    event: int  # of the batch, after which it was due
+    version: int  # examples that the key had learned
+    trees: list[Tree]
+    weights: list[float]  # of their votes: a tree that is always right has 1
 
 
 class Answers(NamedTuple):
     """What a batch led to."""
 
     status: Int8s  # int8[n], a `Status` for each event
+    snapshots: list[Snapshot]  # where they were due
+    changes: int  # trees that split, and trees that another took the place of
     predicted: Int32s  # int32[n], the class predicted, -1: nothing is known, or nothing was asked
     loss: Float64s  # float64[n], of inserts: -log2 of the share given to the true class
     asked: Int64s  # int64[p], the events that were predictions
     votes: Int64s  # int64[p, c], what each was answered with: a tree that is always right has 2^20 to divide
+
+    @property
+    def leaf(self) -> Int64s:
+        """int64[p], 0: there is no one node that answers."""
+        return np.zeros(len(self.asked), np.int64)
 
     @property
     def weights(self) -> Float64s:
@@ -104,9 +129,11 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         How likely a look of a detector finds a change where there is none.
     policy, criterion, predict, grace_period, split_confidence, tie_threshold, inherit, local_range, max_depth
         Of each tree, as of `TreePool`, but that trees of a forest split soon; of the policies ``periodic``,
-        ``osm``, ``imac`` and ``exact``.
-    classes, default, kinds, names, max_keys
+        ``osm``, ``imac`` and ``exact``. Candidates of ``imac`` are looked at every `grace_period` examples.
+    classes, default, kinds, radius, radius_fraction, names, max_keys
         As of `TreePool`.
+    snapshots : Emit
+        When `Answers` has the trees of a forest; at a change is nearly always, so that this is not served.
     """
 
     _ALIVE = ALIVE
@@ -133,14 +160,18 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         classes: int = 2,
         default: Kind = Kind.BINARY,
         kinds: Mapping[Feature, Kind] | None = None,
+        radius: float | None = None,
+        radius_fraction: float = 0.5,
         names: bool = False,
         max_keys: int = 1 << 30,
+        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"expected a policy of {', '.join(POLICIES)} in a forest, got {policy!r}")
-        for what, delta in (("warning", warning), ("drift", drift)):
-            if not 0.0 < delta < 1.0:
-                raise ValueError(f"expected a {what} between 0 and 1, got {delta!r}")
+        check_chances(warning, drift)
+        if snapshots.when == When.CHANGE or snapshots.argument < 1:
+            raise ValueError("expected snapshots every n events or ms of event time, 1 at least, or never")
+        grace_period = whole("a grace_period", grace_period, 1, 1 << 30)
         self.count = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(self.count, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
         self.pool = TreePool(
@@ -157,10 +188,21 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             classes=classes,
             default=default,
             kinds=kinds,
+            radius=radius,
+            radius_fraction=radius_fraction,
             names=names,
         )
         self._classes = classes
-        self.rules = Rules(drawn, classes, warning, drift, MAX_TOTAL // drawn.most, max_keys)
+        self.rules = Rules(
+            draws=drawn,
+            classes=classes,
+            warning=warning,
+            drift=drift,
+            max_weight=MAX_TOTAL // drawn.most,
+            max_keys=whole("max_keys", max_keys, 1, 1 << 30),
+            snapshot_when=int(snapshots.when),
+            snapshot_argument=snapshots.argument,
+        )
         state = Growing(
             keys=np.zeros((1, KEY_COLUMNS), np.int64),
             places=np.zeros((self.count, PLACE_COLUMNS), np.int64),
@@ -171,30 +213,45 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
         self._share_names()
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
+        self.can_move = self.pool.can_move
         self._apply = direct(kernel.apply)
-        self._room = Room(
-            at=np.zeros(7, np.int64),
-            one=Batch(
-                key=np.zeros(1, np.int32),
-                op=np.zeros(1, np.int8),
-                label=np.zeros(1, np.int32),
-                weight=np.ones(1, np.int64),
-                time=np.ones(1, np.int64),
-                pointer=np.zeros(2, np.int64),
+        self._room = self._made_room(classes)
+
+    def _made_room(self, classes: int) -> Room:
+        most = max(1, _CELLS // max(self.count, classes))
+        moves, told = min(_MOVES, most), min(_TOLD, max(_CELLS // classes, 2 * AT_ONCE))
+        return Room(
+            at=np.zeros(5, np.int64),
+            event=np.zeros(moves, np.int64),
+            following=np.zeros(moves, np.int64),
+            times=np.zeros((moves, self.count), np.int8),
+            votes=np.zeros((moves, classes), np.int64),
+            table=np.zeros(2 << (moves - 1).bit_length(), np.int64),
+            key=np.zeros(moves, np.int64),
+            last=np.zeros(moves, np.int64),
+            begin=np.zeros(moves * self.count, np.int64),
+            stop=np.zeros(moves * self.count, np.int64),
+            gone=np.zeros(moves * self.count, np.int8),
+            told=Batch(
+                key=np.zeros(told, np.int32),
+                op=np.zeros(told, np.int8),
+                label=np.zeros(told, np.int32),
+                weight=np.zeros(told, np.int64),
+                time=np.ones(told, np.int64),
+                pointer=np.zeros(told + 1, np.int64),
                 feature=np.zeros(0, np.uint32),
                 value=np.zeros(0),
                 kind=np.zeros(0, np.int8),
             ),
-            out=Out(
-                np.zeros(1, np.int8),
-                np.zeros(1, np.int64),
-                np.zeros(1, np.int32),
-                np.zeros(1),
-                np.zeros((1, classes)),
-                np.zeros(1, np.int64),
+            said=Out(
+                np.zeros(told, np.int8),
+                np.zeros(told, np.int64),
+                np.zeros(told, np.int32),
+                np.zeros(told),
+                np.zeros((told, classes)),
+                np.zeros(told, np.int64),
                 *scratch(classes),
             ),
-            votes=np.zeros(classes, np.int64),
             weights=np.zeros(classes),
         )
 
@@ -216,30 +273,44 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             predicted=filled(n, NONE, np.int32),
             loss=np.zeros(n),
             votes=np.zeros((len(made.asked), self._classes), np.int64),
-            counts=np.zeros(1, np.int64),
+            counts=np.zeros(2, np.int64),
         )
         self.pool._reserve(2 * self.count * len(self._heads))
         self.pool._cover(n * self.rules.draws.most)
         self.pool._show_names()
         self._make_room(int(np.diff(made.pointer).max(initial=0)))
         hashes = hashes_of(self.names, self._state.names, made.feature)
+        snapshots: list[Snapshot] = []
+        splits, why = 0, kernel.TREES
         self._room.at[:] = 0
-        while (
-            short := self._apply(
-                self.pool._state, self._state, self.rules, self.pool.rules, batch, hashes, self._room, told
-            )
-        ) != DONE:
-            self.pool._enlarge(short, 0, int(self._room.one.pointer[1]))
+        while why != DONE:
+            event, why = self._apply(self._state, self.rules, batch, hashes, self._room, told)
+            if why == kernel.TREES:
+                splits += self._let_trees_act()
+            elif why == TOLD:
+                key = int(keys[event - 1])
+                shown = self.trees(key), self._vote_weights(key).tolist()
+                snapshots.append(Snapshot(event - 1, int(self._state.keys[key, EVENTS]), *shown))
         np.maximum(told.status, made.status, out=told.status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(told.status, told.predicted, told.loss, made.asked, told.votes)
+        changes = splits + int(told.counts[1])
+        return Answers(told.status, snapshots, changes, told.predicted, told.loss, made.asked, told.votes)
+
+    def _let_trees_act(self) -> int:
+        """Let the trees do what they were told; return how often one has split."""
+        room, splits = self._room, 0
+        room.said.counts[0] = 0
+        told = room.told._replace(key=room.told.key[: room.at[PLANNED]])
+        for _ in self.pool._run(told, room.said):
+            splits += int(room.said.told[0] & SPLIT_MADE)
+        return splits
 
     def _make_room(self, ones: int) -> None:
         """Make room for so many features of an example."""
-        one = self._room.one
-        if ones > len(one.feature):
-            more = 2 * ones
+        told = self._room.told
+        if AT_ONCE * ones > len(told.feature):
+            more = max(_FEATURES, 2 * AT_ONCE * ones)
             feature, value, kind = np.zeros(more, np.uint32), np.zeros(more), np.zeros(more, np.int8)
-            self._room = self._room._replace(one=one._replace(feature=feature, value=value, kind=kind))
+            self._room = self._room._replace(told=told._replace(feature=feature, value=value, kind=kind))
 
     def _prediction(self, answers: Answers) -> Float64s:
         weights: Float64s = answers.weights[0]
@@ -279,9 +350,14 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         places = range(key * self.count, (key + 1) * self.count)
         return [2 * place + int(self._state.places[place, VOTER]) for place in places]
 
+    def tree(self, place: int, key: int = 0) -> Tree:
+        """Return the tree that votes in a place, from 0, of a key's forest; it may have learned nothing."""
+        voters = self._voters(key)
+        return self.pool.tree(voters[place] if voters else -1)
+
     def trees(self, key: int = 0) -> list[Tree]:
         """Return the trees that vote in a key's forest."""
-        return [self.pool.tree(number) for number in self._voters(key)]
+        return [self.pool.tree(voter) for voter in self._voters(key)]
 
     def accuracies(self, key: int = 0) -> Float64s:
         """Return float64[T], how often each tree has lately been right, nan where it was not asked yet."""
@@ -290,6 +366,11 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         right, asked = places[at[0], RIGHT + at[1]], places[at[0], ASKED + at[1]]
         accuracies: Float64s = np.where(asked > 0, right * PER_UNIT, np.nan)
         return accuracies
+
+    def _vote_weights(self, key: int) -> Float64s:
+        """Return float64[T], how much the vote of each tree weighs."""
+        weights: Float64s = np.maximum(np.nan_to_num(self.accuracies(key), nan=1.0), LEAST * PER_UNIT)
+        return weights
 
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a forest is and what it did. O(its nodes)."""
@@ -309,6 +390,47 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     def node_count(self) -> int:
         """How many nodes all trees have, those among them that grow beside others."""
         return self.pool.node_count
+
+    @property
+    def slots(self) -> int:
+        """How many features leaves keep counts of, over all leaves of all trees."""
+        return self.pool.slots
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest tree, 0 where none has split."""
+        return self.pool.depth
+
+    # --- packing
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Bytes of nodes and features that are in use, and of all that ever were: about."""
+        return self.pool.held
+
+    def pack(self, keys: Int32s) -> None:
+        """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
+
+        Names of features get other numbers, too. O(what is in use and what ever was).
+        """
+        state, numbers = self._state, numbers_of_keys(keys, len(self._heads))
+        self.pool.pack(_parts(numbers.kept, 2 * self.count).astype(np.int32))
+        self.names = self.pool.names
+        heads = numbers.packed(state.keys)
+        places = _parts(numbers.kept, self.count), len(heads) * self.count
+        windows = _parts(numbers.kept, 2 * self.count), 2 * len(heads) * self.count
+        own = state.windows._asdict()
+        self._state = state._replace(
+            keys=heads,
+            places=_moved(state.places, *places),
+            windows=state.windows._replace(**{name: _moved(each, *windows) for name, each in own.items()}),
+        )
+        self._show_names()
+        self._apply = direct(kernel.apply)  # the last call holds on to the arrays that it was given
+
+    def warm_up(self) -> None:
+        """Compile the kernels that no event calls, or load them. No state is changed."""
+        self.pool.warm_up()
 
     # --- state
 
@@ -342,11 +464,29 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         owners = state.places[alive // 2]
         assert ((owners[:, VOTER] == alive % 2) | (owners[:, BESIDE] == 1)).all(), "a tree that has no part"
         assert self.are_alive((alive // 2 // self.count).astype(np.int32)).all(), "a tree of a key that is gone"
-        assert self._room.at[PLACE] == 0
-        assert self._room.at[EVENT] >= 0
+        assert not self._room.at[[MOVES, PLANNED]].any(), "a batch is on its way"
         self.pool.names = None  # its references are checked with the forest's
         try:
             self.pool.check()
         finally:
             self.pool.names = self.names
         return list(self.pool._check())
+
+
+def check_chances(warning: float, drift: float) -> None:
+    """Raise ValueError where what detectors are told is no chance."""
+    for what, delta in (("warning", warning), ("drift", drift)):
+        if not 0.0 < number(f"a {what}", delta, 1.0) < 1.0:
+            raise ValueError(f"expected a {what} between 0 and 1, got {delta!r}")
+
+
+def _parts(keys: Int64s, each: int) -> Int64s:
+    """Return the numbers of what keys have so many of."""
+    return (keys[:, None] * each + np.arange(each)).ravel()
+
+
+def _moved(array: A, rows: Int64s, capacity: int) -> A:
+    """Return an array that begins with some rows of another."""
+    made = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    made[: len(rows)] = array[rows]
+    return made  # type: ignore[return-value]  # same dtype and rank

@@ -2,17 +2,26 @@
 
 ::
 
-    example -> for each tree:  ask it -> vote, as heavy as it has lately been right
-                               learn, as many times as it is drawn; so does the tree beside it
-                               warning: a new tree is begun beside it     drift: that one takes its place
-            -> most votes
+    examples -> for each place:  ask its tree -> vote, as heavy as the tree has lately been right
+                                 learn, as many times as it is drawn; so does the tree beside it
+                                 warning: a new tree is begun beside it     drift: that one takes its place
+             -> most votes
 
 Each place in a forest has two trees in the pool, of which one votes. What is sampled follows from hashes: the
 features that a tree sees from those of (seed, place, how many trees the place has had), how often an example
 weighs in it from those of (seed, place, number of the example in its key).
 
-Where the arrays would not hold what a tree learns the kernel stops, the pool enlarges them, and the kernel goes
-on.
+The kernel of the trees is that of `TreePool`, and is called for many events of many trees at a time. What a place
+does next depends on what its own tree says, but only where its detectors look: that is every 32 examples. So they
+take turns:
+
+::
+
+    enter    which events are learned, how often in each place; until a snapshot is due
+    plan     for each place, what its trees are told, up to the next look of its detectors
+    the trees answer and learn
+    watch    votes, errors, detectors; then what is left is planned, until nothing is
+    count    the votes on each example
 """
 
 from __future__ import annotations
@@ -20,6 +29,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
+from algorithms.core.cadence import is_due, next_period
 from algorithms.core.events import (
     APPLIED,
     CANNOT_FORGET,
@@ -27,14 +37,11 @@ from algorithms.core.events import (
     DELETE,
     DONE,
     DROP,
-    IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
     TOLD,
     TOO_MANY_KEYS,
-    WRONG_LABEL,
-    WRONG_WEIGHT,
     Batch,
 )
 from algorithms.core.fixed_point import PER_UNIT, UNIT
@@ -44,18 +51,18 @@ from algorithms.core.names import Names
 from algorithms.core.stored import stored
 from algorithms.forests.draws import ALL, FEATURES, Draws, ticket, times
 from algorithms.forests.ledger import NONE, Hashes
-from algorithms.trees import grow
 from algorithms.trees.policies import adwin
 from algorithms.trees.policies.adwin import Windows
 from algorithms.trees.predict import loss_of
-from algorithms.trees.state import Forest, Out
-from algorithms.trees.state import Rules as TreeRules
+from algorithms.trees.refusals import refusal
+from algorithms.trees.state import Out
 
 # Columns of `Growing.keys`.
 ALIVE = 0  # 1 once the key has learned something, until it is dropped
 EVENTS = 1  # examples learned
 LEARNED = 2  # their weight, in units
-KEY_COLUMNS = 3
+PERIOD = 3  # the period of event time that the last example was in, plus 1; 0: none yet
+KEY_COLUMNS = 4
 
 # Columns of `Growing.places`.
 VOTER = 0  # which of the two trees votes: 0 or 1
@@ -68,8 +75,14 @@ ASKED = 9  # of each tree: how often it was asked before it learned, and knew so
 PLACE_COLUMNS = 11
 
 # Cells of `Room.at`.
-EVENT, PLACE, STAGE, ATTEMPT, WRONG, TIMES, CHOSEN = range(7)
-_ASK, _LEARN, _LEARN_BESIDE = range(3)  # stages
+EVENT = 0  # the next to be entered
+MOVES = 1  # events that were entered and are not counted yet
+GROUPS = 2  # keys that they are of
+PLANNED = 3  # what trees were told last
+DUE = 4  # 1: a snapshot is, once the moves are counted
+
+TREES = 2  # the trees are to act, beside `DONE` and `TOLD`
+AT_ONCE = 4  # what trees are told of one event at most: both are asked, both learn
 
 LEAST = UNIT >> 8  # what a vote weighs at least: trees that were all wrong still say something
 RECENT = 256  # a tree's accuracy is a mean in which an example weighs 1 / 256, or less while there are fewer
@@ -87,7 +100,7 @@ class Growing(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The settings of a forest, as its kernels see them."""
+    """The settings of a forest, as its kernel sees them."""
 
     draws: Draws
     classes: int
@@ -95,15 +108,26 @@ class Rules(NamedTuple):
     drift: float
     max_weight: int  # the weights of a key sum to less
     max_keys: int
+    snapshot_when: int  # a `When`, but for `CHANGE`
+    snapshot_argument: int
 
 
 class Room(NamedTuple):
-    """Scratch, and where the kernel is."""
+    """Scratch: events that were entered, which are moves, and what trees are told and say."""
 
-    at: Int64s  # int64[7]
-    one: Batch  # what a tree is told: one event
-    out: Out  # what it says
-    votes: Int64s  # int64[c]
+    at: Int64s  # int64[5]
+    event: Int64s  # int64[moves], which event of the batch it is
+    following: Int64s  # int64[moves], the next move of the same key, NONE after the last
+    times: Int8s  # int8[moves, trees], how often an example weighs its weight in each place
+    votes: Int64s  # int64[moves, c], so far
+    table: Int64s  # int64[twice the moves, a power of two], the groups by the hashes of their keys
+    key: Int64s  # int64[groups], as many as there are moves
+    last: Int64s  # int64[groups], the last move of each
+    begin: Int64s  # int64[groups x trees], the move of each place that is to be planned next, NONE after the last
+    stop: Int64s  # int64[groups x trees], up to which move it is planned
+    gone: Int8s  # int8[groups x trees], bits: which of the two trees has lost its part and is still there
+    told: Batch  # what trees are told
+    said: Out  # what they say
     weights: Float64s  # float64[c]
 
 
@@ -114,106 +138,245 @@ class Told(NamedTuple):
     predicted: Int32s  # int32[n]
     loss: Float64s  # float64[n]
     votes: Int64s  # int64[predictions asked for, c], in units of 2^-20
-    counts: Int64s  # int64[1], predictions asked for so far
+    counts: Int64s  # int64[2], predictions asked for so far, and drifts
+
+
+# --- enter
+
+
+@inlined
+def _refused(growing: Growing, rules: Rules, batch: Batch, event: int) -> int:
+    """Return the status of an insert that is to be learned."""
+    key, label, weight = int64(batch.key[event]), int64(batch.label[event]), batch.weight[event]
+    status = refusal(weight, label, rules.classes)
+    if status != APPLIED:
+        return status
+    if growing.keys[key, ALIVE] == 0 and growing.alive[0] >= rules.max_keys:
+        return TOO_MANY_KEYS
+    if weight >= rules.max_weight - growing.keys[key, LEARNED]:
+        return COUNT_OVERFLOW
+    return APPLIED
+
+
+@inlined
+def _draw(growing: Growing, rules: Rules, room: Room, key: int, move: int) -> None:
+    """Draw how often an example weighs in each place."""
+    number = growing.keys[key, EVENTS]
+    drawn = ticket(number, number, int64(0))
+    chosen = int64(0)
+    for tree in range(room.times.shape[1]):
+        count = times(rules.draws, tree, drawn, chosen)
+        chosen += count
+        room.times[move, tree] = count
+
+
+@inlined
+def _group_of(room: Room, key: int) -> int:
+    """Return the group of a key, a new one where it has none."""
+    slot = mix(key, 1) & (room.table.size - 1)
+    while room.table[slot] != NONE and room.key[room.table[slot]] != key:
+        slot = (slot + 1) & (room.table.size - 1)
+    group = room.table[slot]
+    if group == NONE:
+        group = room.at[GROUPS]
+        room.at[GROUPS] += 1
+        room.table[slot] = group
+        room.key[group] = key
+        room.last[group] = NONE
+        for tree in range(room.times.shape[1]):
+            room.gone[group * room.times.shape[1] + tree] = 0
+    return group
+
+
+@inlined
+def _move(room: Room, key: int, event: int) -> int:
+    """Note an event in which the trees of a key have a part; return its place."""
+    group, move = _group_of(room, key), room.at[MOVES]
+    room.at[MOVES] += 1
+    room.event[move] = event
+    room.following[move] = NONE
+    if room.last[group] == NONE:
+        trees = room.times.shape[1]
+        for cell in range(group * trees, (group + 1) * trees):
+            room.begin[cell] = move
+    else:
+        room.following[room.last[group]] = move
+    room.last[group] = move
+    for k in range(room.votes.shape[1]):
+        room.votes[move, k] = 0
+    return move
+
+
+@inlined
+def _is_snapshot_due(growing: Growing, rules: Rules, key: int, time: int) -> bool:
+    """Return whether a snapshot is due after an example of a key."""
+    when, argument = rules.snapshot_when, rules.snapshot_argument
+    period = growing.keys[key, PERIOD] - 1
+    growing.keys[key, PERIOD] = next_period(when, argument, time, period) + 1
+    return is_due(when, argument, growing.keys[key, EVENTS], time, period)
+
+
+@jit
+def _enter(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) -> None:
+    """Enter events as long as there is room for moves and no snapshot is due."""
+    at = room.at
+    for slot in range(room.table.size):
+        room.table[slot] = NONE
+    at[GROUPS] = 0
+    while at[EVENT] < batch.key.size and at[MOVES] < room.event.size and at[DUE] == 0:
+        event = at[EVENT]
+        at[EVENT] += 1
+        op, key = batch.op[event], int64(batch.key[event])
+        status = APPLIED
+        if op == INSERT:
+            status = _refused(growing, rules, batch, event)
+        elif op != PREDICT and op != DROP:
+            status = CANNOT_FORGET if op == DELETE else SKIPPED
+        told.status[event] = status
+        if status != APPLIED or (op == DROP and growing.keys[key, ALIVE] == 0):
+            continue
+        move = _move(room, key, event)
+        if op == INSERT:
+            growing.alive[0] += 1 - growing.keys[key, ALIVE]
+            growing.keys[key, ALIVE] = 1
+            _draw(growing, rules, room, key, move)
+            growing.keys[key, EVENTS] += 1
+            growing.keys[key, LEARNED] += batch.weight[event]
+            at[DUE] = 1 if _is_snapshot_due(growing, rules, key, batch.time[event]) else 0
+        elif op == DROP:
+            growing.alive[0] -= 1
+            for column in range(KEY_COLUMNS):
+                growing.keys[key, column] = 0
+
+
+# --- plan
+
+
+@jit
+def _tell(room: Room, number: int, op: int) -> None:
+    """Tell a tree of an event without features."""
+    to = room.at[PLANNED]
+    room.at[PLANNED] += 1
+    room.told.key[to] = number
+    room.told.op[to] = op
+    room.told.label[to] = 0
+    room.told.weight[to] = UNIT
+    room.told.pointer[to + 1] = room.told.pointer[to]
 
 
 @jit
 def _show(
-    growing: Growing, rules: Rules, place: int, side: int, batch: Batch, hashes: Hashes, event: int, one: Batch
-) -> None:
-    """Write an example as a tree sees it."""
-    draws = rules.draws
-    salt = draws.salts[place % draws.salts.shape[0], FEATURES]
-    salt = mix(salt, growing.places[place, NUMBER + side])
-    end = int64(0)
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, number: int, op: int, event: int
+) -> int:
+    """Tell a tree of an example as it sees it; return where."""
+    to, told = room.at[PLANNED], room.told
+    _tell(room, number, op)
+    place = number >> 1
+    salt = rules.draws.salts[place % rules.draws.salts.shape[0], FEATURES]
+    salt = mix(salt, growing.places[place, NUMBER + (number & 1)])
+    end = told.pointer[to]
     for at in range(batch.pointer[event], batch.pointer[event + 1]):
-        if draws.share == ALL or mix(salt, int64(hashes.first[at])) < draws.share:
-            one.feature[end] = batch.feature[at]
-            one.value[end] = batch.value[at]
-            one.kind[end] = batch.kind[at]
+        if rules.draws.share == ALL or mix(salt, int64(hashes.first[at])) < rules.draws.share:
+            told.feature[end] = batch.feature[at]
+            told.value[end] = batch.value[at]
+            told.kind[end] = batch.kind[at]
             end += 1
-    one.pointer[1] = end
-    one.key[0] = 2 * place + side
-    one.label[0] = batch.label[event]
-
-
-@jit
-def _ask(
-    growing: Growing,
-    forest: Forest,
-    rules: Rules,
-    tree_rules: TreeRules,
-    batch: Batch,
-    hashes: Hashes,
-    room: Room,
-    place: int,
-    side: int,
-) -> bool:
-    """Ask a tree of the event's example: `room.out` has its class weights; return whether it is wrong."""
-    event = room.at[EVENT]
-    _show(growing, rules, place, side, batch, hashes, event, room.one)
-    room.one.op[0] = PREDICT
-    room.out.counts[0] = 0
-    grow.apply(forest, tree_rules, room.one, room.out, int64(0), False)
-    return bool(room.out.predicted[0] != batch.label[event])
+    told.pointer[to + 1] = end
+    told.label[to] = batch.label[event]
+    return to
 
 
 @inlined
-def _note(growing: Growing, room: Room, place: int, side: int, wrong: bool) -> None:
-    """Note whether a tree that was just asked is wrong; one that knows nothing is not."""
-    if room.out.predicted[0] == NONE:
+def _has_room(room: Room, ones: int) -> bool:
+    """Return whether trees can be told of one more event with so many features."""
+    to = room.at[PLANNED]
+    return to + AT_ONCE <= room.told.op.size and room.told.pointer[to] + AT_ONCE * ones <= room.told.feature.size
+
+
+@jit
+def _plan_place(
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, group: int, tree: int
+) -> bool:
+    """Plan what the trees of a place are told, up to the next look; return whether there was room for it."""
+    trees = room.times.shape[1]
+    cell, place = group * trees + tree, room.key[group] * trees + tree
+    if not _has_room(room, int64(0)):
+        return False
+    for side in range(2):
+        if room.gone[cell] >> side & 1:
+            _tell(room, 2 * place + side, DROP)
+    voter, beside = growing.places[place, VOTER], growing.places[place, BESIDE] == 1
+    voter, other = 2 * place + voter, 2 * place + 1 - voter
+    looks = adwin.EVERY - growing.windows.sums[2 * place, adwin.CLOCK]  # those of a place look at the same time
+    move = room.begin[cell]
+    while move != NONE and looks > 0:
+        event = room.event[move]
+        op = batch.op[event]
+        if not _has_room(room, batch.pointer[event + 1] - batch.pointer[event]):
+            return False
+        if op == DROP:
+            _tell(room, voter, DROP)
+            _tell(room, other, DROP)
+            looks = int64(0)  # it begins anew
+        else:
+            _show(growing, rules, batch, hashes, room, voter, PREDICT, event)
+        if op == INSERT:
+            count = room.times[move, tree]
+            if beside:
+                _show(growing, rules, batch, hashes, room, other, PREDICT, event)
+            if count > 0:
+                to = _show(growing, rules, batch, hashes, room, voter, INSERT, event)
+                room.told.weight[to] = count * batch.weight[event]
+            if count > 0 and beside:
+                to = _show(growing, rules, batch, hashes, room, other, INSERT, event)
+                room.told.weight[to] = count * batch.weight[event]
+            looks -= 1
+        move = room.following[move]
+        room.stop[cell] = move
+    return True
+
+
+@jit
+def _plan(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
+    """Plan what the trees of all places are told, as far as there is room."""
+    room.at[PLANNED] = 0
+    room.told.pointer[0] = 0
+    trees = room.times.shape[1]
+    has_room = True
+    for group in range(room.at[GROUPS]):
+        for tree in range(trees):
+            cell = group * trees + tree
+            room.stop[cell] = room.begin[cell]
+            if has_room and (room.begin[cell] != NONE or room.gone[cell] != 0):
+                has_room = _plan_place(growing, rules, batch, hashes, room, int64(group), int64(tree))
+
+
+# --- watch
+
+
+@inlined
+def _note(growing: Growing, place: int, side: int, predicted: int, label: int) -> None:
+    """Note whether a tree that was just asked is right; one that knows nothing is neither."""
+    if predicted == NONE:
         return
     places = growing.places
     places[place, ASKED + side] += 1
     share = min(places[place, ASKED + side], RECENT)
-    places[place, RIGHT + side] += ((0 if wrong else UNIT) - places[place, RIGHT + side]) // share
+    places[place, RIGHT + side] += ((UNIT if predicted == label else 0) - places[place, RIGHT + side]) // share
 
 
 @jit
-def _add_vote(growing: Growing, room: Room, place: int, side: int) -> None:
+def _add_vote(growing: Growing, room: Room, place: int, side: int, asked: int, move: int) -> None:
     """Add a tree's vote: 2^20 units, divided among the classes as in the leaf, less what it was lately wrong."""
     total = 0.0
-    for k in range(room.votes.size):
-        total += room.out.shares[0, k]
+    for k in range(room.votes.shape[1]):
+        total += room.said.shares[asked, k]
     if total > 0.0:
         right = int64(UNIT)
         if growing.places[place, ASKED + side] > 0:
             right = max(growing.places[place, RIGHT + side], int64(LEAST))
-        for k in range(room.votes.size):
-            room.votes[k] += (int64(room.out.shares[0, k] / total * UNIT) * right) >> 20
-
-
-@jit
-def _learn(
-    growing: Growing,
-    forest: Forest,
-    rules: Rules,
-    tree_rules: TreeRules,
-    batch: Batch,
-    hashes: Hashes,
-    room: Room,
-    place: int,
-    side: int,
-) -> int:
-    """Let a tree learn the event's example; return what ran short."""
-    event = room.at[EVENT]
-    _show(growing, rules, place, side, batch, hashes, event, room.one)
-    room.one.op[0] = INSERT
-    room.one.weight[0] = room.at[TIMES] * batch.weight[event]
-    _, attempt, short = grow.apply(forest, tree_rules, room.one, room.out, int64(0), room.at[ATTEMPT] == 1)
-    if short in (DONE, TOLD):
-        room.at[ATTEMPT] = 0
-        return DONE
-    room.at[ATTEMPT] = 1 if attempt else 0
-    return short
-
-
-@jit
-def _drop_tree(forest: Forest, tree_rules: TreeRules, room: Room, place: int, side: int) -> None:
-    room.one.op[0] = DROP
-    room.one.key[0] = 2 * place + side
-    room.one.pointer[1] = 0
-    grow.apply(forest, tree_rules, room.one, room.out, int64(0), False)
+        for k in range(room.votes.shape[1]):
+            room.votes[move, k] += (int64(room.said.shares[asked, k] / total * UNIT) * right) >> 20
 
 
 @jit
@@ -227,15 +390,19 @@ def _begin_tree(growing: Growing, place: int, side: int) -> None:
 
 
 @jit
-def _watch(growing: Growing, forest: Forest, rules: Rules, tree_rules: TreeRules, room: Room, place: int) -> None:
-    """Tell the detectors of a place whether its voter was wrong, and do what they say."""
+def _detect(growing: Growing, rules: Rules, place: int, wrong: int) -> int:
+    """Tell the detectors of a place whether its voter was wrong, and do what they say.
+
+    Return which tree has lost its part, NONE where both go on.
+    """
     places = growing.places
     voter = places[place, VOTER]
-    warned = adwin.add(growing.windows, 2 * place, room.at[WRONG], rules.warning)
-    drifted = adwin.add(growing.windows, 2 * place + 1, room.at[WRONG], rules.drift)
+    warned = adwin.add(growing.windows, 2 * place, wrong, rules.warning)
+    drifted = adwin.add(growing.windows, 2 * place + 1, wrong, rules.drift)
+    gone = int64(NONE)
     if drifted:
         places[place, DRIFTS] += 1
-        _drop_tree(forest, tree_rules, room, place, voter)
+        gone = voter
         if places[place, BESIDE] == 1:
             places[place, VOTER] = 1 - voter
             places[place, BESIDE] = 0
@@ -246,148 +413,103 @@ def _watch(growing: Growing, forest: Forest, rules: Rules, tree_rules: TreeRules
     elif warned:
         places[place, WARNINGS] += 1
         if places[place, BESIDE] == 1:
-            _drop_tree(forest, tree_rules, room, place, 1 - voter)
+            gone = 1 - voter
         places[place, BESIDE] = 1
         _begin_tree(growing, place, 1 - voter)
+    return gone
 
 
 @jit
-def _step(
-    growing: Growing,
-    forest: Forest,
-    rules: Rules,
-    tree_rules: TreeRules,
-    batch: Batch,
-    hashes: Hashes,
-    room: Room,
-    place: int,
-) -> int:
-    """Let a place have its part in an event, from its stage on; return what ran short."""
-    at, event = room.at, room.at[EVENT]
-    voter, beside = growing.places[place, VOTER], growing.places[place, BESIDE] == 1
-    if at[STAGE] == _ASK:
-        wrong = _ask(growing, forest, rules, tree_rules, batch, hashes, room, place, voter)
-        _add_vote(growing, room, place, voter)  # as heavy as the tree was right before
-        if batch.op[event] == PREDICT:
-            return DONE
-        _note(growing, room, place, voter, wrong)
-        at[WRONG] = 1 if wrong else 0
-        if beside:
-            wrong = _ask(growing, forest, rules, tree_rules, batch, hashes, room, place, 1 - voter)
-            _note(growing, room, place, 1 - voter, wrong)
-        number = growing.keys[int64(batch.key[event]), EVENTS]
-        drawn = ticket(number, number, int64(0))
-        at[TIMES] = times(rules.draws, place % rules.draws.salts.shape[0], drawn, at[CHOSEN])
-        at[CHOSEN] += at[TIMES]
-        at[STAGE] = _LEARN
-    if at[STAGE] == _LEARN:
-        if at[TIMES] > 0:
-            short = _learn(growing, forest, rules, tree_rules, batch, hashes, room, place, voter)
-            if short != DONE:
-                return short
-        at[STAGE] = _LEARN_BESIDE
-    if beside and at[TIMES] > 0:
-        short = _learn(growing, forest, rules, tree_rules, batch, hashes, room, place, 1 - voter)
-        if short != DONE:
-            return short
-    _watch(growing, forest, rules, tree_rules, room, place)
-    return DONE
-
-
-@inlined
-def _refusal(growing: Growing, rules: Rules, batch: Batch, event: int) -> int:
-    """Return the status of an insert that is to be learned."""
-    key, label, weight = int64(batch.key[event]), int64(batch.label[event]), batch.weight[event]
-    if weight < 0:
-        return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
-        return WRONG_LABEL
-    if weight == 0:
-        return IGNORED
-    if growing.keys[key, ALIVE] == 0 and growing.alive[0] >= rules.max_keys:
-        return TOO_MANY_KEYS
-    if weight >= rules.max_weight - growing.keys[key, LEARNED]:
-        return COUNT_OVERFLOW
-    return APPLIED
+def _forget_place(growing: Growing, place: int) -> None:
+    for window in range(2 * place, 2 * place + 2):
+        adwin.begin(growing.windows, window)
+    for column in range(PLACE_COLUMNS):
+        growing.places[place, column] = 0
 
 
 @jit
-def _drop(growing: Growing, forest: Forest, rules: Rules, tree_rules: TreeRules, room: Room, key: int) -> None:
-    """Forget a key."""
-    trees = rules.draws.salts.shape[0]
-    for place in range(key * trees, (key + 1) * trees):
-        for side in range(2):
-            _drop_tree(forest, tree_rules, room, place, int64(side))
-            adwin.begin(growing.windows, 2 * place + side)
-        for column in range(PLACE_COLUMNS):
-            growing.places[place, column] = 0
-    growing.alive[0] -= growing.keys[key, ALIVE]
-    for column in range(KEY_COLUMNS):
-        growing.keys[key, column] = 0
+def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) -> None:
+    """Read what the trees said of what was planned, place by place, in the same order."""
+    trees = room.times.shape[1]
+    to = int64(0)  # in what was planned
+    asked = int64(0)  # in what was asked of it
+    for cell in range(room.at[GROUPS] * trees):
+        tree = cell % trees
+        place = room.key[cell // trees] * trees + tree
+        if to < room.at[PLANNED]:  # else there was no room to plan it
+            to += (room.gone[cell] & 1) + (room.gone[cell] >> 1)
+            room.gone[cell] = 0
+        move = room.begin[cell]
+        while move != room.stop[cell]:
+            event = room.event[move]
+            op, label = batch.op[event], int64(batch.label[event])
+            voter, beside = growing.places[place, VOTER], growing.places[place, BESIDE]
+            if op == DROP:
+                to += 2
+                _forget_place(growing, place)
+            else:
+                predicted = int64(room.said.predicted[to])
+                _add_vote(growing, room, place, voter, asked, move)  # as heavy as the tree was right before
+                to += 1
+                asked += 1
+            if op == INSERT:
+                _note(growing, place, voter, predicted, label)
+                if beside == 1:
+                    _note(growing, place, 1 - voter, int64(room.said.predicted[to]), label)
+                if room.times[move, tree] > 0:
+                    to += 1 + beside
+                to += beside
+                asked += beside
+                gone = _detect(growing, rules, place, int64(1) if predicted != label else int64(0))
+                if gone != NONE:
+                    room.gone[cell] |= 1 << gone
+                    told.counts[1] += 1
+            move = room.following[move]
+        room.begin[cell] = move
+
+
+# --- count
 
 
 @jit
-def _count(batch: Batch, room: Room, told: Told, event: int) -> None:
+def _count(batch: Batch, room: Room, told: Told, move: int) -> None:
     """Write what the votes on an example come to: most votes, the lowest class of equal ones."""
-    best = int64(0)
-    for k in range(room.votes.size):
-        room.weights[k] = room.votes[k] * PER_UNIT
-        if room.votes[k] > room.votes[best]:
+    event, best = room.event[move], int64(0)
+    for k in range(room.votes.shape[1]):
+        room.weights[k] = room.votes[move, k] * PER_UNIT
+        if room.votes[move, k] > room.votes[move, best]:
             best = int64(k)
-    told.predicted[event] = best if room.votes[best] > 0 else NONE
+    told.predicted[event] = best if room.votes[move, best] > 0 else NONE
     if batch.op[event] == PREDICT:
-        for k in range(room.votes.size):
-            told.votes[told.counts[0], k] = room.votes[k]
+        for k in range(room.votes.shape[1]):
+            told.votes[told.counts[0], k] = room.votes[move, k]
         told.counts[0] += 1
     else:
         told.loss[event] = loss_of(room.weights, int64(batch.label[event]))
 
 
 @jit
-def apply(
-    forest: Forest,
-    growing: Growing,
-    rules: Rules,
-    tree_rules: TreeRules,
-    batch: Batch,
-    hashes: Hashes,
-    room: Room,
-    told: Told,
-) -> int:
-    """Apply events from where `room.at` is on; return what ran short, DONE at the end."""
+def apply(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, told: Told) -> tuple[int, int]:
+    """Go on with a batch.
+
+    Return which event is next, and why it stopped: TREES where the trees are to act, TOLD where a snapshot is due
+    after the event before, DONE at the end.
+    """
     at = room.at
-    trees = rules.draws.salts.shape[0]
-    while at[EVENT] < batch.key.size:
-        event = at[EVENT]
-        op, key = batch.op[event], int64(batch.key[event])
-        if at[PLACE] == 0 and at[STAGE] == _ASK:
-            status = APPLIED
-            if op == INSERT:
-                status = _refusal(growing, rules, batch, event)
-            elif op == DROP:
-                _drop(growing, forest, rules, tree_rules, room, key)
-            elif op != PREDICT:
-                status = CANNOT_FORGET if op == DELETE else SKIPPED
-            told.status[event] = status
-            if status != APPLIED or op == DROP:
-                at[EVENT] += 1
-                continue
-            if op == INSERT and growing.keys[key, ALIVE] == 0:
-                growing.keys[key, ALIVE] = 1
-                growing.alive[0] += 1
-            at[CHOSEN] = 0
-            for k in range(room.votes.size):
-                room.votes[k] = 0
-        while at[PLACE] < trees:
-            short = _step(growing, forest, rules, tree_rules, batch, hashes, room, key * trees + at[PLACE])
-            if short != DONE:
-                return short
-            at[PLACE] += 1
-            at[STAGE] = _ASK
-        _count(batch, room, told, event)
-        if op == INSERT:
-            growing.keys[key, EVENTS] += 1
-            growing.keys[key, LEARNED] += batch.weight[event]
-        at[PLACE] = 0
-        at[EVENT] += 1
-    return DONE
+    while True:
+        if at[PLANNED] > 0:
+            _watch(growing, rules, batch, room, told)
+        if at[MOVES] == 0:
+            _enter(growing, rules, batch, room, told)
+        _plan(growing, rules, batch, hashes, room)
+        if at[PLANNED] > 0:
+            return at[EVENT], TREES
+        for move in range(at[MOVES]):
+            if batch.op[room.event[move]] != DROP:
+                _count(batch, room, told, int64(move))
+        at[MOVES] = 0
+        if at[DUE] == 1:
+            at[DUE] = 0
+            return at[EVENT], TOLD
+        if at[EVENT] == batch.key.size:
+            return at[EVENT], DONE

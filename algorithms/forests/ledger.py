@@ -42,8 +42,6 @@ from algorithms.core.events import (
     TOLD,
     TOO_MANY_KEYS,
     TOO_MANY_LIVE_IDS,
-    WRONG_LABEL,
-    WRONG_WEIGHT,
     Batch,
 )
 from algorithms.core.example_store import NONE as NONE
@@ -53,6 +51,7 @@ from algorithms.core.names import Names
 from algorithms.core.stored import stored
 from algorithms.dynamic.examples import content_key
 from algorithms.forests.draws import Draws, of_copy, ticket, times
+from algorithms.trees.refusals import refusal
 
 # Columns of `Ledger.keys`.
 ALIVE = 0  # 1 once the key has learned something, until it is dropped
@@ -189,12 +188,9 @@ def _insert(ledger: Ledger, rules: Rules, batch: Batch, hashes: Hashes, event: i
     high, low = batch.id_high[event], batch.id_low[event]
     owner = key * 2 + named
     store = ledger.store
-    if weight < 0:
-        return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
-        return WRONG_LABEL
-    if weight == 0:
-        return IGNORED
+    status = refusal(weight, label, rules.classes)
+    if status != APPLIED:
+        return status
     is_new = ledger.keys[key, ALIVE] == 0
     if is_new and ledger.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS

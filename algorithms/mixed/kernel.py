@@ -34,8 +34,6 @@ from algorithms.core.events import (
     SKIPPED,
     TOO_MANY_KEYS,
     TOO_MANY_LIVE_IDS,
-    WRONG_LABEL,
-    WRONG_WEIGHT,
     Batch,
 )
 from algorithms.core.example_store import ExampleStore
@@ -83,6 +81,7 @@ from algorithms.mixed.search import (
 )
 from algorithms.splits import last
 from algorithms.splits.slots import NONE
+from algorithms.trees.refusals import refusal
 
 _CATEGORIES = 1 << 32  # above the highest
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
@@ -354,12 +353,9 @@ def _insert(state: State, rules: Rules, batch: Batch, event: int, found: Found) 
     label = int64(batch.label[event])
     high, low = batch.id_high[event], batch.id_low[event]
     owner = index * 2 + named
-    if weight < 0:
-        return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
-        return WRONG_LABEL
-    if weight == 0:
-        return IGNORED
+    status = refusal(weight, label, rules.classes)
+    if status != APPLIED:
+        return status
     if state.heads[index, ALIVE] == 0 and state.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
     total = int64(0)

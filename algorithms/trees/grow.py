@@ -21,14 +21,11 @@ from algorithms.core.events import (
     DELETE,
     DONE,
     DROP,
-    IGNORED,
     INSERT,
     PREDICT,
     SKIPPED,
     TOLD,
     TOO_MANY_KEYS,
-    WRONG_LABEL,
-    WRONG_WEIGHT,
     Batch,
 )
 from algorithms.core.fixed_point import MAX_TOTAL
@@ -59,6 +56,7 @@ from algorithms.trees.observers import PART
 from algorithms.trees.policies import alternates
 from algorithms.trees.predict import keep_score, loss_of, predict
 from algorithms.trees.ranking import is_sure, rank
+from algorithms.trees.refusals import refusal
 from algorithms.trees.routing import descend, next_on_way
 from algorithms.trees.state import (
     ATTEMPTS,
@@ -89,12 +87,9 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     tree = int64(batch.key[event])
     weight = batch.weight[event]
     label = int64(batch.label[event])
-    if weight < 0:
-        return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
-        return WRONG_LABEL
-    if weight == 0:
-        return IGNORED
+    status = refusal(weight, label, rules.classes)
+    if status != APPLIED:
+        return status
     root = nodes.root_of(forest.nodes, tree)
     leaf = root
     lacking = int64(NONE)

@@ -23,6 +23,7 @@ from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
 from worker.models.forest import ForestModel
+from worker.models.growing_forest import GrowingForestModel
 from worker.models.mixed_split import MixedSplitModel
 from worker.models.regression_tree import RegressionTreeModel
 from worker.models.split import SplitModel
@@ -72,6 +73,8 @@ def model_contents(model: Model) -> dict[bytes, Any]:
             return _dynamic_trees(model)
         case ForestModel():
             return _forests(model)
+        case GrowingForestModel():
+            return _growing_forests(model)
         case RegressionTreeModel():
             return _regression_trees(model)
         case SplitModel():
@@ -123,6 +126,21 @@ def _forests(model: ForestModel) -> dict[bytes, Any]:
             live = [tuple(row[column] for column in _OF_LEDGER) for row in rows.tolist()]
             trees = [tree_columns(tree) for tree in pool.trees(index)]
             found[keys.name(index)] = (told, trees, pool.sizes(index), live)
+    return found
+
+
+def _growing_forests(model: GrowingForestModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool = model._pool
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    found: dict[bytes, Any] = {b"": _evaluation(arrays)}
+    for index, told in enumerate(arrays["keys"].tolist()):
+        if any(told):
+            own = slice(index * pool.count, (index + 1) * pool.count)
+            detectors = [array[2 * own.start : 2 * own.stop].tolist() for array in pool._state.windows[:2]]
+            trees = [tree_columns(tree) for tree in pool.trees(index)]
+            places = arrays["places"][own].tolist()
+            found[keys.name(index)] = (told, trees, places, detectors, pool.sizes(index))
     return found
 
 

@@ -115,7 +115,7 @@ def sample(kind: str, topic: str) -> dict[str, Any]:
     if topic == WORDS:
         examples = {"classes": ["ham", "spam"], "features": "names"}
     told = {name: value for name, value in examples.items() if name in section.model_fields}
-    return {"kind": kind, "input": topic, **told, **section.SAMPLE}
+    return {"kind": kind.partition(" ")[0], "input": topic, **told, **section.SAMPLE}
 
 
 FLOORS: dict[str, dict[str, Any]] = {
@@ -233,7 +233,10 @@ def every_kind(settings: str = SETTINGS) -> str:
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
     options["models"] |= {
-        f"{kind}-{topic}": sample(kind, topic) for kind in KINDS if kind not in known for topic in (WORDS, CLICKS)
+        f"{kind.replace(' ', '-')}-{topic}": sample(kind, topic)
+        for kind in KINDS
+        if kind not in known
+        for topic in (WORDS, CLICKS)
     }
     options["models"] |= FLOORS | AGED | MIXED | NUMBERS
     return yaml.safe_dump(options, sort_keys=False)

@@ -31,6 +31,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "tree": {"classes": [0, 1]},
     "dynamic-tree": {"classes": [0, 1]},
     "forest": {"classes": [0, 1], "trees": 3},
+    "forest of tree": {"classes": [0, 1], "trees": 3, "of": {"kind": "tree"}},
     "regression-tree": {},
 }
 
@@ -68,7 +69,7 @@ _SIZES = ("state_bytes", "memory_bytes", "checkpoint_bytes")
 def _run(keys: int, ones: int, kind: str, step: int) -> dict[str, Any]:
     """Let every `step`-th key learn an example, then use every tenth until all others have gone."""
     model = {
-        "kind": kind,
+        "kind": kind.partition(" ")[0],
         "input": "idle",
         "features": "ids",
         "expire": f"{_SPAN // 1_000}s",

@@ -24,10 +24,11 @@ _DYNAMIC = "dynamic"
 _EXACT = "dynamic-exact"
 _REGRESSION = "regression-"
 _FOREST = "forest"
+_GROWING = "forest-tree"
 _CORES = os.cpu_count() or 1
 _FEW_CORES = 4
 _SPLITS = "exact"
-_SAME = {_LATE: _CODEC, _FOREST: _EXACT, _NUMBERS: _SPLITS}
+_SAME = {_LATE: _CODEC, _FOREST: _EXACT, _GROWING: f"{_TREE}periodic", _NUMBERS: _SPLITS}
 
 
 class Cost(NamedTuple):
@@ -60,9 +61,10 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
     `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
     by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `dynamic-exact` for those with a
-    `guarantee` or a `beta` alone, `forest` for what forests have beside `dynamic`, or by a regression tree's
-    observer as in `regression-qo`; each serves all criteria. Without this command it is compiled when it is first
-    used; images and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in
+    `guarantee` or a `beta` alone, `forest` for what forests have beside `dynamic`, `forest-tree` for what forests
+    of trees that grow have beside those trees, whatever their policy, or by a regression tree's observer as in
+    `regression-qo`; each serves all criteria. Without this command it is compiled when it is first used; images
+    and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in
     XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
@@ -144,7 +146,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _EXACT, _FOREST, *sorted(observers.values())]
+    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _EXACT, _FOREST, _GROWING, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -164,6 +166,7 @@ def _call(kernel: str) -> None:
         # What is loaded ahead for any kind of model.
         import worker.models.dynamic
         import worker.models.forest
+        import worker.models.growing_forest
         import worker.models.mixed_split
         import worker.models.number_split
         import worker.models.regression_tree
@@ -228,6 +231,12 @@ def _call(kernel: str) -> None:
         for label in (0, 1):
             forest.insert([b"a"] * label, label)
         forest.trees()  # which wait for a look
+        return
+    if kernel == _GROWING:
+        from algorithms.forests.growing import GrowingForestPool
+
+        _evaluate()
+        GrowingForestPool(trees=1, names=True).insert([b"a"], 0)
         return
     if kernel.startswith(_REGRESSION):
         from algorithms.regression.baselines import Comparison

@@ -58,6 +58,7 @@ Examples:
     "--log", "log_path", metavar="LOG", default="events.db", show_default=True, help="FILE: an embedded log."
 )
 @click.option("--bootstrap", metavar="HOST:PORT", help="A Kafka cluster: FILE's, or the topic's.")
+@click.option("--forest", is_flag=True, help="Of trees that vote: right more often, and slower.")
 @file_options
 @column_options
 def init(
@@ -67,6 +68,7 @@ def init(
     topic: str | None,
     log_path: str,
     bootstrap: str | None,
+    forest: bool,
     format_name: str | None,
     encoding: str,
     columns: Columns,
@@ -89,10 +91,10 @@ def init(
     try:
         if file is None or is_log(file):
             _check_no_columns(columns, format_name)
-            _init_topic(console, place_of(file, bootstrap, output), topic, output)
+            _init_topic(console, place_of(file, bootstrap, output), topic, output, forest)
             return
         log = {"kafka": {"bootstrap": bootstrap}} if bootstrap else {"embedded": log_path}
-        _init_file(console, file, topic or topic_of(file), log, output, format_name, encoding, columns)
+        _init_file(console, file, topic or topic_of(file), log, output, forest, format_name, encoding, columns)
     except (SourceError, DraftError) as error:
         fail(str(error))
 
@@ -105,10 +107,10 @@ def _check_no_columns(columns: Columns, format_name: str | None) -> None:
         )
 
 
-def _init_topic(console: Console, place: Place, topic: str | None, output: Path) -> None:
+def _init_topic(console: Console, place: Place, topic: str | None, output: Path, forest: bool) -> None:
     topic, found = look(place, topic)
     _show(console, None, found)
-    _write(console, output, found, draft(found, topic, place.log))
+    _write(console, output, found, draft(found, topic, place.log, forest=forest))
     settings = shlex.quote(str(output))
     _print_commands(
         *([] if place.settings is None else [f"topics create {settings} --yes"]),
@@ -123,6 +125,7 @@ def _init_file(
     topic: str,
     log: dict[str, Any],
     output: Path,
+    forest: bool,
     format_name: str | None,
     encoding: str,
     columns: Columns,
@@ -138,7 +141,7 @@ def _init_file(
     for note in notes:
         click.echo(printable_lines(note), err=True)
     _show(console, layout, found)
-    _write(console, output, found, draft(found, topic, log))
+    _write(console, output, found, draft(found, topic, log, forest=forest))
     more = as_options(columns)
     more += [f"--format {format_name}"] if format_name else []
     more += [f"--encoding {encoding}"] if encoding != "utf-8" else []

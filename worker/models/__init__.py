@@ -13,6 +13,7 @@ from worker.settings.by_kind import kind_of
 from worker.settings.models import (
     DynamicTreeSettings,
     ForestSettings,
+    GrowingForestSettings,
     ModelSettings,
     RegressionTreeSettings,
     SplitSettings,
@@ -29,7 +30,7 @@ class Kind(NamedTuple):
     migrations: tuple[Migration, ...] = ()  # from each layout of its arrays to the next, see layouts.py
 
 
-KINDS: dict[str, Kind] = {}  # by the word after `kind:` in settings
+KINDS: dict[str, Kind] = {}  # by what settings tell as `kind`, and as `of` where that is there
 
 
 def register(
@@ -45,7 +46,8 @@ def register(
     Parameters
     ----------
     settings : type
-        A subclass of `ModelSettings` whose field `kind` is a `Literal` with the kind's name.
+        A subclass of `ModelSettings` whose field `kind` is a `Literal` with the kind's name. With a field `of`,
+        whose section has such a field, too, it is another kind: ``forest of tree``.
     model : callable
         Makes an empty model from its name, such settings and bounds; most often a class.
     behaviour : int
@@ -100,12 +102,13 @@ register(SplitSettings, _split, behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
 register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1, migrations=[_forests_in_one])
+register(GrowingForestSettings, _imported("growing_forest", "GrowingForestModel"), behaviour=1)
 register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)
 
 
 def make_model(name: str, settings: ModelSettings, bounds: Bounds) -> Model:
     """Make the model that the settings describe, empty."""
-    return KINDS[settings.kind].model(name, settings, bounds)
+    return KINDS[kind_of(type(settings))].model(name, settings, bounds)
 
 
 __all__ = ["KINDS", "Kind", "Model", "Outcome", "Refusal", "Result", "make_model", "register"]

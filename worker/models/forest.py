@@ -37,7 +37,7 @@ class ForestModel(ForgettingTreesModel[ForestPool, Answers]):
             snapshots=settings.emit.snapshots.due,
             **pool_terms(settings, bounds),
         )
-        super().__init__(name, settings, pool, [*told_of(settings), "bagging", "seed", "subspace"])
+        super().__init__(name, settings, pool, told_of(settings, ("bagging", "seed", "subspace")))
         self._settings = settings
 
     def holdings(self) -> Mapping[bytes, Holdings]:

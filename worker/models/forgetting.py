@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from algorithms.core.events import OnDuplicate
 from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
+from worker.models import tree_base
 from worker.models.base import Prepared
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
+from worker.models.tree_results import Parameters
 from worker.settings.models import ForgettingTreesSettings
 from worker.settings.values import ms_of, number_of
 from worker.watching.status import ModelStatus
@@ -41,9 +43,10 @@ class ForgettingTreesModel(TreesModel[P, A]):
         return super().status()._replace(examples=self._pool.live_examples)
 
 
-def told_of(settings: ForgettingTreesSettings) -> list[str]:
-    """Return which settings snapshots tell."""
-    return [each for each in _TOLD if getattr(settings, each) is not None or each == "window"]
+def told_of(settings: ForgettingTreesSettings, also: Sequence[str] = ()) -> Parameters:
+    """Return what snapshots tell of the settings."""
+    names = [each for each in _TOLD if getattr(settings, each) is not None or each == "window"]
+    return tree_base.told_of(settings, [*names, *also], settings.recorded)
 
 
 def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree]]) -> list[list[Any]] | None:

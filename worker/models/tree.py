@@ -8,8 +8,6 @@ import numpy as np
 
 from algorithms.core.arrays import Int64s
 from algorithms.core.criteria import UNIT
-from algorithms.core.events import Events as Columns
-from algorithms.core.events import Op
 from algorithms.core.kinds import Kind
 from algorithms.trees.answers import Answers
 from algorithms.trees.answers import Split as Made
@@ -20,15 +18,16 @@ from worker.codec.encode import Feature, branch_bytes
 from worker.log.port import LARGEST_RECORD
 from worker.models.base import Prepared
 from worker.models.classifier import SPLIT_SEQ
-from worker.models.intake import NOTHING, result_of, source_of
-from worker.models.port import Outcome, Result
-from worker.models.tree_base import TreesModel
+from worker.models.growing import GrowingTreesModel
+from worker.models.intake import result_of, source_of
+from worker.models.port import Result
+from worker.models.tree_base import told_of
 from worker.settings.models import TreeSettings
 
-_TOLD = ("criterion", "kind", "policy", "split_confidence", "tie_threshold")
+TOLD = ("criterion", "kind", "policy", "split_confidence", "tie_threshold")
 
 
-class TreeModel(TreesModel[TreePool, Answers]):
+class TreeModel(GrowingTreesModel[TreePool, Answers]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -67,28 +66,11 @@ class TreeModel(TreesModel[TreePool, Answers]):
             memory_limit=settings.memory_limit,
             snapshots=settings.emit.snapshots.due,
         )
-        super().__init__(name, settings, pool, _TOLD)
+        super().__init__(name, settings, pool, told_of(settings, TOLD, settings.recorded))
         self._settings = settings
 
-    def _looks_at_deletes(self) -> bool:
-        return False  # it cannot take any
-
-    def _columns(self, prepared: Prepared) -> Columns:
-        columns = prepared.columns()
-        if self._settings.on_delete != "ignore":
-            return columns
-        return columns._replace(op=np.where(columns.op == Op.DELETE, NOTHING, columns.op))
-
-    def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
-        ignored = self._settings.on_delete == "ignore"
-        return (
-            super()
-            ._outcome(prepared, answers)
-            ._replace(
-                changes=len(answers.splits),
-                deletes_ignored=int(np.count_nonzero(prepared.op == Op.DELETE)) if ignored else 0,
-            )
-        )
+    def _changes(self, answers: Answers) -> int:
+        return len(answers.splits)
 
     # --- results
 

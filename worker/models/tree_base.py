@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,19 +15,26 @@ from worker.models.port import Result
 from worker.models.tree_results import Parameters, TreeResults
 from worker.models.values import checked_values
 from worker.settings.models import TreesSettings
-from worker.settings.values import written
+from worker.settings.values import Section, written
 from worker.watching.status import ModelStatus
 
 if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
     from algorithms.dynamic.pool import Answers as DynamicAnswers
     from algorithms.dynamic.pool import DynamicPool
+    from algorithms.forests.growing import Answers as GrowingAnswers
+    from algorithms.forests.growing import GrowingForestPool
     from algorithms.forests.pool import Answers as ForestAnswers
     from algorithms.forests.pool import ForestPool
     from algorithms.trees.answers import Answers as TreeAnswers
     from algorithms.trees.pool import TreePool
 
-P = TypeVar("P", bound="TreePool | DynamicPool | ForestPool")
-A = TypeVar("A", bound="TreeAnswers | DynamicAnswers | ForestAnswers")
+P = TypeVar("P", bound="TreePool | DynamicPool | ForestPool | GrowingForestPool")
+A = TypeVar("A", bound="TreeAnswers | DynamicAnswers | ForestAnswers | GrowingAnswers")
+
+
+def told_of(settings: Section, names: Iterable[str], recorded: Callable[[str], str] = str) -> Parameters:
+    """Return what snapshots tell of settings, by the names that they have in records."""
+    return {recorded(each): written(getattr(settings, each)) for each in names}
 
 
 class TreesModel(ClassifierModel[P, A]):
@@ -39,17 +46,15 @@ class TreesModel(ClassifierModel[P, A]):
         The model's name in the settings.
     settings : TreesSettings
         What the settings say of it.
-    pool : TreePool, DynamicPool or ForestPool
+    pool : TreePool, DynamicPool, ForestPool or GrowingForestPool
         An empty one.
-    parameters : sequence of str
-        Settings that snapshots tell.
+    parameters : Parameters
+        What snapshots tell of the settings, see `told_of`.
     """
 
-    def __init__(self, name: str, settings: TreesSettings, pool: P, parameters: Sequence[str]) -> None:
+    def __init__(self, name: str, settings: TreesSettings, pool: P, parameters: Parameters) -> None:
         super().__init__(name, settings, pool, settings.evaluate)
-        told: Parameters = dict(
-            sorted((settings.recorded(each), written(getattr(settings, each))) for each in parameters)
-        )
+        told = dict(sorted(parameters.items()))
         self._trees = TreeResults(name, settings.classes, settings.features == "names", told)
 
     def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:

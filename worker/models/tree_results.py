@@ -42,16 +42,21 @@ class TreeResults:
     def snapshots(
         self,
         result_of: Callable[[int, int, Tree], Result],
-        due: Iterable[tuple[int, int, Snapshot | list[Snapshot]]],
+        due: Iterable[tuple[Any, ...]],
         source_at: Callable[[int], Source],
     ) -> Iterator[Result]:
-        """Yield those that are due (event, version, a tree or all of a forest), in as many parts as each takes."""
-        for event, version, found in due:
+        """Yield those that are due, in as many parts as each takes.
+
+        Of each there is told: event, version, a tree or all of a forest; of a forest whose votes weigh differently
+        their weights.
+        """
+        for event, version, found, *weights in due:
             source = source_at(event)
             if isinstance(found, list):
+                told = weights[0] if weights else [1.0] * len(found)
                 trees = [
-                    self.record(version, tree, source)._replace(tree=number, trees=len(found))
-                    for number, tree in enumerate(found)
+                    self.record(version, tree, source)._replace(tree=number, trees=len(found), weight=weight)
+                    for number, (tree, weight) in enumerate(zip(found, told, strict=True))
                 ]
             else:
                 trees = [self.record(version, found, source)]

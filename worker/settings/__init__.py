@@ -17,6 +17,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from worker.codec.bounds import Bounds
+from worker.settings.by_kind import kind_of
 from worker.settings.file import REGISTRY_TEXTS, TEXTS, Location, SettingsError, override, read_file
 from worker.settings.models import AnyModelSettings, ClassifierSettings
 from worker.settings.problems import Conflict, Words, conflicting, expected, explain
@@ -381,7 +382,8 @@ def fingerprint(settings: Settings) -> str:
 
     relevant = settings.model_dump(mode="json", include={"bounds"})
     relevant["models"] = {name: model.relevant() for name, model in settings.models.items()}
-    behaviours = {kind: KINDS[kind].behaviour for kind in {model.kind for model in settings.models.values()}}
+    kinds = {kind_of(type(model)) for model in settings.models.values()}
+    behaviours = {kind: KINDS[kind].behaviour for kind in kinds}
     if raised := {kind: number for kind, number in behaviours.items() if number > 1}:
         relevant["behaviours"] = raised
     formats = {name: topic.relevant() for name, topic in settings.topics.items()}

@@ -17,8 +17,8 @@ class DraftError(Exception):
     """No model takes what the file holds; the message says what was expected, what came and what to do."""
 
 
-def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
-    """Return the text of a settings file with a tree that learns from such events.
+def draft(contents: Contents, topic: str, log: dict[str, Any], *, forest: bool = False) -> str:
+    """Return the text of a settings file with a tree, or a forest of such trees, that learns from such events.
 
     A `tree`, which grows; where events are deleted and it can be, a `dynamic-tree`, which forgets; where labels
     are numbers to be predicted, a `regression-tree`.
@@ -26,7 +26,8 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     Raises
     ------
     DraftError
-        Where many lines are no events or there are none, or where classes are fewer than two or too many.
+        Where many lines are no events or there are none, where classes are fewer than two or too many, or where
+        a forest is to predict numbers.
     """
     if contents.bad > _BAD * (contents.events + contents.bad):
         raise DraftError(
@@ -38,6 +39,8 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
         raise DraftError(
             "expected features that are all ids or all names, got both; publish them to topics of their own"
         )
+    if forest and contents.has_number_labels:
+        raise DraftError("expected labels that are classes for a forest, got numbers; leave out --forest")
     model: dict[str, Any] = {"kind": "regression-tree", "input": topic}
     if not contents.has_number_labels:
         model = {
@@ -56,11 +59,13 @@ def draft(contents: Contents, topic: str, log: dict[str, Any]) -> str:
     if model["kind"] == "regression-tree" and contents.ops["delete"]:
         model["on_delete"] = "ignore"
         note = "# A regression tree cannot forget: deletes are counted and have no effect (on_delete).\n"
+    if forest:
+        model = _in_a_forest(model)
     model["evaluate"] = {}
     # Some ten drawings of each key's tree.
     model["emit"] = {"snapshots": {"every": max(10, contents.events // (10 * len(contents.keys)))}}
     body = yaml.safe_dump(
-        {"log": log, "models": {"tree": model}},
+        {"log": log, "models": {"forest" if forest else "tree": model}},
         sort_keys=False,
         default_flow_style=None,
         width=110,
@@ -107,3 +112,11 @@ def _tree(contents: Contents, classes: int) -> dict[str, Any]:
     if not contents.numbers and classes == 2:
         return {"policy": "exact", "predict": "naive_bayes" if sparse else "adaptive"}
     return {"policy": "periodic", "predict": "adaptive_present" if sparse and not contents.numbers else "adaptive"}
+
+
+def _in_a_forest(model: dict[str, Any]) -> dict[str, Any]:
+    """Return a forest of trees like one; those that grow split soon there, which needs no policy of its own."""
+    made: dict[str, Any] = {"kind": "forest"}
+    if model["kind"] == "tree":
+        made["of"] = {"kind": "tree", "predict": model["predict"]}
+    return made | {name: value for name, value in model.items() if name not in ("kind", "policy", "predict")}

@@ -6,7 +6,7 @@ What is here is known to the worker by its line in `worker.models`, as is a kind
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import (
@@ -516,6 +516,26 @@ class TreesSettings(ClassifierSettings):
         return super().relevant() | {"attributes": self.attributes.relevant()}
 
 
+def _others_than(policy: str, policies: Mapping[str, Policy], told: Mapping[str, Any]) -> str:
+    """Return what a policy does not serve of what is told, and of `policies` those that do; empty: it serves."""
+    if not policies[policy].only_binary:
+        return ""
+    *most, last = (name for name, each in policies.items() if not each.only_binary)
+    others = f"{', '.join(most)} or {last}"
+    if len(told.get("classes", (0, 1))) != 2:
+        return f"more than two classes ({others})"
+    if not told.get("attributes", AttributeSettings()).only_binary:
+        return f"nominal and numeric features ({others})"
+    return ""
+
+
+def _checked_range(local: bool, told: Mapping[str, Any]) -> bool:
+    """Return whether the range is local; raise an error where it cannot be."""
+    if local and told.get("criterion") == "gini":
+        raise expected("false with the criterion gini, whose range is 1 whatever the classes")
+    return local
+
+
 class TreeEmitSettings(Section):
     """What a tree writes without being asked, and when."""
 
@@ -577,14 +597,9 @@ class TreeSettings(TreesSettings):
     @field_validator("policy")
     @classmethod
     def _serves(cls, policy: str, info: ValidationInfo) -> str:
-        policies = _policies()
-        if policies[policy].only_binary:
-            *most, last = (name for name, each in policies.items() if not each.only_binary)
-            others = f"{', '.join(most)} or {last}"
-            if len(info.data.get("classes", (0, 1))) != 2:
-                raise expected(f"a policy for more than two classes ({others})")
-            if not info.data.get("attributes", AttributeSettings()).only_binary:
-                raise expected(f"a policy for nominal and numeric features ({others})")
+        others = _others_than(policy, _policies(), info.data)
+        if others:
+            raise expected(f"a policy for {others}")
         return policy
 
     @field_validator("candidates")
@@ -598,9 +613,7 @@ class TreeSettings(TreesSettings):
     @field_validator("local_range")
     @classmethod
     def _has_a_range_of_classes(cls, local: bool, info: ValidationInfo) -> bool:
-        if local and info.data.get("criterion") == "gini":
-            raise expected("false with the criterion gini, whose range is 1 whatever the classes")
-        return local
+        return _checked_range(local, info.data)
 
     @field_validator("drop_poor")
     @classmethod
@@ -733,22 +746,9 @@ class ForestEmitSettings(Section):
         return snapshots
 
 
-class ForestSettings(ForgettingTreesSettings):
-    """A model that keeps a forest of each key's live examples. It forgets what is deleted."""
+class SampledSettings(ModelSettings):
+    """What each tree of a forest sees."""
 
-    SAMPLE: ClassVar[Mapping[str, Any]] = {
-        "trees": 3,
-        "bagging": "poisson:1",
-        "seed": 5,
-        "epsilon": 0.3,
-        "max_depth": 4,
-        "window": 40,
-        "on_duplicate": "replace",
-        "evaluate": {"window": 20, "emit": {"every": 25}},
-        "emit": {"snapshots": {"every": 25}},
-    }
-
-    kind: Literal["forest"]
     trees: Annotated[int, Ge(1), Le(MOST_TREES)] = 10
     # How often an example weighs its weight in a tree: none, poisson:1 or poisson:6; k of T: it is in k trees.
     bagging: str = Field(default="poisson:6", validate_default=True)
@@ -782,6 +782,116 @@ class ForestSettings(ForgettingTreesSettings):
     def summary(self) -> str:
         """How it learns, in a few words."""
         return f"{self.trees} trees, {self.bagging}, subspace {self.subspace}, {super().summary}"
+
+
+class ForestSettings(SampledSettings, ForgettingTreesSettings):
+    """A model that keeps a forest of each key's live examples. It forgets what is deleted."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        **ForgettingTreesSettings.ELSEWHERE,
+        **dict.fromkeys(
+            ("warning", "drift"), "a forest of trees that grow has it, with 'of: {kind: tree}' beside it"
+        ),
+    }
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "trees": 3,
+        "bagging": "poisson:1",
+        "seed": 5,
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": 40,
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["forest"]
+
+
+class MemberSettings(Section):
+    """The trees of a forest that grow; they split sooner than a tree that is alone."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "check_every": "candidates are looked at every grace_period examples",
+        **dict.fromkeys(("candidates", "drop_poor", "memory_limit"), "a tree that is alone has it"),
+        **dict.fromkeys(("attributes", "evaluate", "on_delete", "emit"), "it stands beside 'of'"),
+    }
+
+    kind: Literal["tree"]
+    policy: Literal["periodic", "osm", "imac", "exact"] = "periodic"
+    criterion: Literal["entropy", "gini"] = "gini"
+    predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "adaptive"
+    grace_period: Annotated[int, Ge(1), Le(1 << 30)] = 10
+    split_confidence: Annotated[float, Gt(0.0), Lt(1.0)] = 0.5
+    tie_threshold: Annotated[float, Ge(0.0), Le(1.0)] = 0.05
+    max_depth: Annotated[int, Ge(1), Le(1 << 20)] = 1 << 20
+    inherit: bool = False
+    local_range: bool = False
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _of_trees(cls, kind: Any) -> Any:
+        if kind != "tree":
+            raise expected("'tree' (a forest without 'of' is one of dynamic trees)")
+        return kind
+
+    @field_validator("local_range")
+    @classmethod
+    def _has_a_range_of_classes(cls, local: bool, info: ValidationInfo) -> bool:
+        return _checked_range(local, info.data)
+
+
+class GrowingForestSettings(SampledSettings, TreesSettings):
+    """A model that grows a forest from each key's examples, and replaces trees that drift. It cannot forget."""
+
+    # What other kinds have and this has not, and why.
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("window", "verify_deletes", "on_duplicate"),
+            "trees that grow cannot forget; a forest without 'of' can",
+        ),
+        **dict.fromkeys(
+            ("epsilon", "beta", "guarantee", "alpha", "min_examples"),
+            "a forest without 'of' has it, which forgets",
+        ),
+        **dict.fromkeys(MemberSettings.model_fields, "it is one of the settings in 'of'"),
+        "memory_limit": "a model of kind 'tree' has it",
+    }
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "of": {"kind": "tree", "tie_threshold": 0.3},
+        "trees": 3,
+        "bagging": "poisson:1",
+        "subspace": 0.8,
+        "warning": 0.9,
+        "drift": 0.5,
+        "on_delete": "ignore",
+        "evaluate": {"window": 20, "emit": {"every": 15}},
+        "emit": {"snapshots": {"every": 25}},
+    }
+
+    kind: Literal["forest"]
+    of: MemberSettings
+    # How likely a look at a tree's errors finds that they rose where they did not: at a warning another tree is
+    # begun beside it, at a drift that one takes its place.
+    warning: Annotated[float, Gt(0.0), Lt(1.0)] = 0.01
+    drift: Annotated[float, Gt(0.0), Lt(1.0)] = 0.001
+    on_delete: Literal["reject", "ignore"] = "reject"
+
+    @field_validator("of")
+    @classmethod
+    def _serves(cls, of: MemberSettings, info: ValidationInfo) -> MemberSettings:
+        others = _others_than(of.policy, {name: _policies()[name] for name in _IN_FORESTS}, info.data)
+        if others:
+            raise expected(f"trees with a policy for {others}")
+        return of
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return f"{self.of.policy}, {self.of.criterion}, {super().summary}"
+
+
+_IN_FORESTS = get_args(MemberSettings.model_fields["policy"].annotation)
 
 
 class RegressionTreeSettings(ExampleSettings):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from worker.settings.by_kind import ByKind
+from worker.settings.by_kind import ByKind, words_of
 from worker.settings.file import REGISTRY_TEXTS, TEXTS, Document, Location, Problem, texts_at
 
 # Pydantic's kinds of error, and what each says was expected.
@@ -98,11 +98,10 @@ def _conflicts(detail: ErrorDetails, kind: type[BaseModel]) -> Iterator[Conflict
     if detail["type"] in _UNKNOWN_NAME:
         yield _unknown_name(location, section)
     elif detail["type"] in _NO_TAG:
-        name = context["discriminator"].strip("'")
-        tags = tuple(_tags(section))
-        got = context.get("tag", Words("nothing"))
-        *most, last = map(repr, tags)
-        yield Conflict((*location, name), f"{', '.join(most)} or {last}", got, choices=tags)
+        words = words_of(_tags(section))
+        got = detail["input"]["kind"] if "tag" in context else Words("nothing")
+        *most, last = map(repr, words)
+        yield Conflict((*location, "kind"), f"{', '.join(most)} or {last}", got, choices=words)
     elif detail["type"] == "expected":
         about_name = _KEY in detail["loc"]
         yield Conflict(location, context["expected"], detail["input"], about_name, context["choices"])

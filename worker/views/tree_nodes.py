@@ -71,11 +71,11 @@ def tree_words(tree: AnyTree) -> str:
 def counted_word(tree: AnyTree) -> str:
     """Return of when the counts at inner nodes are, as said behind one; empty where a record tells no kind."""
     match tree.parameters.get("kind"), tree.parameters.get("policy"):
-        case "dynamic-tree" | "forest", _:
+        case "dynamic-tree" | "forest", None:
             return "live"
         case "tree", "efdt":  # goes on counting there, to reconsider the split
             return "so far"
-        case "tree" | "regression-tree", _:
+        case "tree" | "forest" | "regression-tree", _:
             return "at the split"
         case _:
             return ""

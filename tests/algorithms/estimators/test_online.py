@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import algorithms
 from algorithms import (
     BestSplit,
+    ForestClassifier,
     ForgettingForestClassifier,
     ForgettingTreeClassifier,
     TreeClassifier,
@@ -29,6 +30,7 @@ from algorithms.estimators import drawing, online
 from algorithms.estimators.base import MOST_WAITING
 from algorithms.estimators.encoding import Encoder
 from algorithms.estimators.online import LEAF_PREDICTIONS
+from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.splits.pool import SplitPool
@@ -162,10 +164,34 @@ def test_forgetting_forest_is_its_pool(make: Callable[..., Stream]) -> None:
     assert again.predict_proba_one(x) == model.predict_proba_one(x)
 
 
-def test_a_forest_tells_what_its_trees_look_at() -> None:
+@pytest.mark.parametrize("make", [texts, tables])
+def test_forest_is_its_pool(make: Callable[..., Stream]) -> None:
+    """With labels that come when the forest has learned others already."""
+    numeric = make is tables
+    told = {"trees": 3, "bagging": "poisson:1", "subspace": 0.8, "seed": 5}
+    model = ForestClassifier(**told)  # type: ignore[arg-type]
+    pool = GrowingForestPool(classes=3, names=True, default=Kind.NUMERIC if numeric else Kind.BINARY, **told)  # type: ignore[arg-type]
+    numbers: dict[str, int] = {}
+    for event, (x, y) in enumerate(make(300, 3, seed=4)):
+        number = numbers.setdefault(y, len(numbers))
+        model.learn_one(x, y)
+        pool.insert(_named(x, numeric), number)
+        if event % 5 == 0:
+            weights = pool.predict(_named(x, numeric))
+            shares = weights / weights.sum() if weights.any() else []
+            assert list(model.predict_proba_one(x).values()) == pytest.approx(shares[: len(numbers)])
+    assert model.n_leaves == pool.sizes().leaves > 3
+    assert all(trees_equal(model._pool.tree(number), pool.tree(number)) for number in range(3))
+    model._pool.check()
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict_proba_one(x) == model.predict_proba_one(x)
+
+
+@pytest.mark.parametrize("kind", [ForestClassifier, ForgettingForestClassifier])
+def test_a_forest_tells_what_its_trees_look_at(kind: Any) -> None:
     """A line for each tree, or one tree; importances are means over the trees that have a split."""
-    model = ForgettingForestClassifier(trees=4, subspace=1.0)
-    assert model.to_text() == "ForgettingForestClassifier(trees=4, subspace=1.0): has learned nothing"
+    model = kind(trees=4, subspace=1.0)
+    assert model.to_text() == f"{kind.__name__}(trees=4, subspace=1.0): has learned nothing"
     assert (model.feature_importances_, model.n_leaves) == ({}, 0)
     _learn(model, [({"heat": at % 9, "wet": at % 2 == 0}, "yes" if at % 9 > 4 else "no") for at in range(90)])
     lines = model.to_text().splitlines()
@@ -540,6 +566,11 @@ def test_parameters() -> None:
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
         (ForgettingTreeClassifier, {"window": 0}, "window"),
         (ForgettingTreeClassifier, {"min_examples": 0}, "min_examples"),
+        (ForestClassifier, {"policy": "hat"}, "a policy of periodic, osm, imac, exact"),
+        (ForestClassifier, {"drift": 1}, "a drift between 0 and 1"),
+        (ForestClassifier, {"warning": "often"}, "a warning, a finite number"),
+        (ForestClassifier, {"trees": 0}, "trees, a whole number from 1"),
+        (ForestClassifier, {"grace_period": 0}, "grace_period"),
         (ForgettingForestClassifier, {"trees": 0}, "trees, a whole number from 1"),
         (ForgettingForestClassifier, {"bagging": "2 of 3"}, "bagging of 10 trees"),
         (ForgettingForestClassifier, {"subspace": 0}, "subspace"),
@@ -576,6 +607,7 @@ def test_weights_that_are_wrong(w: Any) -> None:
         TreeClassifier(),
         BestSplit(),
         ForgettingTreeClassifier(),
+        ForestClassifier(),
         ForgettingForestClassifier(),
         TreeRegressor(),
     ):

@@ -18,7 +18,13 @@ compose, evaluate, metrics, utils = (
 )
 ours = import_module("algorithms.estimators.river")
 
-KINDS = ["TreeClassifier", "ForgettingTreeClassifier", "ForgettingForestClassifier", "TreeRegressor"]
+KINDS = [
+    "TreeClassifier",
+    "ForgettingTreeClassifier",
+    "ForgettingForestClassifier",
+    "ForestClassifier",
+    "TreeRegressor",
+]
 
 
 def _checks() -> list[Any]:
@@ -49,7 +55,7 @@ def test_no_check_is_left_out() -> None:
 def test_examples_in_docstrings() -> None:
     """`progressive_val_score` runs, and says what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 14
+    assert found.attempted == 17
     assert found.failed == 0
 
 

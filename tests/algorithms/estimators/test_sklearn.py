@@ -12,6 +12,7 @@ import pytest
 
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.pool import TreePool
@@ -37,6 +38,10 @@ EXPECTED = {
     },
     "ForgettingTreeClassifier": {},
     "ForgettingForestClassifier(trees=5)": {
+        "check_sample_weight_equivalence_on_dense_data": _DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
+    },
+    "ForestClassifier(trees=3)": {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
     },
@@ -244,10 +249,29 @@ def test_a_forest_is_its_pool() -> None:
     assert "tree 2" in model.to_html(2)
 
 
+def test_a_forest_that_grows_is_its_pool() -> None:
+    """Batches and copies lead to the trees of a pool that takes the rows one by one; it takes none back."""
+    table, label = _rows(120)
+    told: dict[str, Any] = {"trees": 3, "bagging": "2 of 3", "subspace": 0.8, "policy": "osm", "grace_period": 5}
+    model = ours.ForestClassifier(**told).fit(table, label)
+    pool = GrowingForestPool(classes=3, default=Kind.NUMERIC, **told)
+    _insert_all(pool, table, label, np.ones(len(label)))
+    votes = np.array([pool.predict(dict(enumerate(row))) for row in table.tolist()])
+    assert np.array_equal(model.predict_proba(table), votes / votes.sum(axis=1, keepdims=True))
+    twin = pickle.loads(pickle.dumps(model))
+    for each in (model, twin):
+        each.partial_fit(table, label)
+    assert all(trees_equal(model.pool_.tree(number), twin.pool_.tree(number)) for number in range(3))
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert "tree 2" in model.to_html(2)
+    with pytest.raises(NotImplementedError, match="use ForgettingForestClassifier"):
+        model.unlearn(table, label)
+
+
 def test_examples_in_docstrings() -> None:
     """They run, and say what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 20
+    assert found.attempted == 24
     assert found.failed == 0
 
 

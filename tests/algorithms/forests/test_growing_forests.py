@@ -11,12 +11,15 @@ import numba
 import numpy as np
 import pytest
 
+from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
+from algorithms.forests import growing, growth
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.trees.predict import Predict
+from tests.oracles.differential import columns_of, times_of
 from tests.oracles.naive import words
 from tests.oracles.naive_growing import Outcome, Pair, Settings, outcomes
 from tests.oracles.tree_parts import Event
@@ -97,6 +100,80 @@ def test_batches_of_any_size_give_the_same_forests() -> None:
     assert seen[0] == seen[1] == seen[2]
 
 
+def test_however_little_trees_are_told_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is room for a few events, or for what a tree is told of one of them, forests are the same."""
+    events = list(drifting(2, MIXED, steps(400), every=40))
+    events[150:150] = [Event(Op.DROP, key=1), Event(Op.DROP, key=1)]
+    seen = []
+    for moves, told, features in ((1 << 11, 1 << 13, 1 << 14), (7, 9, 1), (50, 8, 1 << 14), (1 << 11, 1 << 13, 1)):
+        monkeypatch.setattr(growing, "_MOVES", moves)
+        monkeypatch.setattr(growing, "_TOLD", told)
+        monkeypatch.setattr(growing, "_FEATURES", features)
+        pool = of(MIXED, subspace=0.6, bagging="poisson:6").pool()
+        got = outcomes(pool, events)
+        pool.check()
+        seen.append((got, [[tree_columns(tree) for tree in pool.trees(key)] for key in range(2)]))
+    assert all(each == seen[0] for each in seen)
+
+
+@pytest.mark.parametrize("size", [1, 30, 500])
+def test_snapshots_are_of_the_trees_that_vote_then(size: int) -> None:
+    """Every n examples of a key, or in each period of event time; with them how heavy each vote is."""
+    pool = GrowingForestPool(trees=3, classes=3, drift=0.02, snapshots=Emit(When.EVERY, 70))
+    by_time = GrowingForestPool(trees=3, classes=3, snapshots=Emit(When.EVERY_MS, 1_000))
+    other = GrowingForestPool(trees=3, classes=3, drift=0.02)
+    draw = random.Random(size)
+    events = [
+        replace(event, x=dict.fromkeys(event.x, 1.0), time=at * 20, key=int(draw.random() < 0.3))
+        for at, event in enumerate(drifting(2, MIXED, 400))
+        if event.op == Op.INSERT
+    ]
+    expected, periods, count = [], [], [0, 0]
+    for at, event in enumerate(events):
+        other.apply(columns_of([event], other, None))
+        count[event.key] += 1
+        if count[event.key] % 70 == 0:
+            shown = [tree_columns(tree) for tree in other.trees(event.key)]
+            expected.append((at, count[event.key], shown, other.accuracies(event.key).tolist()))
+        before = [each.time for each in events[:at] if each.key == event.key]
+        if before and event.time // 1_000 > before[-1] // 1_000:
+            periods.append(at)
+    found, at_times = [], []
+    for begin in range(0, len(events), size):
+        part = events[begin : begin + size]
+        batch = columns_of(part, pool, None)._replace(time=times_of(part))
+        found += [
+            (begin + each.event, each.version, [tree_columns(tree) for tree in each.trees], each.weights)
+            for each in pool.apply(batch).snapshots
+        ]
+        at_times += [begin + each.event for each in by_time.apply(batch).snapshots]
+    assert found == expected
+    assert len(found) > 2
+    assert at_times == periods
+
+
+def test_a_pool_that_became_small_goes_on_as_it_was() -> None:
+    """Keys with other numbers, and names, trees and detectors go on as they would have."""
+    settings = of(NAMED, names=True, drift=1e-9)
+    events = list(drifting(4, NAMED, steps(900), every=70))
+    half = len(events) // 2
+    kept, packed = settings.pool(), settings.pool()
+    for pool in (kept, packed):
+        outcomes(pool, events[:half])
+        outcomes(
+            pool, [Event(Op.INSERT, {b"only here": 1.0}, key=5), Event(Op.DROP, key=5), Event(Op.DROP, key=0)]
+        )
+    assert packed.sizes(1).beside > 0
+    packed.pack(np.array([1], np.int32))
+    packed.check()
+    assert len(packed._state.keys) < len(kept._state.keys)
+    rest = [event for event in events[half:] if event.key == 1]
+    assert outcomes(packed, [replace(event, key=0) for event in rest]) == outcomes(kept, rest)
+    packed.check()
+    assert packed.sizes(0) == kept.sizes(1)
+    assert [tree_columns(tree) for tree in packed.trees(0)] == [tree_columns(tree) for tree in kept.trees(1)]
+
+
 def test_what_is_refused_changes_nothing() -> None:
     """Deletes, wrong labels, weights and values, keys and weights past the bounds."""
     pair = Pair(of(BINARY, max_keys=1, bagging="poisson:6"))
@@ -172,12 +249,28 @@ def test_votes_are_as_heavy_as_trees_were_right() -> None:
         ({"drift": 1.0}, "expected a drift between 0 and 1"),
         ({"policy": "hat"}, "expected a policy of periodic, osm, imac, exact in a forest"),
         ({"policy": "exact", "classes": 3}, "two classes"),
+        ({"grace_period": 0}, "expected a grace_period, a whole number from 1"),
+        ({"max_keys": 0}, "expected max_keys, a whole number from 1"),
+        ({"snapshots": Emit(When.CHANGE)}, "expected snapshots every n events"),
     ],
 )
 def test_wrong_settings_are_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
     """What cannot be is refused when the pool is made."""
     with pytest.raises(ValueError, match=reason):
         GrowingForestPool(**changed)
+
+
+@pytest.mark.skipif(OFF, reason="nothing is compiled")
+def test_one_kernel_serves_trees_of_any_policy_and_features() -> None:
+    """A forest adds one kernel to those of the trees."""
+    kinds: dict[int | bytes, Kind] = {1: Kind.NUMERIC, 2: Kind.NOMINAL, 3: Kind.QUANTISED}
+    none: dict[int | bytes, Kind] = {}
+    for policy, named, told in (("osm", False, kinds), ("periodic", True, none), ("exact", False, none)):
+        pool = GrowingForestPool(trees=3, policy=policy, names=named, kinds=told)
+        pool.insert([b"a"] if named else [5], 1)
+        pool.predict([])
+    kernel: Any = growth.apply
+    assert len(kernel.compiled.signatures) == 1
 
 
 def test_keys_beyond_the_numbers_of_trees_are_refused() -> None:

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -84,6 +85,8 @@ def _parquet() -> bytes:
         ("events.jsonl", _jsonl(), ""),
         ("arrays.npz", _npz(), "--label kind"),
         ("messages.txt", "spam\twin a prize now\nham\tsee you at eight\n" * 50, ""),
+        ("my weather.csv", _weather(), "--label outlook --forest"),
+        ("events.jsonl", _jsonl(), "--forest"),
     ],
 )
 def test_three_commands(name: str, data: str | bytes, options: str) -> None:
@@ -98,7 +101,8 @@ def test_three_commands(name: str, data: str | bytes, options: str) -> None:
         said = _run(*shlex.split(command))
         assert said.exit_code == 0, (command, said.output)
         outputs.append(said.stdout)
-    row = next(line.split() for line in outputs[1].splitlines() if line.startswith(" tree"))
+    kind = "forest" if "--forest" in options else "tree"
+    row = next(line.split() for line in outputs[1].splitlines() if line.startswith(f" {kind}"))
     assert row[4] == "0"  # refused
     assert float(row[-1]) > 0.6
     assert "tree" in outputs[2]
@@ -268,6 +272,33 @@ def test_a_deleting_file_gets_a_tree_that_forgets() -> None:
     Path("e.jsonl").write_text(_jsonl())
     assert _run("init", "e.jsonl").exit_code == 0
     assert yaml.safe_load(Path("worker.yaml").read_text())["models"]["tree"]["kind"] == "dynamic-tree"
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "expected"),
+    [
+        (_weather(), "--label outlook", {"of": {"kind": "tree", "predict": "adaptive"}}),
+        (_svmlight(), "--format svmlight", {"of": {"kind": "tree", "predict": "naive_bayes"}}),
+        (_jsonl(), "--format jsonl", {}),
+    ],
+)
+def test_a_forest_where_it_is_asked_for(data: str, options: str, expected: dict[str, Any]) -> None:
+    """Of trees that grow, where events are deleted of trees that forget; else the settings are those of a tree."""
+    Path("data.csv").write_text(data)
+    models = []
+    for flag, name in (([], "tree"), (["--forest"], "forest")):
+        assert _run("init", "data.csv", "--force", *shlex.split(options), *flag).exit_code == 0
+        models.append(yaml.safe_load(Path("worker.yaml").read_text())["models"][name])
+    shared = {name: told for name, told in models[0].items() if name not in ("kind", "policy", "predict")}
+    assert models[1] == {"kind": "forest", **expected, **shared}
+
+
+def test_no_forest_predicts_numbers() -> None:
+    """It is told what to do without one."""
+    Path("flats.csv").write_text(_priced(lambda n: n + 0.5))
+    result = _run("init", "flats.csv", "--label", "price", "--forest")
+    assert result.exit_code == 1
+    assert "expected labels that are classes for a forest, got numbers; leave out --forest" in result.stderr
 
 
 def test_settings_that_are_there() -> None:

@@ -180,6 +180,7 @@ call ?                       ██████████░░ ham 4,827  spa
         ({"kind": "tree", "policy": "efdt"}, ", all counts so far"),
         ({"kind": "dynamic-tree"}, ", all counts live"),
         ({"kind": "forest"}, ", all counts live"),
+        ({"kind": "forest", "policy": "osm"}, ", inner ones as of their split"),
         ({}, "7 nodes"),
     ],
 )

@@ -29,6 +29,7 @@ MAJORITY = {"kind": "majority", "input": "in", "classes": ["a", "b"], "features"
 SPLIT = {"kind": "split", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
 TREE = {"kind": "tree", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
 FOREST = {"kind": "forest", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
+GROWING = FOREST | {"of": {"kind": "tree"}, "trees": 2}
 NUMBERS = {"kind": "regression-tree", "input": "in", "features": "ids", "expire": "10s"}
 SUMS = NUMBERS | {"kind": "split", "target": "number", "label_range": [0, 9], "label_unit": 0.5}
 DYNAMIC = {"kind": "dynamic-tree", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
@@ -144,7 +145,7 @@ def _long(keys: int = 40, rounds: int = 14) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    "model", [SPLIT, TREE, DYNAMIC, FOREST, NUMBERS, SUMS], ids=lambda model: str(model["kind"])
+    "model", [SPLIT, TREE, DYNAMIC, FOREST, GROWING, NUMBERS, SUMS], ids=lambda model: str(model["kind"])
 )
 def test_an_expired_key_is_as_if_it_had_got_a_tombstone(model: dict[str, Any]) -> None:
     """Results and state are those of a model without `expire` for which tombstones come where the keys went."""

@@ -80,7 +80,7 @@ def test_settings_are_parsed_and_named(tmp_path: Path, kind: str) -> None:
     assert type(model) is KINDS[kind].settings
     result = CliRunner().invoke(main, ["validate", str(path)])
     assert result.exit_code == 0, result.output
-    assert f"  it: {kind} ({model.summary}) words -> words.out" in result.output
+    assert f"  it: {model.kind} ({model.summary}) words -> words.out" in result.output
     assert fingerprint(load(path, {}))[:12] in result.output
     own = next(iter(KINDS[kind].settings.SAMPLE))
     [message] = _problems(_settings(tmp_path, kind, **{f"{own}x": 1}))

@@ -55,7 +55,16 @@ TREE: dict[str, Any] = {
     "evaluate": {"emit": {"every": 4}},
     "on_delete": "ignore",
 }
-VALUES = {"attributes": {"numeric": [1, 2], "nominal": [3], "quantised": [4]}, "predict": "adaptive"}
+ATTRIBUTES = {"attributes": {"numeric": [1, 2], "nominal": [3], "quantised": [4]}}
+VALUES = ATTRIBUTES | {"predict": "adaptive"}
+FOREST: dict[str, Any] = {
+    "kind": "forest",
+    "of": {"kind": "tree", "grace_period": 2, "tie_threshold": 0.9},
+    **{name: TREE[name] for name in ("input", "classes", "features", "evaluate", "on_delete")},
+    "trees": 2,
+    "warning": 0.999,
+    "drift": 0.9,
+}
 NUMBERS: dict[str, Any] = {
     "kind": "regression-tree",
     "input": "in",
@@ -73,6 +82,9 @@ PACKED: dict[str, dict[str, Any]] = {
     "hat": TREE | VALUES | {"policy": "hat"},
     "names": TREE | {"features": "names", "attributes": {"numeric": ["word 1"], "quantised": ["word 2"]}},
     "poor": TREE | VALUES | {"drop_poor": True, "grace_period": 3},
+    "forest": FOREST | ATTRIBUTES,
+    "forest names": FOREST
+    | {"features": "names", "attributes": {"numeric": ["word 1"], "quantised": ["word 2"]}, "expire": "10s"},
     "regression": NUMBERS | {"expire": "10s"},
     "linear": NUMBERS | {"observer": "ebst", "predict": "adaptive", "interval": 0.8},
     "regression names": NUMBERS | {"features": "names", "attributes": {"numeric": ["word 1", "word 2"]}},
@@ -256,7 +268,7 @@ def test_arrays_are_as_large_as_if_only_the_rest_had_ever_been() -> None:
     assert model_contents(model.models[0]) == model_contents(only.models[0])
 
 
-@pytest.mark.parametrize("told", ["imac", "regression"])
+@pytest.mark.parametrize("told", ["imac", "forest", "regression"])
 def test_arrays_of_trees_are_as_large_as_if_only_the_rest_had_ever_been(told: str) -> None:
     """Of 400 keys ten stay, and what is known of their labels beside the trees stays with them."""
     settings = PACKED[told]
@@ -273,7 +285,7 @@ def test_arrays_of_trees_are_as_large_as_if_only_the_rest_had_ever_been(told: st
     assert contents == expected
 
 
-@pytest.mark.parametrize("told", ["names", "regression names"])
+@pytest.mark.parametrize("told", ["names", "forest names", "regression names"])
 def test_names_of_features_that_only_keys_that_went_had_take_no_room(told: str) -> None:
     """Of 200 keys ten stay, each with names of its own; what is awaited is still found."""
     settings = PACKED[told]

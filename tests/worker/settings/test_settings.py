@@ -9,6 +9,7 @@ from worker.codec.bounds import Bounds
 from worker.log.port import LogError
 from worker.models import KINDS
 from worker.settings import Route, Settings, fingerprint, load
+from worker.settings.by_kind import words_of
 from worker.settings.file import MAX_FILE_BYTES, SettingsError, read_text
 from worker.settings.models import SplitSettings
 from worker.settings.values import Cadence
@@ -303,7 +304,7 @@ def test_wrong_classes(tmp_path: Path, classes: str, got: str) -> None:
 
 def test_problems_are_gathered_in_the_order_of_the_file(tmp_path: Path) -> None:
     """One run tells everything that is wrong."""
-    *most, last = KINDS
+    *most, last = words_of(KINDS)
     text = SMALLEST.replace("split", "splits") + "gruop: x\nlogging: {format: jsn}\n"
     assert _problems(tmp_path, text) == [
         f"worker.yaml:5:11: models.spam.kind: expected {', '.join(map(repr, most))} or {last!r}, got 'splits' "

@@ -11,7 +11,8 @@ from algorithms.core.kinds import Kind
 from algorithms.trees.policies import adwin
 from tests.worker.settings.test_settings import SMALLEST, _load, _problems
 from worker.settings import fingerprint
-from worker.settings.models import DynamicTreeSettings, ForestSettings, TreeSettings
+from worker.settings.by_kind import kind_of
+from worker.settings.models import DynamicTreeSettings, ForestSettings, GrowingForestSettings, TreeSettings
 from worker.settings.values import Cadence
 
 # The shortest tree, lines 4 to 8.
@@ -399,6 +400,77 @@ def test_forest_problems(tmp_path: Path, added: str, problem: str) -> None:
     """What a forest cannot be told is refused, with the place and what would be right."""
     expected = problem.replace(" .", " models.spam.", 1)
     assert _problems(tmp_path, f"{FOREST}    {added}\n") == [f"worker.yaml:{expected}"]
+
+
+# The shortest forest of trees that grow, lines 4 to 9.
+GROWING = f"{FOREST}    of: {{kind: tree}}\n"
+
+
+def test_forests_that_grow(tmp_path: Path) -> None:
+    """A forest with `of` has settings of its own, and is another kind to whoever has to know."""
+    model = _load(tmp_path, GROWING).models["spam"]
+    assert isinstance(model, GrowingForestSettings)
+    assert (model.kind, kind_of(type(model))) == ("forest", "forest of tree")
+    assert (model.trees, model.of.policy, model.of.grace_period) == (10, "periodic", 10)
+    assert model.on_delete == "reject"
+    assert model.summary == "periodic, gini, 10 trees, poisson:6, subspace 0.6, 2 classes"
+    added = (
+        "{kind: tree, policy: exact, criterion: entropy, local_range: true}\n    warning: 0.1\n    drift: 0.01\n"
+    )
+    told = _load(tmp_path, GROWING.replace("{kind: tree}\n", added)).models["spam"]
+    assert isinstance(told, GrowingForestSettings)
+    assert (told.of.policy, told.warning, told.drift) == ("exact", 0.1, 0.01)
+    assert told.relevant()["of"]["local_range"] is True
+
+
+@pytest.mark.parametrize(
+    ("of", "added", "problem"),
+    [
+        (
+            "kind: dynamic-tree",
+            "",
+            "9:16: .of.kind: expected 'tree' (a forest without 'of' is one of dynamic trees)",
+        ),
+        ("kind: tree, policy: hat", "", "9:30: .of.policy: expected 'periodic', 'osm', 'imac' or 'exact'"),
+        (
+            "kind: tree, policy: exact",
+            "attributes: {numeric: [a]}",
+            "9:9: .of: expected trees with a policy for nominal and numeric features (periodic, osm or imac)",
+        ),
+        (
+            "kind: tree, local_range: true",
+            "",
+            "9:35: .of.local_range: expected false with the criterion gini, whose range is 1 whatever the classes",
+        ),
+        (
+            "kind: tree, candidates: 5",
+            "",
+            "9:22: .of.candidates: expected no 'candidates' (a tree that is alone has it)",
+        ),
+        ("kind: tree", "drift: 0", "10:12: .drift: expected more than 0.0"),
+        (
+            "kind: tree",
+            "window: 5",
+            "10:5: .window: expected no 'window' (trees that grow cannot forget; a forest without 'of' can)",
+        ),
+        (
+            "kind: tree",
+            "grace_period: 5",
+            "10:5: .grace_period: expected no 'grace_period' (it is one of the settings in 'of')",
+        ),
+        (
+            "kind: tree",
+            "epsilon: 5",
+            "10:5: .epsilon: expected no 'epsilon' (a forest without 'of' has it, which forgets)",
+        ),
+    ],
+)
+def test_problems_of_forests_that_grow(tmp_path: Path, of: str, added: str, problem: str) -> None:
+    """What a forest that grows cannot be told is refused, with the place and what would be right."""
+    expected = problem.replace(" .", " models.spam.", 1)
+    text = GROWING.replace("kind: tree", of) + (f"    {added}\n" if added else "")
+    [found] = _problems(tmp_path, text)
+    assert found.startswith(f"worker.yaml:{expected}, got ")
 
 
 def test_what_other_kinds_have(tmp_path: Path) -> None:

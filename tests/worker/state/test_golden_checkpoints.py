@@ -147,6 +147,19 @@ models:
     window: 50s, expire: 2m, emit: {snapshots: change}}
 bounds: {keys: 6, live_ids: 150}
 """
+# Forests of trees that grow, of which some have drifted.
+GROWING_FORESTS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  words: {kind: forest, of: {kind: tree, policy: exact, tie_threshold: 0.3}, input: words, classes: [ham, spam],
+    features: names, trees: 3, bagging: "poisson:1", subspace: 0.5, warning: 0.9, drift: 0.5, expire: 30s,
+    on_delete: ignore, evaluate: {}, emit: {snapshots: {every: 50}}}
+  numbers: {kind: forest, of: {kind: tree, tie_threshold: 0.3}, input: numbers, classes: [a, b, c],
+    features: names, trees: 3, bagging: "2 of 3", attributes: {default: numeric, nominal: [town], binary: [flag]},
+    warning: 0.9, drift: 0.5, evaluate: {}, emit: {snapshots: {every: 15}}}
+bounds: {keys: 6, live_ids: 150}
+"""
 STATES = {
     "checkpoints": SETTINGS,
     "added_kinds": ADDED_KINDS,
@@ -154,6 +167,7 @@ STATES = {
     "linear": LINEAR,
     "mixed_splits": MIXED_SPLITS,
     "number_splits": NUMBER_SPLITS,
+    "growing_forests": GROWING_FORESTS,
 }
 
 ALIASES = {"period": "grace_period", "delta": "split_confidence", "tau": "tie_threshold"}

@@ -295,9 +295,10 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
         if rows.room(forest.words) < ones:
             return WORDS
     examples = forest.store.heads[tree, example_store.LIVES] + 1
-    if nodes.room(forest.nodes) < parts.most_nodes(examples, rules):
+    is_twice = parts.may_be_under_way(forest, rules, tree, examples, ones)
+    if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth) * (2 if is_twice else 1):
         return NODES
-    if not parts.has_room(forest, rules, tree, examples, ones):
+    if is_twice and not parts.has_room(forest, ones):
         return SEEN
     if slack.is_short(forest.slack):
         return INDEXES

@@ -65,6 +65,7 @@ from algorithms.dynamic.slack import NoSlack, Slack
 from algorithms.dynamic.splitter import NO_SPLIT, best_split, forget
 from algorithms.dynamic.state import (
     CHANGED,
+    ENTRIES,
     MADE,
     REBUILDS,
     REBUILT,
@@ -106,14 +107,20 @@ def is_on_the_way(forest: Forest, node: int, below: int) -> bool:
 
 
 @jit
-def work_of(forest: Forest, rules: Rules, segment: Segment, top: int) -> int:
+def work_of(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int) -> int:
     """Return what it takes to build a subtree anew, 0 where that is too much for one event.
 
     Where it is not, its examples are gathered.
     """
     most = at_once(rules.max_work)
-    if forest.nodes.links[top, EXAMPLES] > most:
+    if forest.nodes.links[top, EXAMPLES] >= most:
         return int64(0)
+    if rules.max_work > 0 and not is_idle(
+        forest, tree
+    ):  # what waits asks at each event: not all are looked at then
+        mean = forest.trees[tree, ENTRIES] // max(forest.store.heads[tree, example_store.LIVES], 1)
+        if forest.nodes.links[top, EXAMPLES] * (1 + mean) > 2 * most:
+            return int64(0)
     gather(forest, segment, top)
     work = int64(1)
     for at in range(segment.sizes[HELD]):
@@ -128,17 +135,19 @@ def at_once(max_work: int) -> int:
 
 
 @inlined
-def most_nodes(examples: int, rules: Rules) -> int:
-    """Return how many nodes must be free before an event of a tree of so many examples."""
-    needed = nodes.needed(examples, rules.terms.max_depth)
-    return needed if rules.max_work == 0 or examples <= at_once(rules.max_work) else 2 * needed
+def may_be_under_way(forest: Forest, rules: Rules, tree: int, examples: int, ones: int) -> bool:
+    """Return whether something may be built aside of a tree at an event, after which it has so many examples.
+
+    The event has `ones` features.
+    """
+    if rules.max_work == 0:
+        return False
+    return not is_idle(forest, tree) or 1 + examples + forest.trees[tree, ENTRIES] + ones > at_once(rules.max_work)
 
 
 @inlined
-def has_room(forest: Forest, rules: Rules, tree: int, examples: int, ones: int) -> bool:
-    """Return whether an event of a tree that has so many examples then finds room to count their features."""
-    if rules.max_work == 0 or (examples <= at_once(rules.max_work) and is_idle(forest, tree)):
-        return True
+def has_room(forest: Forest, ones: int) -> bool:
+    """Return whether there is room to count the features of a node of any tree, after an event with so many."""
     return rows.room(forest.aside.seen) >= forest.words.used[USED] + ones
 
 
@@ -317,7 +326,7 @@ def _take_next(forest: Forest, rules: Rules, segment: Segment, tree: int, left: 
     """Take the leaf that has waited least: see what becomes of it."""
     heads, links = forest.aside.heads, forest.nodes.links
     leaf = heads[tree, WAITING]
-    work = work_of(forest, rules, segment, leaf)
+    work = work_of(forest, rules, segment, tree, leaf)
     if work > left and left < rules.max_work:
         return int64(0)  # it is done with the next event, which has more left
     heads[tree, WAITING] = links[leaf, LOW]

@@ -184,7 +184,7 @@ def _run_clocks(
         if epsilon.is_due(forest, rules.epsilon, node):
             top = epsilon.supertree(forest, node)
             if not parts.is_on_the_way(forest, top, going):
-                if parts.work_of(forest, rules, segment, top) > 0:
+                if parts.work_of(forest, rules, segment, tree, top) > 0:
                     renew(forest, rules, segment, tree, top, event, out)
                     return
                 if parts.is_idle(forest, tree):

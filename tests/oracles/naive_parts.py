@@ -96,6 +96,11 @@ class NaiveInParts(NaiveForgetful):
             j = next(at for at in range(i + 1) if path[at].built <= most)
             if build is not None and any(each is build.old for each in path[j].preorder()):
                 continue
+            live = tree.live if sign > 0 else [*tree.live, example]
+            mean = sum(len(each.x) for each in live) // len(live)
+            is_busy = build is not None or id(tree) in self.busy
+            if is_busy and len(path[j].all_examples()) * (1 + mean) > 2 * self.most:
+                continue
             if work_of(path[j].all_examples()) <= self.most:
                 self._rebuild(tree, path[j], path[j - 1] if j else None)
                 return

@@ -23,7 +23,18 @@ if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
     from algorithms.forests.pool import Answers as ForestAnswers
     from algorithms.forests.pool import ForestPool
 
-_TOLD = ("alpha", "beta", "criterion", "epsilon", "guarantee", "kind", "max_depth", "min_examples", "window")
+_TOLD = (
+    "alpha",
+    "beta",
+    "criterion",
+    "epsilon",
+    "guarantee",
+    "kind",
+    "max_depth",
+    "max_work",
+    "min_examples",
+    "window",
+)
 
 P = TypeVar("P", bound="DynamicPool | ForestPool")
 A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
@@ -43,16 +54,17 @@ class ForgettingTreesModel(TreesModel[P, A]):
 
 def told_of(settings: ForgettingTreesSettings) -> list[str]:
     """Return which settings snapshots tell."""
-    return [each for each in _TOLD if getattr(settings, each) is not None or each == "window"]
+    return [each for each in _TOLD if getattr(settings, each, None) is not None or each == "window"]
 
 
 def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree]]) -> list[list[Any]] | None:
     """Return trees where they follow from the live examples alone, else None.
 
-    With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt.
+    With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt; with a
+    `max_work` a rebuild may be under way.
     """
     is_exact = settings.guarantee == "exact"
-    if not is_exact and settings.epsilon != 0.0:
+    if not is_exact and (settings.epsilon != 0.0 or getattr(settings, "max_work", None) is not None):
         return None
     columns: list[Any] = [column for tree in trees() for column in list(tree)[0 if is_exact else 1 :]]
     return [column if isinstance(column, list) else column.tolist() for column in columns]

@@ -182,6 +182,16 @@ def test_an_event_does_no_more_than_it_may(max_work: int) -> None:
     assert 10 < most <= 3 * max_work
 
 
+def test_few_examples_with_many_features_find_room() -> None:
+    """What counts is how many features examples have: room is made for these, however few examples there are."""
+    pair = PairInParts(Settings(epsilon=0.2, max_work=400))
+    rng = random.Random(2)
+    events = [insert(*rng.sample(range(300), 40), label=rng.randrange(2)) for _ in range(30)]
+    pair.feed(events)
+    pair.check()
+    assert pair.twin.handed_over > 3
+
+
 def test_what_is_forgotten_meanwhile_is_in_no_array() -> None:
     """A feature, its name and an id that go while a subtree is built aside leave nothing behind."""
     name, number = b"a diagnosis that nobody else has", 4_000_000_007

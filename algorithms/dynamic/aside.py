@@ -35,8 +35,9 @@ _COLUMNS = 7
 
 IDLE, GATHERING, NEXT, SCANNING, WIPING, PARTING, FREEING = range(7)
 
-# Columns of `Aside.seen`: how many examples that were counted have the feature, and their class weights.
-HOLDERS, WEIGHTS = COUNT, COUNT + 1
+# Columns of `Aside.seen`: how many examples that were counted have the feature, the row before in the chain plus 1
+# (0: none), and the class weights of these examples.
+HOLDERS, BEFORE, WEIGHTS = COUNT, COUNT + 1, COUNT + 2
 
 
 @stored("heads", "counted", "seen")
@@ -45,7 +46,7 @@ class Aside(NamedTuple):
 
     heads: Int64s  # int64[trees, 7]; of no size where nothing bounds the work of an event
     counted: Int8s  # int8[rows of the example store], 1: it is in `seen`, if the node it is in is being scanned
-    seen: Rows  # under (tree, column of the vocabulary)
+    seen: Rows  # under (tree, feature), of no feature that is forgotten
 
 
 def make(trees: int, examples: int, classes: int, *, is_bounded: bool) -> Aside:
@@ -53,7 +54,7 @@ def make(trees: int, examples: int, classes: int, *, is_bounded: bool) -> Aside:
     return Aside(
         np.zeros((trees if is_bounded else 0, _COLUMNS), np.int64),
         np.zeros(examples if is_bounded else 0, np.int8),
-        rows.make(16 if is_bounded else 1, 1 + classes),
+        rows.make(16 if is_bounded else 1, 2 + classes),
     )
 
 

@@ -8,7 +8,7 @@ from algorithms.dynamic.terms import BETA, EPSILON, EXACT
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
-MAX_WORK = 1 << 16  # entries touched of what is built aside, with each event: some 5 ms
+MAX_WORK = 1 << 15  # entries touched of what is built aside, with each event: some 5 ms
 LEAST_WORK = 1 << 10  # below which a rebuild might never be done
 UNBOUNDED_WITH = "with numeric features, a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
 

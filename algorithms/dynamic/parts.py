@@ -4,9 +4,10 @@
 
     event -> UPDATE, which lets both subtrees follow -> parts: stage by stage, until `max_work` is spent
 
-The stages are those of aside.py. Work is counted in entries: an example that is moved is one, an example that is
-counted has one more than it has features, BUILD of some examples has `_BUILD` times as many as counting them.
-All of that depends on the events of the key alone.
+The stages are those of aside.py. Work is counted in entries, by what was measured: an example that is counted is
+one more than it has features, one that is moved is two, a feature that is compared or no longer counted is three,
+and BUILD of some examples is three times as much as counting them. All of that depends on the events of the key
+alone.
 
 Only the nodes of many examples are built like this. Below them, and everywhere where a rebuild fits into the work
 of an event, BUILD does as it always does. One subtree of a tree is built aside at a time. What is due meanwhile,
@@ -21,9 +22,9 @@ from algorithms.core.example_store import ExampleStore
 from algorithms.core.free_list import USED
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.names import refer
-from algorithms.core.rows import Rows
 from algorithms.dynamic import epsilon, nodes, vocabulary
 from algorithms.dynamic.aside import (
+    BEFORE,
     CURSOR,
     FOUND,
     FREEING,
@@ -77,7 +78,8 @@ from algorithms.dynamic.state import (
 )
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
 
-_BUILD = 8  # how often BUILD looks at an entry, about
+_MOVE, _WIPE = 2, 3  # an example that is moved, and a feature that is no longer counted, are as much
+_BUILD = 3  # how often BUILD looks at an entry, about
 
 
 # --- what is built at once, and what is not
@@ -220,7 +222,9 @@ def _follow(forest: Forest, tree: int, leaf: int, row: int, sign: int) -> None:
             heads[tree, CURSOR] = int64(forest.chain[row, AFTER])
         _take_out(forest, leaf, heads[tree, NODE], node, row)
     if is_scanned and forest.aside.counted[row] == 1:  # what comes is ahead of all that the scan has still to see
-        _count(forest.aside, forest.store, forest.words, tree, row, sign)
+        _count(forest.aside, forest.store, tree, row, sign)
+    elif sign < 0 and heads[tree, STAGE] == WIPING:
+        _count(forest.aside, forest.store, tree, row, int64(0))
 
 
 @inlined
@@ -237,19 +241,36 @@ def _take_out(forest: Forest, leaf: int, at_work: int, new_leaf: int, row: int) 
 
 
 @jit
-def _count(aside: Aside, store: ExampleStore, words: Rows, tree: int, row: int, sign: int) -> None:
-    """Count the features of an example (sign 1), or take them back."""
-    seen, examples = aside.seen, store.rows
-    start = examples[row, example_store.START]
-    change = sign * examples[row, example_store.WEIGHT]
-    for entry in range(start, start + examples[row, example_store.LENGTH]):
-        column = vocabulary.find(words, int64(store.features[entry]))
-        at = rows.find(seen, tree, column)
-        if at == NONE:
-            at = rows.create(seen, tree, column, aside.heads[tree, FOUND])
+def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) -> None:
+    """Count the features of an example (sign 1), or take them back (-1), or forget what was counted of them (0).
+
+    A feature that none has any more that was counted is not in the table: it may be forgotten.
+    """
+    seen = aside.seen
+    start = store.rows[row, example_store.START]
+    change = sign * store.rows[row, example_store.WEIGHT]
+    for entry in range(start, start + store.rows[row, example_store.LENGTH]):
+        feature = int64(store.features[entry])
+        at = rows.find(seen, tree, feature)
+        if sign > 0 and at == NONE:
+            first = aside.heads[tree, FOUND]
+            at = rows.create(seen, tree, feature, first)
+            if first != NONE:
+                seen.cells[first, BEFORE] = at + 1
             aside.heads[tree, FOUND] = at
+        if at == NONE:
+            continue
         seen.cells[at, HOLDERS] += sign
-        seen.cells[at, WEIGHTS + examples[row, example_store.LABEL]] += change
+        seen.cells[at, WEIGHTS + store.rows[row, example_store.LABEL]] += change
+        if sign == 0 or seen.cells[at, HOLDERS] == 0:
+            before = seen.cells[at, BEFORE]
+            after = rows.remove(seen, at)
+            if after != NONE:
+                seen.cells[after, BEFORE] = before
+            if before == 0:
+                aside.heads[tree, FOUND] = after
+            else:
+                seen.cells[before - 1, rows.NEXT] = after
 
 
 # --- stage by stage
@@ -273,7 +294,7 @@ def _spend(
         elif stage == NEXT:
             left = _take_next(forest, rules, segment, tree, left)
         elif stage == SCANNING:
-            left = _scan(forest.aside, forest.store, forest.chain, forest.words, tree, left)
+            left = _scan(forest.aside, forest.store, forest.chain, tree, left)
             if left > 0:
                 left -= _choose(forest, rules, segment, tree)
         elif stage == WIPING:
@@ -293,7 +314,7 @@ def _gather(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int
     heads, links = aside.heads, state.links
     old, new, leaf = heads[tree, OLD], heads[tree, NEW], heads[tree, NODE]
     while left > 0:
-        left -= 1
+        left -= _MOVE
         row = links[leaf, FIRST]
         if row != NONE:
             links[leaf, FIRST] = unlink(examples, row, row)
@@ -353,11 +374,11 @@ def _build(forest: Forest, rules: Rules, segment: Segment, tree: int, leaf: int)
 
 
 @jit
-def _scan(aside: Aside, store: ExampleStore, chain: Int32s, words: Rows, tree: int, left: int) -> int:
+def _scan(aside: Aside, store: ExampleStore, chain: Int32s, tree: int, left: int) -> int:
     """Count examples of the node at work."""
     row = aside.heads[tree, CURSOR]
     while left > 0 and row != NONE:
-        _count(aside, store, words, tree, row, int64(1))
+        _count(aside, store, tree, row, int64(1))
         aside.counted[row] = 1
         left -= 1 + store.rows[row, example_store.LENGTH]
         row = int64(chain[row, AFTER])
@@ -374,7 +395,7 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     work = int64(1)
     choice = NO_SPLIT
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, depth):
-        work = _lay_out(forest, segment, tree)
+        work += _WIPE * _lay_out(forest, segment, tree)
         choice = best_split(
             forest.criterion,
             segment,
@@ -415,13 +436,12 @@ def _lay_out(forest: Forest, segment: Segment, tree: int) -> int:
     touched = int64(0)
     at = forest.aside.heads[tree, FOUND]
     while at != NONE:
-        if seen.cells[at, HOLDERS] > 0:
-            column = rows.item_of(seen, at)
-            segment.touched[touched] = column
-            segment.present[column] = seen.cells[at, HOLDERS]
-            for k in range(segment.totals.size):
-                segment.counts[column, k] = seen.cells[at, WEIGHTS + k]
-            touched += 1
+        column = vocabulary.find(forest.words, rows.item_of(seen, at))
+        segment.touched[touched] = column
+        segment.present[column] = seen.cells[at, HOLDERS]
+        for k in range(segment.totals.size):
+            segment.counts[column, k] = seen.cells[at, WEIGHTS + k]
+        touched += 1
         at = seen.cells[at, rows.NEXT]
     segment.sizes[TOUCHED] = touched
     weight = int64(0)
@@ -452,7 +472,9 @@ def _wipe(aside: Aside, tree: int, left: int) -> int:
     heads = aside.heads
     while left > 0 and heads[tree, FOUND] != NONE:
         heads[tree, FOUND] = rows.remove(aside.seen, heads[tree, FOUND])
-        left -= 1
+        left -= _WIPE
+    if heads[tree, FOUND] != NONE:
+        aside.seen.cells[heads[tree, FOUND], BEFORE] = 0
     return left
 
 
@@ -478,7 +500,7 @@ def _part(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int) 
         child = links[node, LOW + side_of(links[node, KIND], state.threshold[node], value)]
         links[child, FIRST] = link(examples, links[child, FIRST], row)
         aside.counted[row] = 0
-        left -= 1
+        left -= _MOVE
     if links[node, FIRST] == NONE:
         heads[tree, NODE] = NONE
         heads[tree, STAGE] = NEXT

@@ -509,15 +509,17 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             start, length = forest.store.rows[row, [example_store.START, example_store.LENGTH]]
             label, weight = forest.store.rows[row, [example_store.LABEL, example_store.WEIGHT]].tolist()
             for feature in forest.store.features[start : start + length] if forest.aside.counted[row] else ():
-                column = int(vocabulary.find(forest.words, int(feature)))
-                counts = expected.setdefault(column, [0] * (1 + self._classes))
+                counts = expected.setdefault(int(feature), [0] * (1 + self._classes))
                 counts[0] += 1
                 counts[1 + label] += weight
         cells = forest.aside.seen.cells
+        before = NONE
         for row in rows.chain(forest.aside.seen, first):
             assert int(rows.owner_of(forest.aside.seen, row)) == key
-            found = cells[row, aside.HOLDERS :].tolist()
-            assert expected.pop(int(rows.item_of(forest.aside.seen, row)), [0] * len(found)) == found
+            assert cells[row, aside.BEFORE] == before + 1
+            found = [int(cells[row, aside.HOLDERS]), *cells[row, aside.WEIGHTS :].tolist()]
+            assert expected.pop(int(rows.item_of(forest.aside.seen, row))) == found
+            before = row
         assert not expected, "a feature was not counted"
 
     def _listed(self, node: int) -> list[int]:

@@ -286,7 +286,7 @@ def _compared(
     elif differing:
         left.append(f"keys that hold something else than without them: {len(differing)}, first {differing[0]!r}")
     if any(each.learned is None for each in own.values()):
-        unproven.append("what it answers may be near to what the live examples say (epsilon)")
+        unproven.append("what it answers may be near to what the live examples say (epsilon, max_work)")
     return left, unproven
 
 

@@ -4,6 +4,7 @@
 
     insert:  look, predict (where asked) -> duplicate? -> enter -> UPDATE -> window: UPDATE for what is too old
     delete:  look up -> UPDATE -> strike
+    both:    what is built aside goes on (parts.py)
     predict: look -> route -> class weights
 
 A look (looks.py) is taken where floors are kept; so it is at all of a tree whose snapshot may be due.
@@ -42,7 +43,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import nodes, slack, vocabulary
+from algorithms.dynamic import nodes, parts, slack, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -60,14 +61,15 @@ from algorithms.dynamic.state import (
     Out,
     Rules,
 )
+from algorithms.dynamic.subtrees import discard
 from algorithms.dynamic.terms import EPSILON
-from algorithms.dynamic.update import begin, discard, update
+from algorithms.dynamic.update import begin, update
 from algorithms.trees.predict import loss_of
 
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
-ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES = range(2, 8)
+ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES, SEEN = range(2, 9)
 
 
 # --- examples
@@ -256,10 +258,11 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
 
 
 @jit
-def _drop(forest: Forest, tree: int) -> None:
+def _drop(forest: Forest, rules: Rules, tree: int) -> None:
     """Forget a tree and its examples."""
     if forest.trees[tree, ALIVE] == 0:
         return
+    parts.abandon(forest.slack, forest, rules, tree)
     discard(forest, forest.trees[tree, ROOT])
     heads = forest.store.heads
     while heads[tree, example_store.OLDEST] != NONE:
@@ -292,8 +295,11 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
         if rows.room(forest.words) < ones:
             return WORDS
     examples = forest.store.heads[tree, example_store.LIVES] + 1
-    if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth):
+    is_twice = parts.may_be_under_way(forest, rules, tree, examples, ones)
+    if nodes.room(forest.nodes) < nodes.needed(examples, rules.terms.max_depth) * (2 if is_twice else 1):
         return NODES
+    if is_twice and not parts.has_room(forest, ones):
+        return SEEN
     if slack.is_short(forest.slack):
         return INDEXES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones
@@ -341,7 +347,7 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         elif op == PREDICT:
             _answer(forest, rules, segment, batch, event, out)
         elif op == DROP:
-            _drop(forest, int64(batch.key[event]))
+            _drop(forest, rules, int64(batch.key[event]))
         elif op == LET_GO:
             _remove(forest, rules, segment, due, event, out)
             example_store.let_go(forest.store, due, batch, event, rules.span)
@@ -350,6 +356,7 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         out.status[event] = status
         if status == APPLIED and (op <= DELETE or op == LET_GO):
             forest.trees[int64(batch.key[event]), EVENTS] += 1
+            parts.spend(forest.slack, forest, rules, segment, int64(batch.key[event]), event, out)
             _note_snapshot(forest, rules, segment, batch, event, out)
             if out.told[0] & SNAPSHOT_DUE:
                 return event + 1, TOLD

@@ -8,6 +8,10 @@ from algorithms.dynamic.terms import BETA, EPSILON, EXACT
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
+MAX_WORK = 1 << 15  # entries touched of what is built aside, with each event: some 5 ms
+LEAST_WORK = 1 << 10  # below which a rebuild might never be done
+UNBOUNDED_WITH = "with numeric features, a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
+
 
 def policy_of(
     guarantee: str | None, epsilon: float | None, alpha: float, beta: float, min_examples: int, criterion: str
@@ -56,3 +60,14 @@ def missing(epsilon: float, alpha: float, beta: float, min_examples: int, criter
     if epsilon >= most:
         return f"an epsilon below {most:g}, the least of 1 / (min_examples + 1), alpha / 5 and beta / 12.5"
     return None
+
+
+def work_of(max_work: int | None, policy: int, is_plain: bool) -> int:
+    """Return how many entries an event may touch of what is built aside, 0 where nothing bounds it."""
+    if max_work is not None and max_work < 1:
+        raise ValueError(f"expected a max_work of at least 1, or None, got {max_work}")
+    if policy == EPSILON and is_plain:
+        return max_work or 0
+    if max_work not in (None, MAX_WORK):
+        raise ValueError(f"expected a max_work of None {UNBOUNDED_WITH}, got {max_work}")
+    return 0

@@ -25,8 +25,9 @@ from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
 from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
+from algorithms.dynamic.subtrees import gather
 from algorithms.dynamic.terms import EXACT
-from algorithms.dynamic.update import gather, replace
+from algorithms.dynamic.update import replace
 
 _NOT_KNOWN = -2  # in the place of a feature: it takes a search to tell
 

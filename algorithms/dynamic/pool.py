@@ -21,11 +21,11 @@ from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
+from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment, slack, vocabulary
 from algorithms.dynamic import events as kernel
-from algorithms.dynamic import examples, indexes, nodes, rivals, segment, slack, vocabulary
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
-from algorithms.dynamic.feasibility import policy_of
+from algorithms.dynamic.feasibility import MAX_WORK, policy_of, work_of
 from algorithms.dynamic.looks import is_current, look_at_all
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.slack import NO_SLACK
@@ -43,6 +43,7 @@ from algorithms.dynamic.state import (
     Rules,
     examples_of,
 )
+from algorithms.dynamic.subtrees import child_of, value_at
 from algorithms.dynamic.terms import EPSILON, EXACT, Terms
 from algorithms.trees.snapshot import Tree
 
@@ -109,6 +110,11 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         Features are byte strings, interned here; otherwise ids below 2^32.
     evaluate : bool
         Predict every example before it is learned.
+    max_work : int, optional
+        Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
+        next events of the key, while the old subtree answers; see parts.py. None: one event may then take as long
+        as building the whole tree. So it always is with numeric features, a guarantee, or a beta without an
+        epsilon.
     max_keys, max_live_ids : int
         Bounds; what would pass them is refused.
     snapshots : Emit
@@ -135,6 +141,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
         evaluate: bool = False,
+        max_work: int | None = MAX_WORK,
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
@@ -146,9 +153,12 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         if snapshots.argument < 1:
             raise ValueError("expected n or ms of at least 1 for snapshots every so often")
+        self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
+        max_work = work_of(max_work, policy, self._plain)
         self.rules = Rules(
             epsilon=epsilon,
             terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
+            max_work=max_work,
             classes=classes,
             window=window or 0,
             span=span or 0,
@@ -159,7 +169,6 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             snapshot_when=int(snapshots.when),
             snapshot_argument=snapshots.argument,
         )
-        self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
         self._classes = classes
         has_binary = Kind.BINARY in {default, *(kinds or {}).values()}
         made = example_store.make(1, aged=span is not None)
@@ -172,6 +181,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
             slack=NO_SLACK if policy == EPSILON else slack.make(8, classes, has_binary=has_binary),
+            aside=aside.make(1, len(made.rows), classes, is_bounded=max_work > 0),
             names=NO_NAMES,
             criterion=make_criterion(criterion, MEMO),
         )
@@ -231,14 +241,17 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
     def _grow_keys(self, keys: int) -> None:
         forest = self._state
         self._state = forest._replace(
-            trees=extended(forest.trees, keys), store=example_store.grown(forest.store, keys)
+            trees=extended(forest.trees, keys),
+            store=example_store.grown(forest.store, keys),
+            aside=aside.with_trees(forest.aside, keys),
         )
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:
         forest = self._state
         if short == kernel.ROWS:
             book, chain = examples.with_rows(forest.store, forest.chain)
-            self._state = forest._replace(store=book, chain=chain)
+            larger = aside.with_examples(forest.aside, len(book.rows))
+            self._state = forest._replace(store=book, chain=chain, aside=larger)
         elif short == kernel.CONTENT:
             book, values = examples.with_features(forest.store, forest.values, ones)
             self._state = forest._replace(store=book, values=values)
@@ -248,8 +261,11 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         elif short == kernel.NODES:
             self._state = _with_nodes(forest, 2 * len(forest.nodes.links))
         elif short == kernel.INDEXES:
-            larger = forest.slack._replace(indexes=indexes.enlarged(forest.slack.indexes))
-            self._state = forest._replace(slack=larger)
+            known = forest.slack._replace(indexes=indexes.enlarged(forest.slack.indexes))
+            self._state = forest._replace(slack=known)
+        elif short == kernel.SEEN:
+            more = int(forest.words.used[rows.USED]) + ones
+            self._state = forest._replace(aside=aside.with_features(forest.aside, more))
         else:
             self._enlarge_scratch(key, ones)
 
@@ -271,6 +287,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
         known = flattened(self._state.slack, "slack") if self.rules.terms.policy != EPSILON else {}
+        if aside.is_bounded(self._state.aside):
+            known = flattened(self._state.aside, "aside")
         return super().arrays() | known
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -280,7 +298,15 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             has_indexes = bool(held.indexes.following.size)
             empty = indexes.make(len(held.floor), has_indexes=has_indexes)
             self._state = self._state._replace(slack=held._replace(indexes=empty))
+        if aside.is_bounded(self._state.aside):
+            self._state = self._state._replace(aside=self._aside_of(arrays))
         return super().restore(arrays)
+
+    def _aside_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> aside.Aside:
+        """Return what is built aside in a saved state; where nothing is told of it, nothing is."""
+        if "aside.heads" in arrays:
+            return rebuilt(self._state.aside, arrays, "aside")
+        return aside.make(len(arrays["trees"]), len(arrays["chain"]), self._classes, is_bounded=True)
 
     # --- looking
 
@@ -367,16 +393,22 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             lives = int(forest.store.heads[key, example_store.LIVES])
             if not forest.trees[key, ALIVE]:
                 assert not forest.trees[key].any()
+                assert not forest.aside.heads[key : key + 1].any()
                 assert lives == 0
                 continue
             own = nodes.preorder(forest.nodes, int(forest.trees[key, ROOT]))
             reached += own
             assert links[own[0], nodes.PARENT] == NONE
             assert links[own[0], DEPTH] == 0
-            held = [row for node in own for row in self._check_leaf(node)]
+            made, going = self._check_aside(key)
+            reached += made
+            held = [row for node in own if node not in going for row in self._check_leaf(node)]
+            held += [row for node in {*made, *going} for row in self._listed(node)]
             assert sorted(held) == sorted(self._live_rows(key)), "an example is in no leaf, or in two"
             assert forest.store.rows[held, example_store.LENGTH].sum() == forest.trees[key, ENTRIES]
             for node in own:
+                if self.rules.max_work:
+                    continue  # what is due may wait
                 if self.rules.terms.policy == EPSILON:
                     assert links[node, nodes.EDITS] <= self.rules.epsilon * links[node, nodes.BUILT]
                     assert links[node, nodes.EDITED_WEIGHT] <= self.rules.epsilon * links[node, nodes.BUILT_WEIGHT]
@@ -390,6 +422,11 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             owned = forest.slack.indexes.of[reached]
             assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
+        first = forest.aside.heads[:, aside.FOUND]
+        busy = forest.aside.heads[:, aside.STAGE] != aside.IDLE
+        rows.check(
+            forest.aside.seen, [row for at in first[busy].tolist() for row in rows.chain(forest.aside.seen, at)]
+        )
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
 
@@ -413,6 +450,87 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         assert [values.count(below), values.count(above)] == known.counts[node, sides].tolist()
         assert 0 < min(known.counts[node, sides])
 
+    def _check_aside(self, key: int) -> tuple[list[int], set[int]]:
+        """Check what is built aside of a tree; return nodes that are not in it, and those of it that will go."""
+        forest, links = self._state, self._state.nodes.links
+        if not self.rules.max_work or not forest.aside.heads[key].any():
+            return [], set()
+        stage, old, new, at_work, _, waiting, first = forest.aside.heads[key].tolist()
+        if stage == aside.FREEING:
+            assert (new, at_work, waiting, first) == (NONE, NONE, NONE, NONE)
+            return self._going(old), set()
+        made, goes = nodes.preorder(forest.nodes, new), nodes.preorder(forest.nodes, old)
+        held = {row: node for node in [*made, *goes] for row in self._listed(node)}
+        passed = self._check_routes(new, list(held))
+        self._check_routes(old, list(held))
+        for row, node in held.items():
+            assert node in passed[row] or (stage == aside.GATHERING and node in goes), "in a wrong list"
+        while waiting != NONE:
+            assert waiting in made
+            assert links[waiting, FEATURE] == NONE
+            waiting = int(links[waiting, nodes.LOW])
+        self._check_seen(key, stage, at_work, first)
+        return made, set(goes)
+
+    def _check_routes(self, top: int, held: list[int]) -> dict[int, list[int]]:
+        """Check the counts of a subtree that these examples belong to; return the nodes on the way of each."""
+        forest, links = self._state, self._state.nodes.links
+        expected = {node: [0] * (1 + self._classes) for node in nodes.preorder(forest.nodes, top)}
+        passed: dict[int, list[int]] = {}
+        for row in held:
+            node = top
+            label, weight = forest.store.rows[row, [example_store.LABEL, example_store.WEIGHT]].tolist()
+            while node != NONE:
+                expected[node][0] += 1
+                expected[node][1 + label] += weight
+                passed.setdefault(row, []).append(node)
+                is_leaf = links[node, FEATURE] == NONE
+                node = NONE if is_leaf else int(child_of(forest, node, value_at(forest, row, node)))
+        for node, counts in expected.items():
+            assert [int(links[node, EXAMPLES]), *forest.nodes.weights[node].tolist()] == counts
+        return passed
+
+    def _going(self, todo: int) -> list[int]:
+        """Return the nodes that are still to be given back."""
+        links, found = self._state.nodes.links, []
+        while todo != NONE:
+            found += nodes.preorder(self._state.nodes, todo)
+            todo = int(links[todo, nodes.PARENT])
+        return found
+
+    def _check_seen(self, key: int, stage: int, at_work: int, first: int) -> None:
+        """Check what was counted of the examples of a node that is scanned."""
+        forest = self._state
+        if stage != aside.SCANNING:
+            assert stage == aside.WIPING or first == NONE
+            return
+        expected: dict[int, list[int]] = {}
+        for row in self._listed(at_work):
+            start, length = forest.store.rows[row, [example_store.START, example_store.LENGTH]]
+            label, weight = forest.store.rows[row, [example_store.LABEL, example_store.WEIGHT]].tolist()
+            for feature in forest.store.features[start : start + length] if forest.aside.counted[row] else ():
+                counts = expected.setdefault(int(feature), [0] * (1 + self._classes))
+                counts[0] += 1
+                counts[1 + label] += weight
+        cells = forest.aside.seen.cells
+        before = NONE
+        for row in rows.chain(forest.aside.seen, first):
+            assert int(rows.owner_of(forest.aside.seen, row)) == key
+            assert cells[row, aside.BEFORE] == before + 1
+            found = [int(cells[row, aside.HOLDERS]), *cells[row, aside.WEIGHTS :].tolist()]
+            assert expected.pop(int(rows.item_of(forest.aside.seen, row))) == found
+            before = row
+        assert not expected, "a feature was not counted"
+
+    def _listed(self, node: int) -> list[int]:
+        """Return the examples in the list of a node."""
+        held, before, row = [], NONE, int(self._state.nodes.links[node, FIRST])
+        while row != NONE:
+            assert self._state.chain[row, examples.BEFORE] == before
+            held.append(row)
+            before, row = row, int(self._state.chain[row, examples.AFTER])
+        return held
+
     def _live_rows(self, key: int) -> list[int]:
         found, row = [], int(self._state.store.heads[key, example_store.OLDEST])
         while row != NONE:
@@ -423,11 +541,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
     def _check_leaf(self, node: int) -> list[int]:
         """Return the examples of a node, whose list and weights must be right and who must belong there."""
         forest, links = self._state, self._state.nodes.links
-        held, before, row = [], NONE, int(links[node, FIRST])
-        while row != NONE:
-            assert forest.chain[row, examples.BEFORE] == before
-            held.append(row)
-            before, row = row, int(forest.chain[row, examples.AFTER])
+        held = self._listed(node)
         if links[node, FEATURE] != NONE:
             assert not held, "an inner node holds examples itself"
             return held

@@ -10,6 +10,7 @@ from algorithms.core.jit import inlined
 from algorithms.core.names import Names
 from algorithms.core.rows import Rows
 from algorithms.core.stored import stored
+from algorithms.dynamic.aside import Aside
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
 from algorithms.dynamic.terms import Terms
@@ -26,7 +27,7 @@ PERIOD = 7  # the period of event time that the last event was in, plus 1; 0: no
 TREE_COLUMNS = 8
 
 
-@stored("trees", "alive", "nodes", "ledger", "values", "chain", "words", None, None, None)
+@stored("trees", "alive", "nodes", "ledger", "values", "chain", "words", None, None, None, None)
 class Forest(NamedTuple):
     """Any number of trees, and what they were learned from."""
 
@@ -38,6 +39,7 @@ class Forest(NamedTuple):
     chain: Int32s  # int32[rows of the example store, 2], the lists of the leaves
     words: Rows  # the features of live examples, see vocabulary.py
     slack: Any  # a Slack, which the pool stores, or NO_SLACK: kernels are compiled for each
+    aside: Aside  # what is built aside, which the pool stores where there may be any
     names: Names  # stored by the pool, where features have names
     criterion: Any  # see gain.py
 
@@ -47,6 +49,7 @@ class Rules(NamedTuple):
 
     epsilon: float  # of the policy EPSILON
     terms: Terms
+    max_work: int  # entries that an event may touch of what is built aside; 0: nothing is
     classes: int
     window: int  # 0: no window of a number of examples
     span: int  # in ms, 0: no window by time

@@ -15,29 +15,16 @@ from algorithms.core.arrays import int64
 from algorithms.core.class_sums import added, closed, noise
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
-from algorithms.core.names import release
-from algorithms.dynamic import epsilon, exact, indexes, nodes, rivals, slack, vocabulary
-from algorithms.dynamic.build import build, grow
-from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
-from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
+from algorithms.dynamic import epsilon, exact, indexes, nodes, parts, rivals, slack, vocabulary
+from algorithms.dynamic.build import grow
+from algorithms.dynamic.examples import Examples, value_of
+from algorithms.dynamic.nodes import EXAMPLES, FEATURE, FIRST, KIND, NONE
 from algorithms.dynamic.segment import HANDED, HELD, Segment
 from algorithms.dynamic.slack import BLOCK, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import Choice
-from algorithms.dynamic.state import CHANGED, MADE, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
+from algorithms.dynamic.state import CHANGED, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
+from algorithms.dynamic.subtrees import child_of, discard, gather, put_below, stand_of, value_at
 from algorithms.dynamic.terms import EXACT
-
-
-@inlined
-def _value_at(forest: Forest, row: int, node: int) -> float:
-    """Return the value of a live example that an inner node asks for."""
-    return value_of(examples_of(forest), row, forest.nodes.links[node, FEATURE])
-
-
-@inlined
-def _child(forest: Forest, node: int, value: float) -> int:
-    """Return the child of an inner node that an example with this value belongs to."""
-    links = forest.nodes.links
-    return links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
 
 
 @jit
@@ -55,16 +42,13 @@ def update(
         forest.nodes.weights[node, label] += sign * weight
         if links[node, FEATURE] == NONE:
             break
-        value = _value_at(forest, row, node)
+        value = value_at(forest, row, node)
         if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
             _note_value(forest.slack, node, value, sign)
-        node = _child(forest, node, value)
-    if sign > 0:
-        if rules.terms.policy == EXACT and links[node, FIRST] != NONE:
-            _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
-        links[node, FIRST] = link(examples_of(forest), links[node, FIRST], row)
-    else:
-        links[node, FIRST] = unlink(examples_of(forest), links[node, FIRST], row)
+        node = child_of(forest, node, value)
+    if rules.terms.policy == EXACT and sign > 0 and links[node, FIRST] != NONE:
+        _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
+    parts.place(forest.slack, forest, rules, tree, node, row, sign)
     _judge(forest.slack, forest, rules, segment, tree, row, sign * weight, event, out)
 
 
@@ -100,7 +84,7 @@ def _note_rivals(forest: Forest, node: int, row: int, label: int, change: int) -
     held, links = forest.slack.rivals, forest.nodes.links
     block = forest.slack.counts[node, BLOCK] - 1
     known = int64(0)
-    if links[node, FEATURE] != NONE and _value_at(forest, row, node) != 0.0:
+    if links[node, FEATURE] != NONE and value_at(forest, row, node) != 0.0:
         known = int64(1)
     at = block * rivals.WIDTH
     while at < block * rivals.WIDTH + held.heads[block, rivals.SIZE]:
@@ -188,17 +172,27 @@ def _run_clocks(
     event: int,
     out: Out,
 ) -> None:
-    """Count an edit on the way of an example, as far as the first node that is due, and rebuild there."""
+    """Count an edit on the way of an example, as far as the first node that is due, and rebuild there.
+
+    Where a rebuild is more than an event may do it is begun, or waits for the one that is under way.
+    """
     weight = abs(change)
+    going = parts.going(forest, rules, tree)
     node = forest.trees[tree, ROOT]
-    while True:
+    while node != going:
         epsilon.note(forest, node, weight)
         if epsilon.is_due(forest, rules.epsilon, node):
-            rebuild(forest, rules, segment, tree, epsilon.supertree(forest, node), event, out)
-            return
+            top = epsilon.supertree(forest, node)
+            if not parts.is_on_the_way(forest, top, going):
+                if parts.work_of(forest, rules, segment, tree, top) > 0:
+                    renew(forest, rules, segment, tree, top, event, out)
+                    return
+                if parts.is_idle(forest, tree):
+                    parts.begin(forest.aside, forest.nodes, forest.trees, tree, top)
+                    return
         if forest.nodes.links[node, FEATURE] == NONE:
             return
-        node = _child(forest, node, _value_at(forest, row, node))
+        node = child_of(forest, node, value_at(forest, row, node))
 
 
 @apart
@@ -222,7 +216,7 @@ def _close(
     links = forest.nodes.links
     node = forest.trees[tree, ROOT]
     while links[node, FEATURE] != NONE:
-        child = _child(forest, node, _value_at(forest, row, node))
+        child = child_of(forest, node, value_at(forest, row, node))
         if links[child, EXAMPLES] == 0:
             rebuild(forest, rules, segment, tree, node, event, out)
             return
@@ -262,10 +256,15 @@ _judge = dispatch(
 @jit
 def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
     """Put the tree that BUILD makes of a subtree's examples in its place: lines 10 and 11."""
-    links = forest.nodes.links
-    parent, side, depth = _stand_of(forest, top)
-    was_leaf = links[top, FEATURE] == NONE
     gather(forest, segment, top)
+    renew(forest, rules, segment, tree, top, event, out)
+
+
+@jit
+def renew(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
+    """Do as `rebuild` where the examples are gathered."""
+    parent, side, depth = stand_of(forest, top)
+    was_leaf = forest.nodes.links[top, FEATURE] == NONE
     _hand_on(forest.slack, segment, top)
     discard(forest, top)
     top = begin(forest, rules, segment, tree, parent, side, depth)
@@ -278,7 +277,7 @@ def replace(
 ) -> int:
     """Do as `rebuild` where the examples are laid out and the split is chosen; return the new top."""
     links = forest.nodes.links
-    parent, side, depth = _stand_of(forest, top)
+    parent, side, depth = stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
     number = links[top, nodes.NUMBER]
     _hand_on(forest.slack, segment, top)
@@ -331,78 +330,12 @@ def _tell(forest: Forest, top: int, was_leaf: bool, event: int, out: Out) -> Non
         out.told[0] |= CHANGED
 
 
-@inlined
-def _stand_of(forest: Forest, node: int) -> tuple[int, int, int]:
-    """Return the parent of a node, which of its sides the node is on, and the node's depth."""
-    links = forest.nodes.links
-    parent = links[node, PARENT]
-    side = int64(LOW)
-    if parent != NONE and links[parent, HIGH] == node:
-        side = int64(HIGH)
-    return parent, side, links[node, DEPTH]
-
-
 @jit
 def begin(forest: Forest, rules: Rules, segment: Segment, tree: int, parent: int, side: int, depth: int) -> int:
     """Build the tree of the examples in a segment, below a parent or as the root; return its top."""
-    trees = forest.trees
-    trees[tree, REBUILDS] += 1
-    trees[tree, REBUILT] += segment.sizes[HELD]
-    top, made = build(
-        forest.criterion,
-        forest.nodes,
-        forest.slack,
-        segment,
-        examples_of(forest),
-        forest.words,
-        forest.names,
-        rules.terms,
-        parent,
-        side,
-        depth,
-        trees[tree, MADE],
-    )
-    trees[tree, MADE] = made
+    forest.trees[tree, REBUILDS] += 1
+    forest.trees[tree, REBUILT] += segment.sizes[HELD]
+    top = put_below(forest, rules, segment, tree, parent, side, depth)
     if parent == NONE:
-        trees[tree, ROOT] = top
+        forest.trees[tree, ROOT] = top
     return top
-
-
-@jit
-def gather(forest: Forest, segment: Segment, top: int) -> None:
-    """Write the examples of a subtree to a segment. O(nodes + examples)."""
-    links = forest.nodes.links
-    held = int64(0)
-    node = top
-    while True:
-        while links[node, FEATURE] != NONE:
-            node = links[node, HIGH]
-        row = links[node, FIRST]
-        while row != NONE:
-            segment.rows[held] = row
-            held += 1
-            row = int64(forest.chain[row, AFTER])
-        while node != top and links[links[node, PARENT], LOW] == node:
-            node = links[node, PARENT]
-        if node == top:
-            break
-        node = links[links[node, PARENT], LOW]
-    segment.sizes[HELD] = held
-
-
-@jit
-def discard(forest: Forest, top: int) -> None:
-    """Give the nodes of a subtree back. O(nodes)."""
-    links = forest.nodes.links
-    todo = top
-    links[top, PARENT] = NONE  # from here on the next one to do: nobody asks a node that goes for its parent
-    while todo != NONE:
-        node = todo
-        todo = links[node, PARENT]
-        if links[node, FEATURE] != NONE:
-            release(forest.names, links[node, FEATURE])
-            for side in (LOW, HIGH):
-                links[links[node, side], PARENT] = todo
-                todo = links[node, side]
-        slack.forget(forest.slack, node)
-        nodes.free(forest.nodes, node)

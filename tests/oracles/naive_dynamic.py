@@ -22,6 +22,7 @@ from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import nodes
+from algorithms.dynamic.feasibility import MAX_WORK
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.dynamic.terms import EPSILON
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -206,6 +207,7 @@ class Settings:
     on_duplicate: OnDuplicate = OnDuplicate.REJECT
     names: bool = False
     evaluate: bool = True
+    max_work: int | None = MAX_WORK
     max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
     snapshots: Emit = NO_SNAPSHOTS
@@ -309,12 +311,16 @@ class NaiveForgetful:
             return outcome
         tree = self.trees[event.key]
         tree.events += 1
+        self.spend(tree, event.key)
         due = self._is_snapshot_due(tree, event)
         return replace(
             outcome,
             rebuilt=tree.rebuilt - before[1],
             snapshot=columns(self.terms, tree.root) if due else None,
         )
+
+    def spend(self, tree: Tree, key: int) -> None:
+        """Go on with what takes more than one event; here nothing does."""
 
     def _is_snapshot_due(self, tree: Tree, event: Event) -> bool:
         when, n = self.settings.snapshots

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,8 +30,14 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
         Of which `keys` and `live_ids` hold for it.
     """
 
+    LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | {
+        f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used")
+    }
+
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
-        pool = DynamicPool(snapshots=settings.emit.snapshots.due, **pool_terms(settings, bounds))
+        pool = DynamicPool(
+            snapshots=settings.emit.snapshots.due, max_work=settings.max_work, **pool_terms(settings, bounds)
+        )
         super().__init__(name, settings, pool, told_of(settings))
         self._settings = settings
 

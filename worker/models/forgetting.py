@@ -25,7 +25,18 @@ if TYPE_CHECKING:  # a model loads the kernels of its own pool alone
     from algorithms.forests.pool import Answers as ForestAnswers
     from algorithms.forests.pool import ForestPool
 
-_TOLD = ("alpha", "beta", "criterion", "epsilon", "guarantee", "kind", "max_depth", "min_examples", "window")
+_TOLD = (
+    "alpha",
+    "beta",
+    "criterion",
+    "epsilon",
+    "guarantee",
+    "kind",
+    "max_depth",
+    "max_work",
+    "min_examples",
+    "window",
+)
 
 P = TypeVar("P", bound="DynamicPool | ForestPool")
 A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
@@ -45,17 +56,18 @@ class ForgettingTreesModel(TreesModel[P, A]):
 
 def told_of(settings: ForgettingTreesSettings, also: Sequence[str] = ()) -> Parameters:
     """Return what snapshots tell of the settings."""
-    names = [each for each in _TOLD if getattr(settings, each) is not None or each == "window"]
+    names = [each for each in _TOLD if getattr(settings, each, None) is not None or each == "window"]
     return tree_base.told_of(settings, [*names, *also], settings.recorded)
 
 
 def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree]]) -> list[list[Any]] | None:
     """Return trees where they follow from the live examples alone, else None.
 
-    With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt.
+    With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt; with a
+    `max_work` a rebuild may be under way.
     """
     is_exact = settings.guarantee == "exact"
-    if not is_exact and settings.epsilon != 0.0:
+    if not is_exact and (settings.epsilon != 0.0 or getattr(settings, "max_work", None) is not None):
         return None
     columns: list[Any] = [column for tree in trees() for column in list(tree)[0 if is_exact else 1 :]]
     return [column if isinstance(column, list) else column.tolist() for column in columns]

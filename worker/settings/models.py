@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.feasibility import DEFAULT, missing
+from algorithms.dynamic.feasibility import DEFAULT, LEAST_WORK, UNBOUNDED_WITH, missing
 from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.splits.scale import Scale
@@ -726,8 +726,23 @@ class DynamicTreeSettings(ForgettingTreesSettings):
         "emit": {"snapshots": {"every": 25}},
     }
 
+    LATER: ClassVar[tuple[str, ...]] = (*ForgettingTreesSettings.LATER, "max_work")
+
     kind: Literal["dynamic-tree"]
+    # Entries of examples that an event may touch to rebuild subtrees; what is more is spread over the next events.
+    max_work: Annotated[int, Ge(LEAST_WORK), Le(1 << 40)] | None = None
     emit: DynamicEmitSettings = DynamicEmitSettings()
+
+    @field_validator("max_work")
+    @classmethod
+    def _where_rebuilds_are_bounded(cls, max_work: int | None, info: ValidationInfo) -> int | None:
+        told = info.data
+        attributes = told.get("attributes")
+        by_looks = told.get("guarantee") is not None or (told.get("beta") and told.get("epsilon") is None)
+        numbers = attributes is not None and (attributes.default == "numeric" or attributes.numeric)
+        if max_work is not None and (by_looks or numbers):
+            raise expected(f"null {UNBOUNDED_WITH}")
+        return max_work
 
 
 class ForestEmitSettings(Section):

@@ -152,6 +152,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "exact at a look": {"guarantee": "exact", "criterion": "entropy", "emit": {"snapshots": "change"}},
     "within beta": {"beta": 0.02, "on_duplicate": "replace", "emit": {"snapshots": {"every": 10}}},
+    "bounded": {"max_work": 1024, "epsilon": 0.05, "emit": {"snapshots": "change"}},
     "promised": {"alpha": 0.9, "beta": 0.9, "epsilon": 0.05, "emit": {"snapshots": "change"}},
 }
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from algorithms.core.kinds import Kind
+from algorithms.dynamic.feasibility import UNBOUNDED_WITH
 from algorithms.trees.policies import adwin
 from tests.worker.settings.test_settings import SMALLEST, _load, _problems
 from worker.settings import fingerprint
@@ -299,6 +300,19 @@ def test_when_a_tree_that_forgets_is_rebuilt(
     assert (forest.epsilon, forest.summary) == (epsilon, f"10 trees, poisson:6, subspace 0.6, {summary}")
 
 
+def test_how_much_an_event_may_rebuild(tmp_path: Path) -> None:
+    """Nothing bounds it unless the settings do, and then it is another model, as its answers may be others."""
+    model = _load(tmp_path, DYNAMIC).models["spam"]
+    bounded = _load(tmp_path, f"{DYNAMIC}    max_work: 65536\n").models["spam"]
+    assert isinstance(model, DynamicTreeSettings)
+    assert isinstance(bounded, DynamicTreeSettings)
+    assert (model.max_work, bounded.max_work) == (None, 65536)
+    assert "max_work" not in model.relevant()
+    assert bounded.relevant() == model.relevant() | {"max_work": 65536}
+    clocked = f"{DYNAMIC}    alpha: 1\n    beta: 1\n    epsilon: 0.01\n    max_work: 4096\n"
+    assert _load(tmp_path, clocked).models["spam"].relevant()["max_work"] == 4096
+
+
 @pytest.mark.parametrize(
     ("added", "problem"),
     [
@@ -326,6 +340,16 @@ def test_when_a_tree_that_forgets_is_rebuilt(
             "criterion: entropy\n    epsilon: 0.1\n    beta: 0.5",
             "11:11: .beta: expected 0, which promises nothing, or beside it the criterion gini, whose gains are "
             "the ones that the proof bounds, got 0.5",
+        ),
+        ("max_work: 1000", "9:15: .max_work: expected 1024 or more, got 1000"),
+        *(
+            (f"{beside}\n    max_work: 65536", f"10:15: .max_work: expected null {UNBOUNDED_WITH}, got 65536")
+            for beside in (
+                "guarantee: exact",
+                "beta: 0.1",
+                "attributes: {numeric: [a]}",
+                "attributes: {default: numeric}",
+            )
         ),
         (
             "attributes: {nominal: [a]}",

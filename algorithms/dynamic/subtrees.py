@@ -1,0 +1,112 @@
+"""What is done to a subtree as a whole, and to an example on its way through one."""
+
+from __future__ import annotations
+
+from algorithms.core.arrays import int64
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import release
+from algorithms.dynamic import nodes, slack
+from algorithms.dynamic.build import build
+from algorithms.dynamic.examples import AFTER, side_of, value_of
+from algorithms.dynamic.nodes import DEPTH, FEATURE, FIRST, HIGH, KIND, LOW, NONE, PARENT
+from algorithms.dynamic.segment import HELD, Segment
+from algorithms.dynamic.state import MADE, Forest, Rules, examples_of
+
+ALL = 1 << 62  # more nodes than there are
+
+
+@inlined
+def value_at(forest: Forest, row: int, node: int) -> float:
+    """Return the value of a live example that an inner node asks for."""
+    return value_of(examples_of(forest), row, forest.nodes.links[node, FEATURE])
+
+
+@inlined
+def child_of(forest: Forest, node: int, value: float) -> int:
+    """Return the child of an inner node that an example with this value belongs to."""
+    links = forest.nodes.links
+    return links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
+
+
+@inlined
+def stand_of(forest: Forest, node: int) -> tuple[int, int, int]:
+    """Return the parent of a node, which of its sides the node is on, and the node's depth."""
+    links = forest.nodes.links
+    parent = links[node, PARENT]
+    side = int64(LOW)
+    if parent != NONE and links[parent, HIGH] == node:
+        side = int64(HIGH)
+    return parent, side, links[node, DEPTH]
+
+
+@jit
+def gather(forest: Forest, segment: Segment, top: int) -> None:
+    """Write the examples of a subtree to a segment. O(nodes + examples)."""
+    links = forest.nodes.links
+    held = int64(0)
+    node = top
+    while True:
+        while links[node, FEATURE] != NONE:
+            node = links[node, HIGH]
+        row = links[node, FIRST]
+        while row != NONE:
+            segment.rows[held] = row
+            held += 1
+            row = int64(forest.chain[row, AFTER])
+        while node != top and links[links[node, PARENT], LOW] == node:
+            node = links[node, PARENT]
+        if node == top:
+            break
+        node = links[links[node, PARENT], LOW]
+    segment.sizes[HELD] = held
+
+
+@inlined
+def discard(forest: Forest, top: int) -> None:
+    """Give the nodes of a subtree back. O(nodes)."""
+    forest.nodes.links[top, PARENT] = NONE
+    give_back(forest, top, ALL)
+
+
+@jit
+def give_back(forest: Forest, todo: int, most: int) -> int:
+    """Give back so many nodes at most, `todo` the first; return the next one, or NONE.
+
+    These are linked by PARENT: nobody asks a node that goes for its parent.
+    """
+    links = forest.nodes.links
+    while todo != NONE and most > 0:
+        node = todo
+        most -= 1
+        todo = links[node, PARENT]
+        if links[node, FEATURE] != NONE:
+            release(forest.names, links[node, FEATURE])
+            for side in (LOW, HIGH):
+                links[links[node, side], PARENT] = todo
+                todo = links[node, side]
+        slack.forget(forest.slack, node)
+        nodes.free(forest.nodes, node)
+    return todo
+
+
+@jit
+def put_below(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, parent: int, side: int, depth: int
+) -> int:
+    """Build the tree of the examples in a segment below a parent, or below none; return its top."""
+    top, made = build(
+        forest.criterion,
+        forest.nodes,
+        forest.slack,
+        segment,
+        examples_of(forest),
+        forest.words,
+        forest.names,
+        rules.terms,
+        parent,
+        side,
+        depth,
+        forest.trees[tree, MADE],
+    )
+    forest.trees[tree, MADE] = made
+    return top

@@ -1,0 +1,263 @@
+"""Rebuilds that are spread over events, against the oracle in naive_parts.py."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from algorithms.core.cadence import Emit, When
+from algorithms.core.criteria import UNIT
+from algorithms.core.events import OnDuplicate, Op
+from algorithms.core.kinds import Kind
+from algorithms.dynamic import aside
+from algorithms.dynamic.aside import FREEING, GATHERING, IDLE, NEXT, OLD, PARTING, SCANNING, STAGE, WIPING
+from algorithms.dynamic.pool import DynamicPool
+from tests.algorithms.dynamic.test_dynamic import Mix, Stream, insert, of, steps
+from tests.oracles.naive import budget, words
+from tests.oracles.naive_dynamic import Event, Settings, outcomes, rows_of
+from tests.oracles.naive_parts import PairInParts
+
+MIXES = {
+    "binary": Mix(dict.fromkeys(range(9), Kind.BINARY)),
+    "classes": Mix(dict.fromkeys(range(7), Kind.BINARY), classes=3, weights=(UNIT, UNIT // 3, 4 * UNIT), ids=True),
+    "keys": Mix(dict.fromkeys(range(8), Kind.BINARY), indexes=3, deletes=0.2),
+    "up and down": Mix(dict.fromkeys(range(12), Kind.BINARY), deletes=0.5, dense=0.3),
+}
+
+
+def stage(pool: DynamicPool, key: int = 0) -> int:
+    """Return the stage of a tree."""
+    return int(pool._state.aside.heads[key, STAGE])
+
+
+@pytest.mark.parametrize("max_work", [1, 30, 90, 1000])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("name", MIXES)
+def test_long_streams_agree_with_the_oracle(name: str, epsilon: float, max_work: int) -> None:
+    """Trees, s(v), c(v), statuses and guesses are the oracle's after every event, restored or not."""
+    pair = PairInParts(of(MIXES[name], epsilon=epsilon, window=60 if name == "keys" else None, max_work=max_work))
+    stream = Stream(3, MIXES[name])
+    for size in (steps(200), steps(100), steps(100)):
+        pair.feed(stream.take(size))
+        pair.check()
+        pair.restored()
+    assert pair.twin.handed_over > 0 or max_work != 30  # with 1000 all fits into an event
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_invariants_hold_in_every_stage(criterion: str) -> None:
+    """Lists, counts and class weights are right after every event, whatever it finds under way."""
+    pair = PairInParts(of(MIXES["binary"], epsilon=0.1, max_work=6, criterion=criterion, max_depth=5, alpha=0.05))
+    stream, seen = Stream(8, MIXES["binary"]), set()
+    for event in stream.take(500):
+        pair.feed([event])
+        pair.check()
+        seen.add(stage(pair.pool))
+    assert seen == {IDLE, GATHERING, NEXT, SCANNING, WIPING, PARTING, FREEING}
+
+
+@settings(
+    max_examples=budget(150),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.data())
+def test_any_history_leads_to_what_the_oracle_says(data: st.DataObject) -> None:
+    """Whatever is inserted, deleted, predicted, dropped and restored, pool and oracle agree to the bit."""
+    features = [0, 2, 3, 5, 4294967295]
+    pair = PairInParts(
+        Settings(
+            epsilon=data.draw(st.sampled_from([0.0, 0.1, 0.5])),
+            alpha=data.draw(st.sampled_from([0.0, 0.4])),
+            min_examples=data.draw(st.sampled_from([1, 3])),
+            max_depth=data.draw(st.sampled_from([0, 2, 1 << 30])),
+            criterion=data.draw(st.sampled_from(["gini", "entropy"])),
+            classes=data.draw(st.integers(2, 3)),
+            window=data.draw(st.sampled_from([None, None, 1, 9])),
+            on_duplicate=data.draw(st.sampled_from(OnDuplicate)),
+            evaluate=data.draw(st.booleans()),
+            max_work=data.draw(st.sampled_from([1, 3, 10, 40])),
+            snapshots=data.draw(st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, 3)])),
+        )
+    )
+    event = st.builds(
+        Event,
+        st.sampled_from([Op.INSERT] * 9 + [Op.DELETE] * 4 + [Op.PREDICT, Op.DROP]),
+        st.fixed_dictionaries({}, optional=dict.fromkeys(features, st.sampled_from([0.0, 1.0, -2.5]))),
+        st.integers(0, 1),
+        st.sampled_from([UNIT] * 5 + [1, 5 * UNIT]),
+        st.sampled_from([None, None, 1, 2, 3]),
+        st.integers(0, 1) if data.draw(st.booleans()) else st.just(0),
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        pair.feed(data.draw(st.lists(event, max_size=60)))
+        pair.check()
+        pair.restored()
+
+
+def _arrays(pool: DynamicPool) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in pool.arrays().items()}
+
+
+def test_batches_of_any_size_give_the_same_bytes() -> None:
+    """Batches of 1, 7 and 1000, restored between them or not, give the same answers and the same arrays."""
+    for name, mix in MIXES.items():
+        events = Stream(2, mix).take(steps(300))
+        settings_ = of(mix, epsilon=0.15, window=80 if name == "binary" else None, max_work=25)
+        seen = []
+        for size, is_restored in ((1, False), (7, True), (1000, False)):
+            pool, got = settings_.pool(), []
+            for at in range(0, len(events), size):
+                got += outcomes(pool, events[at : at + size])
+                if is_restored:
+                    pool = settings_.pool().restore({name: each.copy() for name, each in pool.arrays().items()})
+            seen.append((got, _arrays(pool)))
+        assert seen[0] == seen[1] == seen[2]
+
+
+def _planted(n: int, d: int, seed: int = 5) -> list[Event]:
+    """Return inserts of examples whose label is that of two features, with noise."""
+    rng = random.Random(seed)
+    events = []
+    for number in range(n):
+        x = [feature for feature in range(d) if rng.random() < 0.3]
+        label = int((0 in x) != (1 in x)) if rng.random() < 0.9 else rng.randrange(2)
+        events.append(insert(*x, label=label, id=number))
+    return events
+
+
+def test_a_tree_that_rests_is_the_one_that_is_built_at_once() -> None:
+    """Where each event leaves the same examples live, the new tree is the one that BUILD makes of them."""
+    events = _planted(200, 10)
+    settings_ = Settings(epsilon=0.0, on_duplicate=OnDuplicate.REPLACE, max_work=40)
+    at_once, pool = replace(settings_, max_work=None).pool(), settings_.pool()
+    outcomes(at_once, events)
+    outcomes(pool, events)
+    built = 0
+    while built < 3:
+        before = stage(pool)
+        outcomes(pool, events[-1:])  # the same example once more
+        built += before not in (IDLE, FREEING) and stage(pool) in (IDLE, FREEING)
+    shapes = [[row[2:] for row in rows_of(each.tree())] for each in (at_once, pool)]
+    assert len(shapes[0]) > 30
+    assert shapes[0] == shapes[1]
+
+
+def test_the_old_subtree_answers_until_the_new_one_is_whole() -> None:
+    """While all of a tree is built anew it stays as it is, but for its class weights, and then changes at once."""
+    pool = Settings(epsilon=0.5, max_work=64).pool()
+    events = _planted(600, 10)
+    before, lasted = None, 0
+    for event in events:
+        outcomes(pool, [event])
+        is_whole = pool._state.aside.heads[0, OLD] == pool._root(0) and stage(pool) not in (IDLE, FREEING)
+        now = [row[:7] for row in rows_of(pool.tree())] if is_whole else None
+        if now is not None and before is not None:
+            assert now == before
+            lasted += 1
+        elif before is not None:
+            assert [row[:7] for row in rows_of(pool.tree())] != before
+        before = now
+    assert lasted > 50
+
+
+@pytest.mark.parametrize("max_work", [40, 160])
+def test_an_event_does_no_more_than_it_may(max_work: int) -> None:
+    """However many examples are live, an event moves at most so many of them from list to list."""
+    pool = Settings(epsilon=0.3, max_work=max_work).pool()
+    most = 0
+    for event in _planted(1200, 6):
+        before = pool._state.chain.copy()
+        outcomes(pool, [event])
+        changed = np.count_nonzero((pool._state.chain[: len(before)] != before).any(axis=1))
+        most = max(most, int(changed))
+    assert 10 < most <= 3 * max_work
+
+
+def test_few_examples_with_many_features_find_room() -> None:
+    """What counts is how many features examples have: room is made for these, however few examples there are."""
+    pair = PairInParts(Settings(epsilon=0.2, max_work=200))
+    rng = random.Random(2)
+    events = [insert(*rng.sample(range(300), 40), label=rng.randrange(2)) for _ in range(30)]
+    pair.feed(events)
+    pair.check()
+    assert pair.twin.handed_over > 0
+
+
+def test_what_is_forgotten_meanwhile_is_in_no_array() -> None:
+    """A feature, its name and an id that go while a subtree is built aside leave nothing behind."""
+    name, number = b"a diagnosis that nobody else has", 4_000_000_007
+    for names in (False, True):
+        feature: Any = name if names else number
+        others: list[Any] = [*words(10)] if names else [*range(10)]
+        for wait in range(0, 120, 5):
+            pool = Settings(epsilon=0.3, max_work=24, names=names).pool()
+            rng = random.Random(4)
+            made = [insert(*rng.sample(others, 3), label=rng.randrange(2)) for _ in range(200)]
+            outcomes(pool, [*made[:100], insert(feature, others[0], label=1, id=7), *made[100 : 100 + wait]])
+            outcomes(pool, [Event(Op.DELETE, {}, id=7)])
+            pool.check()
+            split_on = {feature_ for feature_ in pool.tree().feature if feature_ is not None}
+            for array in pool.arrays().values():
+                if names:
+                    assert feature in split_on or name not in array.tobytes()
+                elif array.dtype == np.int64 and feature not in split_on and stage(pool) in (SCANNING, WIPING):
+                    assert not (array & 0xFFFFFFFF == number).any()
+
+
+def test_a_key_that_is_dropped_takes_along_what_is_aside() -> None:
+    """In every stage a drop gives back all nodes and counts."""
+    seen = set()
+    for size in range(30, 250, 4):
+        pool = Settings(epsilon=0.3, max_work=12).pool()
+        outcomes(pool, _planted(size, 8))
+        seen.add(stage(pool))
+        outcomes(pool, [Event(Op.DROP)])
+        pool.check()
+        assert pool.node_count == 0
+        assert pool._state.aside.seen.used[0] == 0
+    assert len(seen) >= 4
+
+
+def test_a_state_without_what_is_aside_is_taken_over() -> None:
+    """A state of before there were bounds, or one without a bound, goes on with nothing aside."""
+    events = _planted(300, 8)
+    before = Settings(epsilon=0.2, max_work=None).pool()
+    outcomes(before, events[:200])
+    arrays = {name: array.copy() for name, array in before.arrays().items()}
+    assert not any(name.startswith("aside") for name in arrays)
+    pool = Settings(epsilon=0.2, max_work=30).pool().restore(arrays)
+    outcomes(pool, events[200:])
+    pool.check()
+    assert aside.is_bounded(pool._state.aside)
+
+
+@pytest.mark.parametrize(
+    "settings_",
+    [
+        {"default": Kind.NUMERIC},
+        {"kinds": {3: Kind.NUMERIC}},
+        {"guarantee": "exact", "epsilon": None},
+        {"beta": 0.1, "epsilon": None},
+    ],
+    ids=str,
+)
+def test_where_nothing_is_bounded_a_bound_is_refused(settings_: dict[str, Any]) -> None:
+    """Numeric features and floors have no bound yet: it is none by default, and an error says so."""
+    assert replace(Settings(), **settings_).pool().rules.max_work == 0
+    with pytest.raises(ValueError, match="expected a max_work of None with numeric features, a guarantee"):
+        replace(Settings(max_work=5000), **settings_).pool()
+
+
+def test_a_bound_is_at_least_one_entry() -> None:
+    """An event that may do nothing would never come to an end."""
+    with pytest.raises(ValueError, match="expected a max_work of at least 1, or None, got 0"):
+        Settings(max_work=0).pool()

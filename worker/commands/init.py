@@ -135,8 +135,9 @@ def _init_file(
     found, notes = _contents(file, name, columns, encoding)
     if useless:
         notes.append(
-            f"{file}: left out, as nearly every row has a value of its own, or a date that is no ISO 8601: "
-            f"{', '.join(map(brief, useless))}; say --nominal, --text, --id or --key to take one all the same"
+            f"{file}: left out, as nearly every row has a value of its own, or the number of the row, or a date "
+            f"that is no ISO 8601: {', '.join(map(brief, useless))}; say --nominal, --numeric, --text, --id or "
+            "--key to take one all the same"
         )
     for note in notes:
         click.echo(printable_lines(note), err=True)

@@ -280,6 +280,11 @@ def is_of_each_row(seen: Seen) -> bool:
     return seen.known >= _ENOUGH and seen.is_mostly_different
 
 
+def numbers_rows(seen: Seen) -> bool:
+    """Return whether the values are the numbers of the rows, which are too many for an accident."""
+    return seen.counts_rows and seen.cells >= _ENOUGH
+
+
 def _look_at_labels(lines: Lines, made: Layout) -> None:
     """Tell of labels that are neither classes nor numbers to be predicted."""
     if made.label < 0:

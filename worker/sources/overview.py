@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from worker.codec.event import is_packed
 from worker.sources.columns import KINDS, SINGLE, Columns, Kind
 from worker.sources.example import BadLine, Entry, Label
-from worker.sources.layout import Layout, is_of_each_row, layout
+from worker.sources.layout import Layout, is_of_each_row, layout, numbers_rows
 from worker.sources.lines import Lines
 from worker.sources.rows import Row
 from worker.sources.table import look, look_at
@@ -39,8 +39,8 @@ def whole_table(
     -------
     tuple
         The columns; what was said, with the label and the kinds that the first rows tell otherwise; and the
-        columns that are left out as they tell a model nothing: dates that are read as names, and values that are
-        nearly all different.
+        columns that are left out as they tell a model nothing: dates that are read as names, categories that are
+        nearly all different, and numbers that count the rows.
     """
     sample = look(lines, columns, rows)
     first = _kinds(layout(lines, columns, sample.seen, header=sample.header))
@@ -61,10 +61,14 @@ def whole_table(
 
 
 def _useless(made: Layout) -> list[str]:
-    """Return the columns whose categories tell a model nothing, unless there are no others."""
-    guessed = [each for each in made.features if each.kind == "nominal" and not each.declared]
-    seen = {each.name: made.seen[each.at] for each in guessed}
-    useless = [name for name, values in seen.items() if values.has_foreign_dates or is_of_each_row(values)]
+    """Return the columns whose values tell a model nothing, unless there are no others."""
+    seen = [(each, made.seen[each.at]) for each in made.features if not each.declared]
+    useless = [
+        each.name
+        for each, values in seen
+        if (each.kind == "nominal" and (values.has_foreign_dates or is_of_each_row(values)))
+        or (each.kind == "numeric" and numbers_rows(values))
+    ]
     return useless if len(useless) < len(made.features) else []
 
 

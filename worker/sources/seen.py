@@ -49,6 +49,8 @@ class Seen:
         Whether there were others.
     odd
         A value that is no number, the first one.
+    counts_rows
+        Whether the cells are 0, 1, 2 and so on, or from 1: an index that a program wrote beside the data.
     """
 
     def __init__(self, name: str, *, decimal_comma: bool, missing: frozenset[str]) -> None:
@@ -62,10 +64,18 @@ class Seen:
         self.values: Counter[str] = Counter()
         self.has_more = False
         self.odd: str | None = None
+        self.counts_rows = True
+        self._first = 1
 
     def add(self, cells: Iterable[str]) -> None:
         """Look at some more cells."""
-        for cell, count in Counter(map(str.strip, cells)).items():
+        stripped = [*map(str.strip, cells)]
+        if self.counts_rows and stripped:
+            if self.cells == 0:
+                self._first = 0 if stripped[0] == "0" else 1
+            begin = self._first + self.cells
+            self.counts_rows = stripped == [str(row) for row in range(begin, begin + len(stripped))]
+        for cell, count in Counter(stripped).items():
             self.cells += count
             if not cell or cell in self._missing:
                 self.empty += count
@@ -163,16 +173,6 @@ class Seen:
 
     def _is_among(self, pair: tuple[str, str]) -> bool:
         return not self.has_more and all(value.lower() in pair or value in MISSING for value in self.values)
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether the cells are 0, 1, 2 and so on, or from 1: an index that a program wrote beside the data."""
-        if self.has_more or self.known != self.cells or len(self.values) != self.cells:
-            return False
-        return [*self.values] in (
-            [str(n) for n in range(self.cells)],
-            [str(n) for n in range(1, self.cells + 1)],
-        )
 
 
 def is_date(cell: str) -> bool:

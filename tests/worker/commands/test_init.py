@@ -46,7 +46,7 @@ def _weather(rows: int = 400) -> str:
     for day in range(rows):
         warm = random.uniform(-10, 30)
         country, windy = random.choice(["nz", "au"]), random.integers(2)
-        lines.append(f"{day},{warm:.2f},{country},{windy},{'dry' if warm > 10 and country == 'nz' else 'wet'}")
+        lines.append(f"{day % 365},{warm:.2f},{country},{windy},{'dry' if warm > 10 and country == 'nz' else 'wet'}")
     return "\n".join(lines) + "\n"
 
 
@@ -134,12 +134,27 @@ def test_columns_that_tell_nothing() -> None:
     Path("t.csv").write_text("y,a,card,day\n" + "\n".join(rows) + "\n")
     result = _run("init", "t.csv")
     assert "publish t.csv --to worker.yaml --label y --ignore card --ignore day\n" in result.stdout
-    assert "or a date that is no ISO 8601: 'card', 'day'; say --nominal, --text, --id or --key" in result.stderr
+    said = " ".join(result.stderr.split())
+    assert "or a date that is no ISO 8601: 'card', 'day'; say --nominal, --numeric, --text, --id or --key" in said
     assert result.stderr.count("card") == 2  # once more where all columns are named
     assert re.search(r"\n card +left out ", result.stdout)
     taken = _run("init", "t.csv", "--nominal", "card,day", "--force")
     assert "--nominal card --nominal day\n" in taken.stdout
     assert "left out" not in taken.output
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_the_rows_are_left_out(first: int) -> None:
+    """They tell a model nothing but how late it is; a few rows may be numbered by accident."""
+    rows = [f"k{n % 2},{first + n},{n % 7}" for n in range(20_500)]
+    Path("t.csv").write_text("y,row,a\n" + "\n".join(rows) + "\n")
+    result = _run("init", "t.csv")
+    assert "or the number of the row" in result.stderr
+    assert "publish t.csv --to worker.yaml --label y --ignore row\n" in result.stdout
+    assert "left out" not in _run("init", "t.csv", "--numeric", "row", "--force").output
+    for other in (rows[:10], [*rows[:99], "k0,98,0"]):
+        Path("t.csv").write_text("y,row,a\n" + "\n".join(other) + "\n")
+        assert "--ignore" not in _run("init", "t.csv", "--force").stdout
 
 
 def test_the_only_column_is_kept() -> None:

@@ -65,8 +65,8 @@ def bench_dynamic(
     updates : sequence of str
         As `worker.bench.updates.workload` takes them.
     policies : sequence of mapping
-        ``epsilon``, ``beta`` or ``guarantee`` of each. An epsilon of 0 builds the tree from scratch at each
-        update; where it is among them, lines say how their times compare.
+        ``epsilon``, ``beta`` or ``guarantee`` of each, and its ``max_work``, which else is None. An epsilon of 0
+        builds the tree from scratch at each update; where it is among them, lines say how their times compare.
     options : mapping
         Further parameters of `DynamicPool`, the same for all.
     repeats : int
@@ -96,7 +96,7 @@ def bench_dynamic(
                 progress(f"{table.name}, {model}: {_words(policy)}, round {repeat + 1} of {repeats}")
                 last.append(run(pool_for(table, policy, options), batches, len(table.classes)))
                 taken[at].append(last[-1].seconds)
-        scratch = [times for policy, times in zip(policies, taken, strict=True) if policy.get("epsilon") == 0.0]
+        scratch = [times for policy, times in zip(policies, taken, strict=True) if policy == {"epsilon": 0.0}]
         for policy, times, done in zip(policies, taken, last, strict=True):
             row: Row = {"bench": "dynamic", "data": table.name, "updates": model, **policy, **options}
             row |= {"inserts": len(table.label), "events": len(op)} | _figures(done, len(op))
@@ -158,7 +158,8 @@ def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> Dynami
     kinds: dict[int | bytes, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }
-    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **policy, **options)
+    terms = {"max_work": None, **policy, **options}
+    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **terms)
 
 
 def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:

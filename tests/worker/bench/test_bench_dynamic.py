@@ -70,6 +70,17 @@ def test_policies_stand_beside_each_other() -> None:
             assert 0 < median <= most <= longest
 
 
+def test_rebuilds_in_parts_stand_beside_those_at_once() -> None:
+    """Where rebuilds are done in parts there are fewer; with numbers there is no bound, which is said."""
+    given = ("--examples", "400", "--repeats", "1", "--updates", "window:150", "--epsilons", "0.05", "--max-work")
+    at_once, in_parts = _rows(_bench("--data", "led:noise=10", *given, "200"))
+    assert (at_once.get("max_work"), in_parts["max_work"]) == (None, 200)
+    assert 0 < in_parts["rebuilt_per_event"] < at_once["rebuilt_per_event"]
+    refused = _bench("--data", "sea", *given, "200")
+    assert refused.exit_code == 2
+    assert "for --max-work: expected a max_work of None with numeric features" in " ".join(refused.output.split())
+
+
 def test_one_class_may_stand_against_all_others() -> None:
     """Labels are 1 for the class that is named and 0 for the rest; a class that is none is refused."""
     table = table_of("led:noise=10", None, 200)

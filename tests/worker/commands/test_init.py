@@ -43,10 +43,10 @@ def _weather(rows: int = 400) -> str:
     """Return a table in which warm days of one country are dry."""
     random = np.random.default_rng(1)
     lines = ["day,temperature,country,windy,outlook"]
-    for day in range(rows):
-        warm = random.uniform(-10, 30)
+    for row in range(rows):
+        day, warm = row % 365, random.uniform(-10, 30)
         country, windy = random.choice(["nz", "au"]), random.integers(2)
-        lines.append(f"{day % 365},{warm:.2f},{country},{windy},{'dry' if warm > 10 and country == 'nz' else 'wet'}")
+        lines.append(f"{day},{warm:.2f},{country},{windy},{'dry' if warm > 10 and country == 'nz' else 'wet'}")
     return "\n".join(lines) + "\n"
 
 

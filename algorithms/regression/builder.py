@@ -13,6 +13,7 @@ from algorithms.core.canonical import Canonicaliser, plain
 from algorithms.core.canonical import Terms as Values
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import UNIT
+from algorithms.core.given import check_columns
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.schema import Kinds, Schema, kind_of
@@ -127,12 +128,13 @@ def _checked(sample: NumberSample, schema: Schema) -> _Entries:
         )
     if not (np.abs(sample.label) <= LARGEST_VALUE).all():
         raise ValueError(f"expected labels up to {LARGEST_VALUE:g} in size, got another")
+    inserts, label = np.full(n, Op.INSERT, np.int8), np.zeros(n, np.int64)
+    given = Events.of(inserts, label, sample.pointer, sample.feature, sample.value, weight=sample.weight)
+    check_columns(given, np.int64, None)
     if n and int(sample.weight.min()) < 1:
         raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
     schema.intern(None)
-    inserts = np.full(n, Op.INSERT, np.int8)
-    label = np.zeros(n, np.int64)
-    events = plain(Events.of(inserts, label, sample.pointer, sample.feature, sample.value))
+    events = plain(given)
     pointer, feature, value = events.pointer, events.feature, events.value
     label_of = np.asarray(sample.label, np.float64)
     largest = int(feature.max(initial=0))

@@ -7,8 +7,10 @@ may become, it begins anew at once.
 
 Coefficients that inner nodes keep for the leaves below go first. Sleepers are chosen only where an example might
 not fit into the limit, and then so many that the others need at most half of it: what that costs is paid by all
-the examples until it is full again. What is in use decides, and the order of trees and nodes: not arrays, which
-grow and are packed. So batches of any size, restored and packed pools give the same trees.
+the examples until it is full again. It happens at an event, never between batches. Of leaves that promise the same
+those of lower rows stay awake. Rows follow from the events alone: so batches of any size, and restored pools, give
+the same trees. Numbers of keys do not: a key whose event is refused has one until its batch ends. Nor do the rows
+of a packed pool: one with a limit is not packed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from algorithms.regression.state import (
     Forest,
     Rules,
 )
-from algorithms.trees.nodes import ASLEEP, FEATURE, NUMBER, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.nodes import ASLEEP, FEATURE, OBSERVED, PRIOR, SEEN, WEIGHT
 from algorithms.trees.nodes import SQUARES as SQUARED_WEIGHTS
 
 _FEATURE = 104  # bytes of a feature in a leaf: row, hash table, moments, head of an observer
@@ -81,7 +83,7 @@ def make_room(forest: Forest, rules: Rules, ones: int) -> None:
     share = (need / [most_features, most_elements]).max(axis=1)
     asleep = links[leaves, ASLEEP] == 1
     share[asleep] = share.sum() / max(1, np.count_nonzero(~asleep)) + 1.0 / most_features  # as the others, about
-    order = np.lexsort((links[leaves, NUMBER], links[leaves, TREE], -promise))
+    order = np.lexsort((leaves, -promise))
     first = order[0]
     is_too_large = (need[first] + ones > [most_features, most_elements]).any()
     if is_too_large:

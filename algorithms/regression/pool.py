@@ -152,6 +152,7 @@ class RegressionPool(GrowingPool[Forest, Answers, float]):
             has_intervals=self._has_intervals,
         )
         super().__init__(forest, names=names, kinds=Schema(default, kinds or {}))
+        self.can_move = memory_limit is None  # which leaves sleep may depend on the order of rows, see memory.py
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
 
     # --- events
@@ -241,8 +242,6 @@ class RegressionPool(GrowingPool[Forest, Answers, float]):
 
     # --- packing
 
-    can_move = True
-
     def _held_in(self) -> Iterable[tuple[Int64s, int]]:
         forest = self._state
         return (
@@ -258,7 +257,8 @@ class RegressionPool(GrowingPool[Forest, Answers, float]):
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
-        packing.packed(self._state, np.zeros(0, np.int32))
+        if self.can_move:
+            packing.packed(self._state, np.zeros(0, np.int32))
         none = np.zeros(0, np.int64)
         memory.survey(self._state, none, np.zeros((0, 2), np.int64), np.zeros(0))
         memory.settle(self._state, self.rules, none, none, np.zeros(0, np.int8))

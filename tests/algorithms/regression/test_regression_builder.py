@@ -147,7 +147,10 @@ def test_wrong_samples_are_refused_with_a_reason() -> None:
         ({"label": np.array([0.0, np.nan])}, "expected labels up to 1e\\+140"),
         ({"label": np.array([0.0, 1e300])}, "expected labels up to 1e\\+140"),
         ({"weight": np.array([1, 0])}, "expected weights above 0"),
+        ({"weight": np.ones(2)}, "expected the column weight as an array of int64"),
         ({"value": np.array([np.inf])}, "expected finite values"),
+        ({"value": np.zeros(0)}, "expected 1 rows in the column value"),
+        ({"pointer": np.array([0, 9, 1])}, "expected a pointer that ascends from 0 to 1"),
         ({"weight": np.array([(1 << 61) - 1, 1 << 61])}, "expected weights whose sum"),
     ]
     for change, words in cases:

@@ -581,7 +581,7 @@ def test_the_limit_of_memory_is_kept_and_leaves_sleep(observer: str, predict: st
 
 
 def test_the_limit_of_memory_acts_at_events(observer: str) -> None:
-    """With a limit, too, batches of any size give the same answers and trees, restored and packed pools too."""
+    """With a limit, too, batches of any size give the same answers and trees, and restored pools do."""
     mix = Mix(dict(LIMITED), indexes=3, others=0.02)
     events = Stream(16, mix).take(budget(900))
     chosen = of(observer, mix, predict="adaptive", memory_limit=20_000)
@@ -592,8 +592,6 @@ def test_the_limit_of_memory_acts_at_events(observer: str) -> None:
             got += outcomes(pool, events[at : at + size])
             if size == 7:
                 pool = chosen.pool().restore({name: array.copy() for name, array in pool.arrays().items()})
-                if pool.alive == 3:
-                    pool.pack(np.arange(3, dtype=np.int32))
         seen.append((got, pool.asleep, [pool_columns(pool, key) for key in range(3)]))
     assert seen[0] == seen[1] == seen[2]
 

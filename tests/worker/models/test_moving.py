@@ -14,6 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from algorithms.regression import memory
 from algorithms.splits.slots import KEY
 from tests.support.model_contents import model_contents
 from tests.support.one_model import SOURCE, one_model
@@ -87,6 +88,7 @@ PACKED: dict[str, dict[str, Any]] = {
     | {"features": "names", "attributes": {"numeric": ["word 1"], "quantised": ["word 2"]}, "expire": "10s"},
     "regression": NUMBERS | {"expire": "10s"},
     "linear": NUMBERS | {"observer": "ebst", "predict": "adaptive", "interval": 0.8},
+    "limited": NUMBERS | {"predict": "adaptive", "memory_limit": 1 << 20},
     "regression names": NUMBERS | {"features": "names", "attributes": {"numeric": ["word 1", "word 2"]}},
 }
 BOUNDS = {"keys": 14, "live_ids": 12}
@@ -96,8 +98,10 @@ Event = tuple[bytes, Any, int]  # key, value, timestamp
 
 @pytest.fixture(autouse=True)
 def _from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pools of a few keys move, too."""
+    """Let pools of a few keys move, too, and a limit of memory be reached by a few features."""
     monkeypatch.setattr(moving, "LEAST", 0)
+    rows_within = memory.rows_within
+    monkeypatch.setattr(memory, "rows_within", lambda limit, **of: (30, 60) if limit else rows_within(limit, **of))
 
 
 def _records(events: Sequence[Event], start: int) -> Records:

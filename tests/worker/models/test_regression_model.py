@@ -522,6 +522,30 @@ def test_leaves_sleep_where_memory_is_limited() -> None:
     assert tree._pool.slots < (1 << 20) // 2 // 100 < 200 * 100
 
 
+def test_which_leaf_sleeps_does_not_depend_on_batches() -> None:
+    """Of two keys that promise the same the one that came first stays awake, though a batch numbers it later."""
+    events: list[tuple[bytes, Any]] = [(b"refused", {"op": "delete", "x": {"word": 1}, "y": 1.0})]
+    keys = (b"first", b"second")
+    for at in range(4):
+        words = [{f"{key.decode()} {at * 1_100 + word}": 1 for word in range(1_100)} for key in keys]
+        events += [(key, {"x": x, "y": float(at % 2)}) for key, x in zip(keys, words, strict=True)]
+    for key, x in zip(keys, words, strict=True):
+        events += [(key, {"x": x, "y": 5.0}), (key, {"op": "predict", "x": x})]
+    seen = []
+    for first in (1, 2, len(events)):
+        pipeline = pipeline_of(memory_limit=1 << 20, predict="linear", attributes={})
+        outputs = pipeline.process(records_of(events[:first])).outputs
+        for at in range(first, len(events)):
+            outputs += pipeline.process(records_of(events[at : at + 1], at)).outputs
+        seen.append([each.value for each in of(RegressionPrediction, results_of(outputs))])
+        tree = pipeline.models[0]
+        assert isinstance(tree, RegressionTreeModel)
+        assert tree._pool.asleep == 1
+        assert not tree._pool.can_move, "rows of a packed pool come in another order"
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][0] != pytest.approx(seen[0][1], abs=1.0), "the leaf that sleeps tells nothing"
+
+
 def test_a_tree_of_depth_0_is_one_model() -> None:
     """With `max_depth: 0` and linear leaves a key has one linear model, which learns sums over words."""
     draw = random.Random(6)

@@ -40,11 +40,12 @@ def test_it_tells_what_a_start_would_do(tmp_path: Path) -> None:
         told = _against(desk, what)
         told = told[next(at for at, line in enumerate(told) if line.startswith("words")) :]
         assert "  bounds: others from here on" in told
-        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in told[1:15]} == {
+        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in told[1:16]} == {
             "aged": "kept",
             "aged-forest": "kept",
             "exact-words": "kept",
             "everything": "kept; what it writes, and when, changes from here on",
+            "forest-of-tree-words": "kept",
             "forest-words": "kept",
             "forgetting": "kept",
             "late": f"new; learns {words:,} offsets silently",

@@ -455,9 +455,9 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         forest, links = self._state, self._state.nodes.links
         if not self.rules.max_work or not forest.aside.heads[key].any():
             return [], set()
-        stage, old, new, at_work, _, waiting, first = forest.aside.heads[key].tolist()
+        stage, old, new, at_work, _, waiting, first, to_wipe = forest.aside.heads[key].tolist()
         if stage == aside.FREEING:
-            assert (new, at_work, waiting, first) == (NONE, NONE, NONE, NONE)
+            assert (new, at_work, waiting, first, to_wipe) == (NONE, NONE, NONE, NONE, 0)
             return self._going(old), set()
         made, goes = nodes.preorder(forest.nodes, new), nodes.preorder(forest.nodes, old)
         held = {row: node for node in [*made, *goes] for row in self._listed(node)}
@@ -469,6 +469,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             assert waiting in made
             assert links[waiting, FEATURE] == NONE
             waiting = int(links[waiting, nodes.LOW])
+        assert len(rows.chain(forest.aside.seen, first)) <= to_wipe or stage != aside.WIPING
+        assert to_wipe == 0 or stage == aside.WIPING
         self._check_seen(key, stage, at_work, first)
         return made, set(goes)
 

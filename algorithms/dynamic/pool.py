@@ -112,9 +112,10 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         Predict every example before it is learned.
     max_work : int, optional
         Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
-        next events of the key, while the old subtree answers; see parts.py. None: one event may then take as long
-        as building the whole tree. So it always is with numeric features, a guarantee, or a beta without an
-        epsilon.
+        next events of the key, while the old subtree answers; see parts.py. So what a beta beside an epsilon
+        promises, and that with an epsilon of 0 the tree is the one that would be built from scratch, does not
+        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with
+        numeric features, a guarantee, or a beta without an epsilon.
     max_keys, max_live_ids : int
         Bounds; what would pass them is refused.
     snapshots : Emit
@@ -300,6 +301,11 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             self._state = self._state._replace(slack=held._replace(indexes=empty))
         if aside.is_bounded(self._state.aside):
             self._state = self._state._replace(aside=self._aside_of(arrays))
+        elif "aside.heads" in arrays and arrays["aside.heads"].any():  # its examples are in two subtrees
+            raise ValueError(
+                "expected a state of which nothing is built aside, got one with rebuilds under way; "
+                "restore it in a pool with a max_work"
+            )
         return super().restore(arrays)
 
     def _aside_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> aside.Aside:

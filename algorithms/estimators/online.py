@@ -14,6 +14,7 @@ from algorithms.core.criteria import CRITERIA
 from algorithms.core.fixed_point import PER_UNIT, UNIT
 from algorithms.core.given import number, whole
 from algorithms.core.kinds import Kind
+from algorithms.dynamic.feasibility import MAX_WORK
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.estimators.base import Estimator, weight_units
 from algorithms.estimators.drawing import (
@@ -286,6 +287,9 @@ class ForgettingTreeClassifier(_Drawn, Forgetting):
         return [] if tree is None else class_nodes(tree, self._labels, self.criterion)
 
 
+_ALL = 1 << 40  # entries: more than any tree has
+
+
 def check_forgetting(model: Any) -> None:
     """Raise ValueError where a parameter of `ForgettingTreeClassifier` is none."""
     check_choice("a criterion", model.criterion, ("gini", "entropy"))
@@ -297,9 +301,15 @@ def check_forgetting(model: Any) -> None:
 
 
 def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> DynamicPool:
-    """Return the pool of a model with the parameters of `ForgettingTreeClassifier`."""
+    """Return the pool of a model with the parameters of `ForgettingTreeClassifier`.
+
+    With an epsilon of 0 each change rebuilds all that it must at once. The bound is then beyond all trees, not
+    none: so a pool with another epsilon can be taken over while it rebuilds something in parts.
+    """
+    is_exact = float(model.epsilon) == 0.0 and not numeric
     return DynamicPool(
         epsilon=float(model.epsilon),
+        max_work=_ALL if is_exact else MAX_WORK,
         min_examples=int(model.min_examples),
         max_depth=depth_of(model.max_depth),
         criterion=model.criterion,

@@ -154,11 +154,14 @@ def _figures(done: Run, events: int) -> Row:
 
 
 def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> DynamicPool:
-    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper."""
+    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper.
+
+    Nothing bounds what an event may rebuild, as nothing does there.
+    """
     kinds: dict[int | bytes, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }
-    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **policy, **options)
+    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, max_work=None, **policy, **options)
 
 
 def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:

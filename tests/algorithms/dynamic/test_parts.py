@@ -127,7 +127,8 @@ def test_the_numbers_of_names_do_not_count() -> None:
     """What an event does is the same whatever numbers names have: these follow from batches and restarts."""
     rng = random.Random(7)
     known = words(24)
-    events, made = [], []
+    events: list[Event] = []
+    made: list[int] = []
     for number in range(500):
         if made and rng.random() < 0.4:
             events.append(Event(Op.DELETE, {}, id=made.pop(rng.randrange(len(made)))))
@@ -264,6 +265,23 @@ def test_a_state_without_what_is_aside_is_taken_over() -> None:
     outcomes(pool, events[200:])
     pool.check()
     assert aside.is_bounded(pool._state.aside)
+
+
+def test_a_state_in_the_middle_of_a_rebuild_needs_a_bound() -> None:
+    """Without one nobody would finish the rebuild, and its examples would be in no leaf; at rest it is taken."""
+    events = _planted(300, 8)
+    pool, taken = Settings(epsilon=0.2, max_work=30).pool(), set()
+    for event in events:
+        outcomes(pool, [event])
+        unbounded = Settings(epsilon=0.2, max_work=None).pool()
+        if stage(pool) == IDLE:
+            unbounded.restore({name: array.copy() for name, array in pool.arrays().items()})
+            assert rows_of(unbounded.tree()) == rows_of(pool.tree())
+        else:
+            with pytest.raises(ValueError, match="expected a state of which nothing is built aside, got one with"):
+                unbounded.restore(pool.arrays())
+        taken.add(stage(pool) == IDLE)
+    assert taken == {False, True}
 
 
 @pytest.mark.parametrize(

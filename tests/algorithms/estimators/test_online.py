@@ -297,6 +297,25 @@ def test_classes_that_come_to_a_tree_that_forgets() -> None:
     model._pool.check()
 
 
+def test_a_tree_that_is_rebuilt_after_each_change_is_so_however_large() -> None:
+    """With an epsilon of 0 no rebuild is left for later: the tree is that of the examples of now.
+
+    That holds from the next change on where a model with another epsilon is taken over in the middle of one.
+    """
+    exact, near = ForgettingTreeClassifier(epsilon=0), ForgettingTreeClassifier(epsilon=0.1)
+    many = [f"word {number}" for number in range(4500)]
+    for model in (exact, near):
+        for number in range(8):
+            model.learn_one([*many, f"mail {number}"], "ham", id=number)
+        model.learn_one([*many, "prize"], "spam")
+    assert exact.predict_one([*many, "prize"]) == "spam"
+    assert near.predict_one([*many, "prize"]) == "ham", "its rebuild is under way"
+    for model in (exact, near.clone({"epsilon": 0}, include_attributes=True)):
+        model.unlearn_one(id=3)
+        assert model.predict_one([*many, "prize"]) == "spam"
+        model._pool.check()
+
+
 @pytest.mark.parametrize("labels", [(True, False), (0, 1), ("a", "b"), (None.__class__, 2.5), (("a", 1), b"x")])
 def test_any_hashable_label(labels: tuple[Any, Any]) -> None:
     """Labels come back as they were first given."""

@@ -31,7 +31,8 @@ NODE = 3  # at work: the old leaf that is emptied, or the new node that is scann
 CURSOR = 4  # the next example to be counted, or NONE
 WAITING = 5  # the first leaf that waits, linked through LOW, or NONE
 FOUND = 6  # the first of the rows of `seen`, or NONE
-_COLUMNS = 7
+TO_WIPE = 7  # while WIPING: how many features it still takes work for, of which some may be wiped already
+_COLUMNS = 8
 
 IDLE, GATHERING, NEXT, SCANNING, WIPING, PARTING, FREEING = range(7)
 
@@ -44,7 +45,7 @@ HOLDERS, BEFORE, WEIGHTS = COUNT, COUNT + 1, COUNT + 2
 class Aside(NamedTuple):
     """Of each tree, the subtree that is built aside."""
 
-    heads: Int64s  # int64[trees, 7]; of no size where nothing bounds the work of an event
+    heads: Int64s  # int64[trees, 8]; of no size where nothing bounds the work of an event
     counted: Int8s  # int8[rows of the example store], 1: it is in `seen`, if the node it is in is being scanned
     seen: Rows  # under (tree, feature), of no feature that is forgotten
 

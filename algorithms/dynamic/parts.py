@@ -38,6 +38,7 @@ from algorithms.dynamic.aside import (
     PARTING,
     SCANNING,
     STAGE,
+    TO_WIPE,
     WAITING,
     WEIGHTS,
     WIPING,
@@ -172,6 +173,7 @@ def begin(aside: Aside, state: Nodes, trees: Int64s, tree: int, top: int) -> Non
     heads[tree, CURSOR] = NONE
     heads[tree, WAITING] = NONE
     heads[tree, FOUND] = NONE
+    heads[tree, TO_WIPE] = 0
 
 
 # --- edits meanwhile
@@ -299,7 +301,7 @@ def _spend(
                 left -= _choose(forest, rules, segment, tree)
         elif stage == WIPING:
             left = _wipe(forest.aside, tree, left)
-            if heads[tree, FOUND] == NONE:
+            if heads[tree, TO_WIPE] == 0:
                 _go_on(forest, tree)
         elif stage == PARTING:
             left = _part(forest.aside, forest.nodes, examples_of(forest), tree, left)
@@ -426,6 +428,7 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     forget(segment)
     _settle(forest, node)
     heads[tree, STAGE] = WIPING
+    heads[tree, TO_WIPE] = _found(forest.aside, tree)
     return work
 
 
@@ -454,6 +457,17 @@ def _lay_out(forest: Forest, segment: Segment, tree: int) -> int:
 
 
 @inlined
+def _found(aside: Aside, tree: int) -> int:
+    """Return of how many features something is counted."""
+    found = int64(0)
+    at = aside.heads[tree, FOUND]
+    while at != NONE:
+        found += 1
+        at = aside.seen.cells[at, rows.NEXT]
+    return found
+
+
+@inlined
 def _settle(forest: Forest, node: int) -> None:
     """Let s(v) and c(v) of a new node begin."""
     links = forest.nodes.links
@@ -468,10 +482,16 @@ def _settle(forest: Forest, node: int) -> None:
 
 @jit
 def _wipe(aside: Aside, tree: int, left: int) -> int:
-    """Forget what was counted of the node at work."""
+    """Forget what was counted of the node at work.
+
+    Features that a delete has forgotten meanwhile take work as well: which of its features come late in the chain
+    follows from the numbers of names, and these from batches.
+    """
     heads = aside.heads
-    while left > 0 and heads[tree, FOUND] != NONE:
-        heads[tree, FOUND] = rows.remove(aside.seen, heads[tree, FOUND])
+    while left > 0 and heads[tree, TO_WIPE] > 0:
+        if heads[tree, FOUND] != NONE:
+            heads[tree, FOUND] = rows.remove(aside.seen, heads[tree, FOUND])
+        heads[tree, TO_WIPE] -= 1
         left -= _WIPE
     if heads[tree, FOUND] != NONE:
         aside.seen.cells[heads[tree, FOUND], BEFORE] = 0
@@ -547,6 +567,7 @@ def _abandon(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
         return
     heads = forest.aside.heads
     if heads[tree, STAGE] != FREEING:
+        heads[tree, TO_WIPE] = _found(forest.aside, tree)
         _wipe(forest.aside, tree, ALL)
         heads[tree, OLD] = heads[tree, NEW]
     _free(forest, tree, ALL)

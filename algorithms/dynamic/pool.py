@@ -112,9 +112,10 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         Predict every example before it is learned.
     max_work : int, optional
         Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
-        next events of the key, while the old subtree answers; see parts.py. None: one event may then take as long
-        as building the whole tree. So it always is with numeric features, a guarantee, or a beta without an
-        epsilon.
+        next events of the key, while the old subtree answers; see parts.py. So what a beta beside an epsilon
+        promises, and that with an epsilon of 0 the tree is the one that would be built from scratch, does not
+        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with
+        numeric features, a guarantee, or a beta without an epsilon.
     max_keys, max_live_ids : int
         Bounds; what would pass them is refused.
     snapshots : Emit
@@ -300,6 +301,11 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             self._state = self._state._replace(slack=held._replace(indexes=empty))
         if aside.is_bounded(self._state.aside):
             self._state = self._state._replace(aside=self._aside_of(arrays))
+        elif "aside.heads" in arrays and arrays["aside.heads"].any():  # its examples are in two subtrees
+            raise ValueError(
+                "expected a state of which nothing is built aside, got one with rebuilds under way; "
+                "restore it in a pool with a max_work"
+            )
         return super().restore(arrays)
 
     def _aside_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> aside.Aside:
@@ -455,9 +461,9 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         forest, links = self._state, self._state.nodes.links
         if not self.rules.max_work or not forest.aside.heads[key].any():
             return [], set()
-        stage, old, new, at_work, _, waiting, first = forest.aside.heads[key].tolist()
+        stage, old, new, at_work, _, waiting, first, to_wipe = forest.aside.heads[key].tolist()
         if stage == aside.FREEING:
-            assert (new, at_work, waiting, first) == (NONE, NONE, NONE, NONE)
+            assert (new, at_work, waiting, first, to_wipe) == (NONE, NONE, NONE, NONE, 0)
             return self._going(old), set()
         made, goes = nodes.preorder(forest.nodes, new), nodes.preorder(forest.nodes, old)
         held = {row: node for node in [*made, *goes] for row in self._listed(node)}
@@ -469,6 +475,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             assert waiting in made
             assert links[waiting, FEATURE] == NONE
             waiting = int(links[waiting, nodes.LOW])
+        assert len(rows.chain(forest.aside.seen, first)) <= to_wipe or stage != aside.WIPING
+        assert to_wipe == 0 or stage == aside.WIPING
         self._check_seen(key, stage, at_work, first)
         return made, set(goes)
 

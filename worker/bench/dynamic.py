@@ -154,7 +154,10 @@ def _figures(done: Run, events: int) -> Row:
 
 
 def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> DynamicPool:
-    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper."""
+    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper.
+
+    Where no `max_work` is told nothing bounds what an event may rebuild, as there.
+    """
     kinds: dict[int | bytes, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }

@@ -807,6 +807,7 @@ class ForestSettings(SampledSettings, ForgettingTreesSettings):
         **dict.fromkeys(
             ("warning", "drift"), "a forest of trees that grow has it, with 'of: {kind: tree}' beside it"
         ),
+        "max_work": "a model of kind 'dynamic-tree' has it; each tree of a forest is rebuilt at once",
     }
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "trees": 3,
@@ -870,6 +871,7 @@ class GrowingForestSettings(SampledSettings, TreesSettings):
             "a forest without 'of' has it, which forgets",
         ),
         **dict.fromkeys(MemberSettings.model_fields, "it is one of the settings in 'of'"),
+        "max_work": "trees that grow are never rebuilt",
         "memory_limit": "a model of kind 'tree' has it",
     }
     SAMPLE: ClassVar[Mapping[str, Any]] = {

@@ -16,7 +16,7 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import aside
-from algorithms.dynamic.aside import FREEING, GATHERING, IDLE, NEXT, OLD, PARTING, SCANNING, STAGE, WIPING
+from algorithms.dynamic.aside import FREEING, GATHERING, IDLE, NEXT, NODE, OLD, PARTING, SCANNING, STAGE, WIPING
 from algorithms.dynamic.pool import DynamicPool
 from tests.algorithms.dynamic.test_dynamic import Mix, Stream, insert, of, steps
 from tests.oracles.naive import budget, words
@@ -121,6 +121,33 @@ def test_batches_of_any_size_give_the_same_bytes() -> None:
                     pool = settings_.pool().restore({name: each.copy() for name, each in pool.arrays().items()})
             seen.append((got, _arrays(pool)))
         assert seen[0] == seen[1] == seen[2]
+
+
+def test_the_numbers_of_names_do_not_count() -> None:
+    """What an event does is the same whatever numbers names have: these follow from batches and restarts."""
+    rng = random.Random(7)
+    known = words(24)
+    events: list[Event] = []
+    made: list[int] = []
+    for number in range(500):
+        if made and rng.random() < 0.4:
+            events.append(Event(Op.DELETE, {}, id=made.pop(rng.randrange(len(made)))))
+            continue
+        made.append(number)
+        x = [name for name in known if rng.random() < 0.3]
+        label = int((known[0] in x) != (known[1] in x)) if rng.random() < 0.8 else rng.randrange(2)
+        events.append(insert(*x, label=label, id=number))
+    seen = []
+    for names in (known, known[::-1]):
+        pool = Settings(epsilon=0.1, names=True, max_work=25).pool()
+        assert pool.names is not None
+        pool.names.intern_all(names)
+        got = []
+        for event in events:
+            got += outcomes(pool, [event])
+            got.append(pool._state.aside.heads[0, [STAGE, OLD, NODE]].tolist())
+        seen.append(got)
+    assert seen[0] == seen[1]
 
 
 def _planted(n: int, d: int, seed: int = 5) -> list[Event]:
@@ -238,6 +265,23 @@ def test_a_state_without_what_is_aside_is_taken_over() -> None:
     outcomes(pool, events[200:])
     pool.check()
     assert aside.is_bounded(pool._state.aside)
+
+
+def test_a_state_in_the_middle_of_a_rebuild_needs_a_bound() -> None:
+    """Without one nobody would finish the rebuild, and its examples would be in no leaf; at rest it is taken."""
+    events = _planted(300, 8)
+    pool, taken = Settings(epsilon=0.2, max_work=30).pool(), set()
+    for event in events:
+        outcomes(pool, [event])
+        unbounded = Settings(epsilon=0.2, max_work=None).pool()
+        if stage(pool) == IDLE:
+            unbounded.restore({name: array.copy() for name, array in pool.arrays().items()})
+            assert rows_of(unbounded.tree()) == rows_of(pool.tree())
+        else:
+            with pytest.raises(ValueError, match="expected a state of which nothing is built aside, got one with"):
+                unbounded.restore(pool.arrays())
+        taken.add(stage(pool) == IDLE)
+    assert taken == {False, True}
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,18 @@ def test_classes_that_come_to_a_tree_that_forgets() -> None:
     model._pool.check()
 
 
+def test_no_rebuild_is_left_for_later() -> None:
+    """However large: the tree is what its parameters promise after each call."""
+    model = ForgettingTreeClassifier(epsilon=0)
+    many = [f"word {number}" for number in range(4500)]
+    for number in range(8):
+        model.learn_one([*many, f"mail {number}"], "ham", id=number)
+    model.learn_one([*many, "prize"], "spam")
+    assert model.predict_one([*many, "prize"]) == "spam"
+    model.unlearn_one(id=3)
+    assert model.predict_one([*many, "prize"]) == "spam"
+
+
 @pytest.mark.parametrize("labels", [(True, False), (0, 1), ("a", "b"), (None.__class__, 2.5), (("a", 1), b"x")])
 def test_any_hashable_label(labels: tuple[Any, Any]) -> None:
     """Labels come back as they were first given."""

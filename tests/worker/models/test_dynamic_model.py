@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from algorithms.dynamic.aside import IDLE, PARTING, SCANNING, STAGE, WIPING
 from algorithms.dynamic.pool import DynamicPool
 from tests.oracles.tree_streams import tree_columns
 from tests.support.model_contents import model_contents
@@ -176,6 +177,27 @@ def test_results_do_not_depend_on_batches_or_restarts(variant: str) -> None:
     outputs = results_of(same_however_run(partial(pipeline_of, **VARIANTS[variant]), events))
     assert {type(output) for output in outputs} >= {DeadLetter, Prediction}
     assert any(isinstance(output, Tree | Evaluation) for output in outputs) or variant == "numbers"
+
+
+def test_a_rebuild_in_parts_does_not_depend_on_batches_or_restarts() -> None:
+    """While subtrees are built aside, too, batches of any size and restarts give the same bytes."""
+    draw = random.Random(8)
+    events: list[tuple[bytes, Any]] = []
+    for at, (key, event) in enumerate(labelled(180, keys=2)):
+        words = [f"rare {number}" for number in range(400) if draw.random() < 0.1]
+        events.append((key, event | {"x": [*event["x"], *words], "id": at}))
+        if draw.random() < 0.3:
+            events.append((b"key %d" % draw.randrange(2), {"op": "delete", "id": draw.randrange(at + 1)}))
+        if draw.random() < 0.3:
+            events.append((key, {"op": "predict", "x": ["told", *words[:3]]}))
+    events[250:250] = [(b"key 1", None)]
+    make = partial(pipeline_of, epsilon=0.1, max_work=1024, max_depth=5, window=60, emit={"snapshots": "change"})
+    pipeline, stages = make(), set()
+    for at, event in enumerate(events):
+        pipeline.process(records_of([event], at))
+        stages |= set(pipeline.models[0].arrays()["aside.heads"][:, STAGE].tolist())
+    assert stages >= {IDLE, SCANNING, WIPING, PARTING}, "rebuilds are under way between events"
+    assert any(isinstance(output, Tree) for output in results_of(same_however_run(make, events)))
 
 
 def test_status_tells_the_size() -> None:

@@ -409,6 +409,11 @@ def test_forests(tmp_path: Path) -> None:
             "got 'sqrt'",
         ),
         (
+            "max_work: 4096",
+            "9:5: .max_work: expected no 'max_work' (a model of kind 'dynamic-tree' has it; each tree of a forest "
+            "is rebuilt at once), got 'max_work'",
+        ),
+        (
             "emit: {snapshots: change}",
             "9:23: .emit.snapshots: expected 'never', {every: N} or {every_ms: T} with a number from 1, as some "
             "tree always changes, got 'change'",
@@ -486,6 +491,11 @@ def test_forests_that_grow(tmp_path: Path) -> None:
             "kind: tree",
             "epsilon: 5",
             "10:5: .epsilon: expected no 'epsilon' (a forest without 'of' has it, which forgets)",
+        ),
+        (
+            "kind: tree",
+            "max_work: 4096",
+            "10:5: .max_work: expected no 'max_work' (trees that grow are never rebuilt)",
         ),
     ],
 )

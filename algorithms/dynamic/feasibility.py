@@ -8,7 +8,6 @@ from algorithms.dynamic.terms import BETA, EPSILON, EXACT
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
-MAX_WORK = 1 << 15  # entries touched of what is built aside, with each event: some 5 ms
 LEAST_WORK = 1 << 10  # below which a rebuild might never be done
 UNBOUNDED_WITH = "with numeric features, a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
 
@@ -68,6 +67,6 @@ def work_of(max_work: int | None, policy: int, is_plain: bool) -> int:
         raise ValueError(f"expected a max_work of at least 1, or None, got {max_work}")
     if policy == EPSILON and is_plain:
         return max_work or 0
-    if max_work not in (None, MAX_WORK):
+    if max_work is not None:
         raise ValueError(f"expected a max_work of None {UNBOUNDED_WITH}, got {max_work}")
     return 0

@@ -25,7 +25,7 @@ from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment,
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
-from algorithms.dynamic.feasibility import MAX_WORK, policy_of, work_of
+from algorithms.dynamic.feasibility import policy_of, work_of
 from algorithms.dynamic.looks import is_current, look_at_all
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.slack import NO_SLACK
@@ -142,7 +142,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         on_duplicate: OnDuplicate = OnDuplicate.REJECT,
         names: bool = False,
         evaluate: bool = False,
-        max_work: int | None = MAX_WORK,
+        max_work: int | None = None,
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)

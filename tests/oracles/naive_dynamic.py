@@ -22,7 +22,6 @@ from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import digest_of
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import nodes
-from algorithms.dynamic.feasibility import MAX_WORK
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.dynamic.terms import EPSILON
 from algorithms.trees.snapshot import Tree as Snapshot
@@ -207,7 +206,7 @@ class Settings:
     on_duplicate: OnDuplicate = OnDuplicate.REJECT
     names: bool = False
     evaluate: bool = True
-    max_work: int | None = MAX_WORK
+    max_work: int | None = None
     max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
     snapshots: Emit = NO_SNAPSHOTS

@@ -601,7 +601,15 @@ def test_a_shadow_learns_and_only_its_evaluations_are_written(tmp_path: Path) ->
     page = status_page(board.status, {}, 0.0, ABOUT)
     assert "<td>shadow (shadow)</td>" in page
     beside = {each.beside: each for each in comparisons(board.status.models)}
-    assert set(beside) == {"aged-forest", "tree", "exact-words", "forgetting", "forest-words", "majority-words"}
+    assert set(beside) == {
+        "aged-forest",
+        "tree",
+        "exact-words",
+        "forgetting",
+        "forest-of-tree-words",
+        "forest-words",
+        "majority-words",
+    }
     for name, each in beside.items():
         assert registry.get_sample_value(
             "anabranch_shadow_lead", {"model": "shadow", "beside": name}

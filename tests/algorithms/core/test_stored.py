@@ -95,15 +95,13 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     },
     "tree, names": (partial(TreePool, names=True), [*_TREES, "policy: tried", f"names: {_NAMES}"]),
     **{
-        f"dynamic tree, {kind.name.lower()}": (
-            partial(DynamicPool, default=kind, names=True),
-            [*_DYNAMIC, *aside],
-        )
-        for kind, aside in (
-            (Kind.BINARY, ["aside: heads counted", "aside.seen: table cells used"]),
-            (Kind.NUMERIC, []),
-        )
+        f"dynamic tree, {kind.name.lower()}": (partial(DynamicPool, default=kind, names=True), _DYNAMIC)
+        for kind in (Kind.BINARY, Kind.NUMERIC)
     },
+    "dynamic tree, in parts": (
+        partial(DynamicPool, max_work=1 << 15, names=True),
+        [*_DYNAMIC, "aside: heads counted", "aside.seen: table cells used"],
+    ),
     **{
         f"mixed splits, {kind.name.lower()}": (
             partial(MixedSplitPool, default=kind, names=True),

@@ -350,7 +350,7 @@ def test_every_command_has_help(name: str) -> None:
     [
         (["--help"], {"numba", "numpy", "pydantic", "rich"}),
         (["--version"], {"numba", "numpy", "pydantic", "rich"}),
-        (["validate", "deploy/worker.yaml"], {"numba", "confluent_kafka", "prometheus_client"}),
+        (["validate", "deploy/worker.yaml"], {"numba", "confluent_kafka", "prometheus_client", "worker.restore"}),
         (["show", "tests/golden/mixed.out.db"], {"numba", "confluent_kafka", "prometheus_client"}),
         (["publish", "--help"], {"numba", "confluent_kafka", "prometheus_client"}),
         (["topics", "list", "tests/golden/mixed.yaml"], {"numba", "confluent_kafka", "prometheus_client"}),

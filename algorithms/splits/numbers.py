@@ -27,10 +27,10 @@ from algorithms.core.events import Events, OnDuplicate, Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import check_columns, key_of, number, whole
 from algorithms.core.pool import Id
+from algorithms.core.scale import LARGEST_BOUND, Labels, Scale
 from algorithms.splits import variance
 from algorithms.splits.kernel import Decisions
 from algorithms.splits.pool import SplitPool, check_events
-from algorithms.splits.scale import LARGEST_BOUND, Labels, Scale
 from algorithms.splits.slots import N0, N1
 
 

@@ -17,13 +17,13 @@ import numpy as np
 from algorithms.core.cadence import Emit, When
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
 from algorithms.mixed import questions
 from algorithms.mixed.heads import RARE, ROOT
 from algorithms.mixed.pool import MixedSplitPool
 from algorithms.splits.labels import LabelSplits
 from algorithms.splits.numbers import NumberSplitPool
 from algorithms.splits.pool import SplitPool
-from algorithms.splits.scale import Scale
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.datasets import load
 from worker.sources.generators import BINARY, NUMERIC

@@ -200,8 +200,8 @@ def _call(kernel: str) -> None:
         mixed.best()
         return
     if kernel == _NUMBERS:
+        from algorithms.core.scale import Scale
         from algorithms.splits.numbers import NumberSplitPool
-        from algorithms.splits.scale import Scale
 
         pool = NumberSplitPool(Scale(0.0, 1.0, 1.0), names=True)
         pool.insert([b"a"], 0.0)

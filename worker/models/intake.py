@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -14,6 +14,7 @@ from algorithms.core.arrays import Int64s
 from algorithms.core.events import Op
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.names import Interner
+from algorithms.core.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec import Events, Reason, Source
 from worker.codec.encode import Class, Output
@@ -32,9 +33,6 @@ from worker.codec.events import (
 )
 from worker.log.port import Records
 from worker.models.port import Refusal, Result
-
-if TYPE_CHECKING:  # with it come all pools of splits
-    from algorithms.splits.scale import Scale
 
 Bools = npt.NDArray[np.bool_]
 Labels = npt.NDArray[Any]  # int32[n], numbers of classes, or float64[n]

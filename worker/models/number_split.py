@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
+from algorithms.core.scale import Labels
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE, Decisions
 from algorithms.splits.numbers import NumberSplitPool
-from algorithms.splits.scale import Labels
 from worker.codec import Bounds, RegressionPrediction, RegressionSplit, RegressionTree, Source
 from worker.codec.encode import Feature
 from worker.models.base import Prepared

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from algorithms.core.kinds import Kind
-from algorithms.splits.scale import Scale
+from algorithms.core.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec.event import is_packed
 from worker.settings import Settings

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
 from algorithms.dynamic.feasibility import DEFAULT, LEAST_WORK, UNBOUNDED_WITH, missing
 from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
@@ -30,7 +31,6 @@ from worker.settings.problems import expected
 from worker.settings.values import Cadence, Due, Section, Span, TimeSpan, TopicName, Window
 
 if TYPE_CHECKING:
-    from algorithms.splits.scale import Scale
     from algorithms.trees.policies import Policy
 
 
@@ -312,8 +312,6 @@ class SplitSettings(ClassifierSettings):
             raise expected("the least label and then a greater one, as in [0, 500]")
         bounds = info.data.get("label_range")
         if info.field_name == "label_unit" and told is not None and bounds is not None:
-            from algorithms.splits.scale import Scale  # with all pools of splits, which other settings do not need
-
             low, high = bounds
             try:
                 Scale(low, high, told)
@@ -403,8 +401,6 @@ class SplitSettings(ClassifierSettings):
         """The range of labels that are numbers, and their unit."""
         assert self.label_range is not None
         assert self.label_unit is not None
-        from algorithms.splits.scale import Scale
-
         return Scale(*self.label_range, self.label_unit)
 
     @property

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from algorithms.core.events import OnDuplicate, Status
+from algorithms.core.scale import Scale
 from algorithms.splits.numbers import NumberSplitPool, NumberSplits
-from algorithms.splits.scale import Scale
 from tests.oracles.naive import budget
 from tests.oracles.naive_numbers import Naive
 

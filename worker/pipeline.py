@@ -6,7 +6,7 @@ on other partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -231,21 +231,21 @@ class Pipeline:
         if isinstance(results, SplitResults) and name not in self.shadows:
             yield from results.placed(records, self._route.output)
             return
-        for result in results:
-            if name not in self.shadows or isinstance(result.output, _OF_SHADOWS):
-                yield (result.record, result.row), self._record(records, result)
+        for result in self._written(name, results):
+            yield (result.record, result.row), self._record(records, result)
+
+    def _written(self, name: str, results: Sequence[Result]) -> Iterable[Result]:
+        """Return the results of a model that become records: of a shadow not all do."""
+        if name not in self.shadows:
+            return results
+        return (result for result in results if isinstance(result.output, _OF_SHADOWS))
 
     def _record(self, records: Records, result: Result) -> OutRecord:
         key = result.key if result.key is not None else records.keys[result.record] if result.keyed else None
         return to_record(result.output, self._route.output, key, result.seq, self._form)
 
     def _json_results(self, records: Records, outcomes: Sequence[tuple[str, Outcome]]) -> Iterator[OutRecord]:
-        results = [
-            result
-            for name, outcome in outcomes
-            for result in outcome.results
-            if name not in self.shadows or isinstance(result.output, _OF_SHADOWS)
-        ]
+        results = [result for name, outcome in outcomes for result in self._written(name, outcome.results)]
         if len(outcomes) > 1:
             results.sort(key=attrgetter("record", "row"))
         for result in _fitting(results):

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import overload
 
 from worker.codec.split_columns import SplitColumns
 from worker.log.port import OutRecord, Records
 from worker.models.port import Result
-
-
-class _Columns(NamedTuple):
-    splits: SplitColumns
-    record: Sequence[int]  # index of each one's record in its `Records`, ascending
-    row: Sequence[int]
 
 
 class SplitResults(Sequence[Result]):
@@ -24,17 +18,16 @@ class SplitResults(Sequence[Result]):
     splits : SplitColumns
         In the order of their events.
     record, row : sequence of int
-        The event of each.
+        The event of each: the index of its record in its `Records`, ascending, and its row there.
     seq : int
         Of all of them.
     """
 
     def __init__(self, splits: SplitColumns, record: Sequence[int], row: Sequence[int], seq: int) -> None:
-        self._columns = _Columns(splits, record, row)
-        self._seq = seq
+        self._splits, self._record, self._row, self._seq = splits, record, row, seq
 
     def __len__(self) -> int:
-        return len(self._columns.record)
+        return len(self._record)
 
     @overload
     def __getitem__(self, at: int) -> Result: ...
@@ -46,11 +39,10 @@ class SplitResults(Sequence[Result]):
         """Return one result, or some."""
         if isinstance(at, slice):
             return [self[each] for each in range(len(self))[at]]
-        splits, record, row = self._columns
-        return Result(record[at], row[at], self._seq, splits.split(at))
+        return Result(self._record[at], self._row[at], self._seq, self._splits.split(at))
 
     def placed(self, records: Records, topic: str) -> Iterator[tuple[tuple[int, int], OutRecord]]:
         """Yield (record, row) of the event and the record of an output topic, of each."""
-        splits, record, row = self._columns
-        keys = [records.keys[at] for at in record]
-        return zip(zip(record, row, strict=True), splits.records(topic, keys, self._seq), strict=True)
+        keys = [records.keys[at] for at in self._record]
+        places = zip(self._record, self._row, strict=True)
+        return zip(places, self._splits.records(topic, keys, self._seq), strict=True)

@@ -118,9 +118,8 @@ def work_of(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int)
     most = at_once(rules.max_work)
     if forest.nodes.links[top, EXAMPLES] >= most:
         return int64(0)
-    if rules.max_work > 0 and not is_idle(
-        forest, tree
-    ):  # what waits asks at each event: not all are looked at then
+    if rules.max_work > 0 and not is_idle(forest, tree):
+        # What waits asks at each event: not all are looked at then.
         mean = forest.trees[tree, ENTRIES] // max(forest.store.heads[tree, example_store.LIVES], 1)
         if forest.nodes.links[top, EXAMPLES] * (1 + mean) > 2 * most:
             return int64(0)

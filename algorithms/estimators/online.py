@@ -307,7 +307,6 @@ def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> 
         default=kind_of(numeric),
         window=model.window,
         names=names,
-        max_work=None,  # who calls one by one waits for a rebuild, and has the tree that the parameters promise
     )
 
 

@@ -157,7 +157,6 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             default=default,
             kinds=kinds,
             names=names,
-            max_work=None,  # there are many trees, and each is built at once
         )
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")

@@ -41,12 +41,8 @@ _COEFFICIENT = 40
 _ELEMENT = 72
 _ALL = 1 << 62
 
-# What becomes of a leaf.
-_STAYS, _SLEEPS, _RENEWED = (
-    0,
-    1,
-    2,
-)  # as it is, awake or asleep; forgets and sleeps; forgets, wakes and begins anew
+# What becomes of a leaf: as it is, awake or asleep; forgets and sleeps; forgets, wakes and begins anew.
+_STAYS, _SLEEPS, _RENEWED = 0, 1, 2
 
 
 def rows_within(memory: int | None, *, plain: bool, has_models: bool) -> tuple[int, int]:

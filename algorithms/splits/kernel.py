@@ -571,9 +571,8 @@ def _predict(pool: State, batch: Batch, event: int, out: Out) -> bool:
 
 # --- the loop
 
-_FAR = (
-    2  # events ahead: their heads and the places of their features in the table are seen to; one ahead, their rows
-)
+# Events ahead: their heads and the places of their features in the table are seen to; one ahead, their rows.
+_FAR = 2
 
 
 @inlined

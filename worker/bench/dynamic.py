@@ -65,7 +65,7 @@ def bench_dynamic(
     updates : sequence of str
         As `worker.bench.updates.workload` takes them.
     policies : sequence of mapping
-        ``epsilon``, ``beta`` or ``guarantee`` of each, and its ``max_work``, which else is None. An epsilon of 0
+        ``epsilon``, ``beta`` or ``guarantee`` of each, and its ``max_work``, if it has one. An epsilon of 0
         builds the tree from scratch at each update; where it is among them, lines say how their times compare.
     options : mapping
         Further parameters of `DynamicPool`, the same for all.
@@ -154,15 +154,11 @@ def _figures(done: Run, events: int) -> Row:
 
 
 def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> DynamicPool:
-    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper.
-
-    Where no `max_work` is told nothing bounds what an event may rebuild, as there.
-    """
+    """Return an empty pool for a table; a nominal feature counts as a number, as in the paper."""
     kinds: dict[int | bytes, Kind] = {
         feature: Kind.NUMERIC for feature, values in enumerate(table.kinds.tolist()) if values != BINARY
     }
-    terms = {"max_work": None, **policy, **options}
-    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **terms)
+    return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **policy, **options)
 
 
 def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from algorithms.dynamic.numbers import DynamicNumberPool as DynamicNumberPool
     from algorithms.dynamic.pool import DynamicPool as DynamicPool
     from algorithms.estimators.online import BestSplit as BestSplit
     from algorithms.estimators.online import ForestClassifier as ForestClassifier
@@ -38,6 +39,7 @@ _WHERE = {
     "ForgettingTreeClassifier": "algorithms.estimators.online",
     "TreeClassifier": "algorithms.estimators.online",
     "TreeRegressor": "algorithms.estimators.online",
+    "DynamicNumberPool": "algorithms.dynamic.numbers",
     "DynamicPool": "algorithms.dynamic.pool",
     "ForestPool": "algorithms.forests.pool",
     "GrowingForestPool": "algorithms.forests.growing",
@@ -48,6 +50,7 @@ _WHERE = {
 
 __all__ = [
     "BestSplit",
+    "DynamicNumberPool",
     "DynamicPool",
     "ForestClassifier",
     "ForestPool",

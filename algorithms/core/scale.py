@@ -60,6 +60,10 @@ class Scale:
         steps: Int64s = np.rint((within - self.low) / self.unit).astype(np.int64)
         return np.minimum(steps, self._steps)
 
+    def between(self, steps: Float64s) -> Float64s:
+        """Return the labels that means of steps stand for."""
+        return self.low + self.unit * steps
+
     def label(self, steps: int) -> float:
         """Return the label that a step stands for."""
         return float(Fraction(self.low) + Fraction(self.unit) * steps)

@@ -76,6 +76,11 @@ class Schema:
         )
 
     @property
+    def all(self) -> set[Kind]:
+        """The kinds that features may have."""
+        return {self._default, *self._named.values()}
+
+    @property
     def numbers(self) -> Int64s:
         """int64[..], the numbers of the features whose kinds were told, ascending."""
         return self.known.numbers

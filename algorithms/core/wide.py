@@ -17,6 +17,8 @@ from algorithms.core.jit import inlined
 _BITS = 62
 _LOW = (1 << _BITS) - 1
 BASE = 2.0**_BITS
+_HALF = _BITS // 2
+_LOW_HALF = (1 << _HALF) - 1
 
 Numbers = npt.NDArray[Any]
 
@@ -36,6 +38,33 @@ def low_of(word: int) -> int:
 def carry_of(word: int) -> int:
     """Return what goes to the high word."""
     return word >> _BITS
+
+
+@inlined
+def product(one: int, other: int) -> tuple[int, int]:
+    """Return the high and the low word of a product of two numbers from 0, below 2^62 each."""
+    a, b = one >> _HALF, one & _LOW_HALF
+    c, d = other >> _HALF, other & _LOW_HALF
+    middle = a * d + b * c
+    low = b * d + ((middle & _LOW_HALF) << _HALF)
+    return a * c + (middle >> _HALF) + (low >> _BITS), low & _LOW
+
+
+@inlined
+def difference(high: int, low: int, other_high: int, other_low: int) -> tuple[int, int]:
+    """Return the high and the low word of one number less another: the high one has the sign."""
+    left = low - other_low
+    return high - other_high + (left >> _BITS), left & _LOW
+
+
+def whole_numbers(high: Int64s, low: Int64s) -> list[int]:
+    """Return numbers by their words, as Python's integers."""
+    return [(upper << _BITS) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def words_of(number: int) -> tuple[int, int]:
+    """Return the high and the low word of a number."""
+    return number >> _BITS, number & _LOW
 
 
 def restored(words: Int64s, rows: int) -> Int64s:

@@ -99,11 +99,19 @@ def _take(frontier: Frontier) -> int:
 
 @jit
 def _create(
-    state: Nodes, segment: Segment, frontier: Frontier, parent: int, side: int, start: int, stop: int, salt: int
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    frontier: Frontier,
+    parent: int,
+    side: int,
+    start: int,
+    stop: int,
+    salt: int,
 ) -> int:
     depth = int64(0) if parent == NONE else state.links[parent, DEPTH] + 1
     node = nodes.create(state, parent, side, depth, int64(0))
-    describe(state, segment, node, start, stop)
+    describe(criterion, state, segment, node, start, stop)
     frontier.spans[node, START] = start
     frontier.spans[node, STOP] = stop
     frontier.spans[node, SALT] = salt
@@ -150,8 +158,10 @@ def build_best_first(
     The storage of nodes is empty. As `build`, but that the features of a node are counted again when it is split,
     if others were looked at since: at most twice the time of the same nodes by `build`.
     """
-    lay_out(segment, examples, words)
-    root = _create(state, segment, frontier, int64(NONE), int64(0), int64(0), segment.sizes[HELD], terms.salt)
+    lay_out(criterion, segment, examples, words)
+    root = _create(
+        criterion, state, segment, frontier, int64(NONE), int64(0), int64(0), segment.sizes[HELD], terms.salt
+    )
     counted = root  # the node whose features are counted
     if not is_done(criterion, state, segment, terms, root, int64(0)):
         _look(criterion, segment, frontier, words, names, terms, root, int64(0))
@@ -161,7 +171,7 @@ def build_best_first(
         node = _take(frontier)
         start, stop, salt = frontier.spans[node, START], frontier.spans[node, STOP], frontier.spans[node, SALT]
         if node != counted:
-            tally(segment, start, stop)
+            tally(criterion, segment, start, stop)
             if terms.way == _ORDERED:
                 group_all(segment, start)
         column, threshold = frontier.spans[node, COLUMN], frontier.threshold[node]
@@ -169,16 +179,16 @@ def build_best_first(
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED:
             part_columns(segment, start, stop, middle, takes_high, True)
-        low = _create(state, segment, frontier, node, LOW, start, middle, below(salt, LOW))
-        high = _create(state, segment, frontier, node, HIGH, middle, stop, below(salt, HIGH))
+        low = _create(criterion, state, segment, frontier, node, LOW, start, middle, below(salt, LOW))
+        high = _create(criterion, state, segment, frontier, node, HIGH, middle, stop, below(salt, HIGH))
         larger, smaller = (high, low) if takes_high else (low, high)
         counted = int64(NONE)
         if not is_done(criterion, state, segment, terms, larger, state.links[larger, DEPTH]):
-            take_out(segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
+            take_out(criterion, segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
             _look(criterion, segment, frontier, words, names, terms, larger, int64(1))
             counted = larger
         if not is_done(criterion, state, segment, terms, smaller, state.links[smaller, DEPTH]):
-            tally(segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
+            tally(criterion, segment, frontier.spans[smaller, START], frontier.spans[smaller, STOP])
             _look(criterion, segment, frontier, words, names, terms, smaller, int64(0))
             counted = smaller
     for node in range(2 * leaves - 1):

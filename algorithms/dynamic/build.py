@@ -14,7 +14,6 @@ from typing import Any
 
 from algorithms.core.arrays import int64
 from algorithms.core.class_sums import impurity, noise
-from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
@@ -22,6 +21,7 @@ from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
 from algorithms.dynamic import indexes, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.examples import Examples, link, value_of
+from algorithms.dynamic.labels import add_to_node, is_pure
 from algorithms.dynamic.nodes import (
     BUILT,
     BUILT_WEIGHT,
@@ -68,12 +68,12 @@ def _push(segment: Segment, parent: int, side: int, depth: int, start: int, stop
 
 
 @jit
-def describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -> None:
+def describe(criterion: Any, state: Nodes, segment: Segment, node: int, start: int, stop: int) -> None:
     """Write what a node holds that owns start to stop of `order`; s(v) and c(v) begin with it."""
     weight = int64(0)
     for position in range(start, stop):
         i = segment.order[position]
-        state.weights[node, segment.label[i]] += segment.weight[i]
+        add_to_node(criterion, state.weights, node, segment.label[i], segment.weight[i])
         weight += segment.weight[i]
     state.links[node, EXAMPLES] = stop - start
     state.links[node, BUILT] = stop - start
@@ -84,16 +84,13 @@ def describe(state: Nodes, segment: Segment, node: int, start: int, stop: int) -
 def is_done(criterion: Any, state: Nodes, segment: Segment, terms: Terms, node: int, depth: int) -> bool:
     """Return whether a node is a leaf whatever its features are: algorithm 2, line 3.
 
-    Where it is not, its class weights are in `totals`.
+    Where it is not, what features have of its sums is in `totals`.
     """
     if state.links[node, EXAMPLES] <= terms.min_examples or depth >= terms.max_depth:
         return True
-    weight = int64(0)
     for k in range(segment.totals.size):
         segment.totals[k] = state.weights[node, k]
-        weight += segment.totals[k]
-    whole = impurity(criterion, segment.totals)
-    return whole <= 0.5 * terms.alpha * (weight * PER_UNIT)
+    return is_pure(criterion, state.weights, node, segment.totals, terms.alpha)
 
 
 @jit
@@ -387,7 +384,7 @@ def build(
     what was counted of their parent, less that, is of the larger, which comes next. So an entry is counted
     O(log examples) times.
     """
-    lay_out(segment, examples, words)
+    lay_out(criterion, segment, examples, words)
     return grow(
         criterion,
         state,
@@ -443,15 +440,15 @@ def grow(
         node = nodes.create(state, parent, side, depth, place)
         if top == NONE:
             top = node
-        describe(state, segment, node, start, stop)
+        describe(criterion, state, segment, node, start, stop)
         done = is_done(criterion, state, segment, terms, node, depth)
         if done or is_chosen == 0 or node != top:
             choice = NO_SPLIT
         if not done and (is_chosen == 0 or node != top):
             if is_heir == 1:
-                take_out(segment, sibling, end)
+                take_out(criterion, segment, sibling, end)
             elif node != top:
-                tally(segment, start, stop)
+                tally(criterion, segment, start, stop)
             kept = _wanted(known, segment, stop - start)
             choice = best_split(
                 criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept

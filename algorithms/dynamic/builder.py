@@ -52,6 +52,11 @@ def check_terms(criterion: str, classes: int, alpha: float, min_examples: int, m
         raise ValueError(f"expected at least 2 classes, got {classes}")
     if not 0.0 <= alpha < np.inf:
         raise ValueError(f"expected a finite alpha of at least 0, got {alpha}")
+    check_sizes(min_examples, max_depth)
+
+
+def check_sizes(min_examples: int, max_depth: int) -> None:
+    """Raise ValueError where a node of any size, or at any depth, would be a leaf by these."""
     if min_examples < 1 or max_depth < 0:
         raise ValueError(
             f"expected min_examples of at least 1 and max_depth of at least 0, got {min_examples} and {max_depth}"

@@ -5,7 +5,7 @@
     insert:  look, predict (where asked) -> duplicate? -> enter -> UPDATE -> window: UPDATE for what is too old
     delete:  look up -> UPDATE -> strike
     both:    what is built aside goes on (parts.py)
-    predict: look -> route -> class weights
+    predict: look -> route -> class weights, or sums of labels
 
 A look (looks.py) is taken where floors are kept; so it is at all of a tree whose snapshot may be due.
 
@@ -41,10 +41,10 @@ from algorithms.core.events import (
     WRONG_WEIGHT,
     Batch,
 )
-from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.dynamic import nodes, parts, slack, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
+from algorithms.dynamic.labels import guess, is_label, loss, room_for, told, weight_of
 from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
 from algorithms.dynamic.segment import HELD, Segment
@@ -64,7 +64,6 @@ from algorithms.dynamic.state import (
 from algorithms.dynamic.subtrees import discard
 from algorithms.dynamic.terms import EPSILON
 from algorithms.dynamic.update import begin, update
-from algorithms.trees.predict import loss_of
 
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
@@ -109,14 +108,14 @@ def _let_go(forest: Forest, row: int) -> None:
 
 @jit
 def _predict(forest: Forest, tree: int, batch: Batch, event: int, out: Out) -> int:
-    """Write the class weights of the last node on an example's way that holds any; return it, or NONE.
+    """Write the sums of labels of the last node on an example's way that holds any; return it, or NONE.
 
     A leaf that deletes have emptied leaves the answer to the nodes above.
     """
     links = forest.nodes.links
     node = int64(NONE)
     for k in range(out.weights.size):
-        out.weights[k] = 0.0
+        out.weights[k] = 0
     if forest.trees[tree, ALIVE] == 0 or links[forest.trees[tree, ROOT], EXAMPLES] == 0:
         return node
     node = forest.trees[tree, ROOT]
@@ -128,18 +127,8 @@ def _predict(forest: Forest, tree: int, batch: Batch, event: int, out: Out) -> i
             break
         node = child
     for k in range(out.weights.size):
-        out.weights[k] = forest.nodes.weights[node, k] * PER_UNIT
+        out.weights[k] = told(forest.criterion, forest.nodes.weights[node, k])
     return node
-
-
-@inlined
-def _heaviest(out: Out, node: int) -> int:
-    """Return the class with most weight, the lowest of equal ones: L_v."""
-    best = int64(0)
-    for k in range(1, out.weights.size):
-        if out.weights[k] > out.weights[best]:
-            best = int64(k)
-    return best if node != NONE else int64(NONE)
 
 
 @jit
@@ -156,10 +145,10 @@ def _answer(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     """Answer a prediction; nothing but a look touches the state."""
     _look(forest, rules, segment, batch, event, out)
     node = _predict(forest, int64(batch.key[event]), batch, event, out)
-    out.predicted[event] = _heaviest(out, node)
+    out.predicted[event] = guess(forest.criterion, out.weights, node)
     at = out.counts[0]
     out.leaf[at] = forest.nodes.links[node, NUMBER] if node != NONE else 0
-    for k in range(rules.classes):
+    for k in range(out.weights.size):
         out.shares[at, k] = out.weights[k]
     out.counts[0] += 1
 
@@ -184,7 +173,7 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     owner = tree * 2 + named
     if weight < 0:
         return WRONG_WEIGHT
-    if label < 0 or label >= rules.classes:
+    if not is_label(forest.criterion, label, rules.classes):
         return WRONG_LABEL
     if weight == 0:
         return IGNORED
@@ -192,9 +181,9 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
     if is_new and forest.alive[0] >= rules.max_keys:
         return TOO_MANY_KEYS
     total = int64(0)
-    for k in range(rules.classes):
-        total += forest.nodes.weights[forest.trees[tree, ROOT], k] if not is_new else 0
-    if weight >= MAX_TOTAL - total:
+    if not is_new:
+        total = weight_of(forest.criterion, forest.nodes.weights, forest.trees[tree, ROOT])
+    if weight >= room_for(forest.criterion) - total:
         return COUNT_OVERFLOW
     old = int64(NONE)
     if named:
@@ -210,8 +199,9 @@ def _insert(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
         )
     if rules.evaluated:
         _look(forest, rules, segment, batch, event, out)
-        out.predicted[event] = _heaviest(out, _predict(forest, tree, batch, event, out))
-        out.loss[event] = loss_of(out.weights, label)
+        node = _predict(forest, tree, batch, event, out)
+        out.predicted[event] = guess(forest.criterion, out.weights, node)
+        out.loss[event] = loss(forest.criterion, out.weights, label)
     if old != NONE:
         if forest.store.rows[old, example_store.STATE] == example_store.LIVE:
             _remove(forest, rules, segment, old, event, out)
@@ -244,7 +234,7 @@ def _delete(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event:
             is_known = example_store.is_remembered(forest.store, row, batch, event, rules.span)
             return ALREADY_DROPPED if is_known else ABSENT_ID
     else:
-        if weight <= 0 or label < 0 or label >= rules.classes:
+        if weight <= 0 or not is_label(forest.criterion, label, rules.classes):
             return ABSENT_EXAMPLE
         high, low = content_key(
             batch.feature, batch.bits, batch.pointer[event], batch.pointer[event + 1], label, weight

@@ -8,7 +8,18 @@ import numpy as np
 
 from algorithms.core import example_store
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended, int64
-from algorithms.core.example_store import EVER, LABEL, LENGTH, LIVE, NONE, START, STATE, WEIGHT, ExampleStore
+from algorithms.core.example_store import (
+    EVER,
+    LABEL,
+    LENGTH,
+    LIVE,
+    NONE,
+    START,
+    STATE,
+    WEIGHT,
+    ExampleStore,
+    hash_of_label,
+)
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
 from algorithms.core.kinds import BINARY
@@ -88,8 +99,8 @@ def content_key(
     features: UInt32s, bits: Int64s, start: int, stop: int, label: int, weight: int
 ) -> tuple[int, int]:
     """Return the digest of an example's content, values among it; `bits` are theirs."""
-    high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
-    low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
+    high = (hash_of_label(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
+    low = (hash_of_label(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):
         feature = int64(features[at])
         one = mix(bits[at] & 0xFFFFFFFF, (bits[at] >> 32) & 0xFFFFFFFF)

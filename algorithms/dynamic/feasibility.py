@@ -18,8 +18,8 @@ def policy_of(
     """Return the policy and its epsilon; raise ValueError where settings contradict each other."""
     if guarantee not in (None, "exact"):
         raise ValueError(f"expected the guarantee 'exact', or none, got {guarantee!r}")
-    if epsilon is not None and not 0.0 <= epsilon < math.inf:
-        raise ValueError(f"expected a finite epsilon of at least 0, got {epsilon}")
+    if epsilon is not None:
+        check_epsilon(epsilon)
     if not 0.0 <= beta <= 1.0:
         raise ValueError(f"expected a beta from 0 to 1, got {beta}")
     if guarantee is not None:
@@ -37,6 +37,12 @@ def policy_of(
             f"got {beta} with epsilon {chosen}"
         )
     return EPSILON, chosen
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Raise ValueError where an epsilon is none."""
+    if not 0.0 <= epsilon < math.inf:
+        raise ValueError(f"expected a finite epsilon of at least 0, got {epsilon}")
 
 
 def beside_exact(epsilon: float | None, beta: float) -> str | None:

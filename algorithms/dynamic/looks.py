@@ -167,7 +167,7 @@ def _best_binary(forest: Forest, segment: Segment, node: int, may_search: bool) 
         return int64(_NOT_KNOWN), math.inf
     if held.of[node] == 0:
         gather(forest, segment, node)
-        lay_out(segment, examples_of(forest), forest.words)
+        lay_out(forest.criterion, segment, examples_of(forest), forest.words)
         held.of[node] = indexes.begin(held, segment, forest.words) + 1
         feature, least = _best_counted(forest, segment)
         forget(segment)
@@ -237,7 +237,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
         return node
     links = forest.nodes.links
     gather(forest, segment, node)
-    lay_out(segment, examples_of(forest), forest.words)
+    lay_out(forest.criterion, segment, examples_of(forest), forest.words)
     choice = NO_SPLIT
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,9 @@ class Nodes(NamedTuple):
 
     links: Int64s  # int64[capacity, COLUMNS]
     threshold: Float64s  # float64[capacity], of a numeric split, else 0
-    weights: Int64s  # int64[capacity, c], class weights of the examples that a node holds now, in units of 2^-20
+    # int64[capacity, c], class weights of the examples that a node holds now, in units of 2^-20; of numbers their
+    # four sums, see variance.py
+    weights: Int64s
     used: Int64s  # int64[3], a free list through PARENT
 
 
@@ -137,8 +140,11 @@ def snapshot(nodes: Nodes, top: int) -> Tree:
     )
 
 
-def check(nodes: Nodes, reached: list[int]) -> None:
-    """Raise AssertionError unless the nodes reached from roots are those in use. O(everything)."""
+def check(nodes: Nodes, reached: list[int], joined: Callable[[Int64s, Int64s], Int64s]) -> None:
+    """Raise AssertionError unless the nodes reached from roots are those in use. O(everything).
+
+    `joined` returns the sums of labels of two children together.
+    """
     high = int(nodes.used[EVER])
     used = np.flatnonzero(nodes.links[:high, FEATURE] != _FREED).tolist()
     assert sorted(reached) == used, "a node is lost or in two places"
@@ -150,4 +156,4 @@ def check(nodes: Nodes, reached: list[int]) -> None:
             assert (nodes.links[[low, high_child], PARENT] == node).all()
             assert (nodes.links[[low, high_child], DEPTH] == links[DEPTH] + 1).all()
             assert nodes.links[[low, high_child], EXAMPLES].sum() == links[EXAMPLES]
-            assert (nodes.weights[low] + nodes.weights[high_child] == nodes.weights[node]).all()
+            assert (joined(nodes.weights[low], nodes.weights[high_child]) == nodes.weights[node]).all()

@@ -1,9 +1,13 @@
-"""`DynamicPool`: any number of trees that forget, in one set of arrays; one kernel call a batch."""
+"""`DynamicPool`: any number of trees that forget, in one set of arrays; one kernel call a batch.
+
+What does not depend on what labels are is in `LivePool`; numbers.py has the pool of those that are numbers.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +18,11 @@ from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, fi
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, batch_of
 from algorithms.core.criteria import make_criterion
-from algorithms.core.events import Events, OnDuplicate
+from algorithms.core.events import Batch, Events, OnDuplicate
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
-from algorithms.core.pool import MEMO
+from algorithms.core.pool import MEMO, Answered
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment, slack, vocabulary
@@ -73,132 +77,66 @@ class Sizes(NamedTuple):
     rebuilt: int  # examples in them
 
 
-class DynamicPool(AgingPool[Forest, Answers, Float64s]):
-    """Any number of trees under inserts and deletes, one for each key.
+A = TypeVar("A", bound=Answered)
+P = TypeVar("P")  # what one prediction is
+
+
+class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
+    """What pools of trees that forget have in common, whatever labels they learn.
 
     Parameters
     ----------
-    epsilon : float, optional
-        FuDyADT of paper 002: a subtree built from s examples is rebuilt after more than epsilon s inserts and
-        deletes, and so in weight. 0: after each. 0.1 unless `guarantee` or `beta` says when instead.
-    alpha : float
-        A node whose impurity is at most half of it stays a leaf.
-    beta : float
-        Above 0 what is looked through is promised to be feasible (paper 002, definition 3.1): a node with an
-        impurity of at least alpha is split, and its split gains at most beta less than the best. Without an
-        epsilon it is rebuilt where floors cannot tell that it is; with one, which must be below
-        1 / (min_examples + 1), alpha / 5 and beta / 12.5, and the criterion Gini, by the clock alone.
-    guarantee : str, optional
-        ``exact``: what is looked through is, to the bit, the tree that `build_tree` makes of the live examples.
-    min_examples, max_depth : int
-        k and h: a node of at most k examples, or so deep, is a leaf.
-    criterion : str
-        ``gini`` or ``entropy``.
-    classes : int
-        Labels are 0 to classes - 1.
-    default : Kind
-        The kind of the features that `kinds` does not name: ``BINARY`` or ``NUMERIC``.
-    kinds : Mapping[int | bytes, Kind], optional
-        The kinds of others.
-    window : int, optional
-        Keep only the last so many examples of each key.
-    span : int, optional
-        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
-    on_duplicate : OnDuplicate
-        What an insert of a live id does.
+    rules : Rules
+        The settings, as kernels see them.
+    criterion : NamedTuple
+        A `Criterion` of classes, or the `Variance` of numbers.
+    sums : int
+        How many a node keeps of its labels, see labels.py; a feature has `rules.classes` of them.
+    schema : Schema
+        The kinds of features.
     names : bool
         Features are byte strings, interned here; otherwise ids below 2^32.
-    evaluate : bool
-        Predict every example before it is learned.
-    max_work : int, optional
-        Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
-        next events of the key, while the old subtree answers; see parts.py. So what a beta beside an epsilon
-        promises, and that with an epsilon of 0 the tree is the one that would be built from scratch, does not
-        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with
-        numeric features, a guarantee, or a beta without an epsilon.
-    max_keys, max_live_ids : int
-        Bounds; what would pass them is refused.
-    snapshots : Emit
-        When `Answers` has a tree's snapshot; at a change means after a rebuild that had or made an inner node.
+    memo : str, optional
+        The name of the criterion, where it has a memo.
     """
 
     _ALIVE = ALIVE
 
     def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        alpha: float = 0.0,
-        beta: float = 0.0,
-        guarantee: str | None = None,
-        min_examples: int = 1,
-        max_depth: int = UNBOUNDED,
-        criterion: str = "gini",
-        classes: int = 2,
-        default: Kind = Kind.BINARY,
-        kinds: Mapping[Feature, Kind] | None = None,
-        window: int | None = None,
-        span: int | None = None,
-        on_duplicate: OnDuplicate = OnDuplicate.REJECT,
-        names: bool = False,
-        evaluate: bool = False,
-        max_work: int | None = None,
-        max_keys: int = 1 << 30,
-        max_live_ids: int = 1 << 30,
-        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
+        self, rules: Rules, criterion: Any, sums: int, schema: Schema, *, names: bool, memo: str | None = None
     ) -> None:
-        check_terms(criterion, classes, alpha, min_examples, max_depth)
-        check_kinds([default, *(kinds or {}).values()])
-        policy, epsilon = policy_of(guarantee, epsilon, alpha, beta, min_examples, criterion)
-        if window is not None and window < 1:
-            raise ValueError(f"expected a window of at least 1 example, got {window}")
-        if snapshots.argument < 1:
-            raise ValueError("expected n or ms of at least 1 for snapshots every so often")
-        self._plain = default == Kind.BINARY and all(kind == Kind.BINARY for kind in (kinds or {}).values())
-        max_work = work_of(max_work, policy, self._plain)
-        self.rules = Rules(
-            epsilon=epsilon,
-            terms=Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
-            max_work=max_work,
-            classes=classes,
-            window=window or 0,
-            span=span or 0,
-            on_duplicate=int(on_duplicate),
-            evaluated=evaluate,
-            max_keys=max_keys,
-            max_live_ids=max_live_ids,
-            snapshot_when=int(snapshots.when),
-            snapshot_argument=snapshots.argument,
-        )
-        self._classes = classes
-        has_binary = Kind.BINARY in {default, *(kinds or {}).values()}
-        made = example_store.make(1, aged=span is not None)
+        self.rules = rules
+        self._classes = rules.classes
+        self._plain = schema.all == {Kind.BINARY}
+        made = example_store.make(1, aged=rules.span > 0)
+        has_binary = Kind.BINARY in schema.all
+        floors = NO_SLACK if rules.terms.policy == EPSILON else slack.make(8, sums, has_binary=has_binary)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
-            nodes=nodes.make(8, classes),
+            nodes=nodes.make(8, sums),
             store=made,
             values=np.zeros(0 if self._plain else len(made.features)),
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
-            slack=NO_SLACK if policy == EPSILON else slack.make(8, classes, has_binary=has_binary),
-            aside=aside.make(1, len(made.rows), classes, is_bounded=max_work > 0),
+            slack=floors,
+            aside=aside.make(1, len(made.rows), rules.classes, is_bounded=rules.max_work > 0),
             names=NO_NAMES,
-            criterion=make_criterion(criterion, MEMO),
+            criterion=criterion,
         )
-        self._scratch = segment.make(8, 64, 16, classes, self._plain)
-        super().__init__(forest, names=names, kinds=Schema(default, kinds or {}), criterion=criterion)
+        self._scratch = segment.make(8, 64, 16, rules.classes, self._plain)
+        super().__init__(forest, names=names, kinds=schema, criterion=memo)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
 
     # --- events
 
-    def apply(self, events: Events, *, checked: bool = False) -> Answers:
+    def apply(self, events: Events, *, checked: bool = False) -> A:
         """Apply events in order, see `Pool.apply`.
 
         O(depth log features + features) each; rebuilds amortise as in paper 002.
         """
-        events = self._begin(events, checked)
+        events = self._as_learned(self._begin(events, checked))
         made = self._canonical(events, self._schema.known)
         batch = batch_of(events, made)
         n, asked = len(made.op), made.asked
@@ -206,31 +144,24 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`
             is_current(self._state, self.rules, self._scratch, NONE)
             look_at_all(self._state.slack, self._state, self.rules, self._scratch, NONE, 0, out)
-        snapshots: list[tuple[int, int, Tree]] = []
+        snapshots: list[tuple[int, int, Any]] = []
         for event in self._run(batch, out):
             key = int(batch.key[event])
             snapshots.append((event, int(self._heads[key, EVENTS]), self.tree(key)))
         np.maximum(out.status, made.status, out=out.status)  # to the kernel, what was refused is `SKIPPED`
-        return Answers(
-            out.status, snapshots, out.predicted, out.loss, out.rebuilt, out.scanned, asked, out.shares, out.leaf
-        )
+        return self._answers(batch, asked, out, snapshots)
 
+    def _as_learned(self, events: Events) -> Events:
+        """Return events with labels and weights as kernels take them."""
+        return events
+
+    @abstractmethod
     def _out(self, events: int, predictions: int) -> Out:
-        return Out(
-            status=np.zeros(events, np.int8),
-            predicted=filled(events, NONE, np.int32),
-            loss=np.zeros(events),
-            rebuilt=np.zeros(events, np.int64),
-            scanned=np.zeros(events, np.int64),
-            shares=np.zeros((predictions, self._classes)),
-            leaf=np.zeros(predictions, np.int64),
-            weights=np.zeros(self._classes),
-            counts=np.zeros(1, np.int64),
-            told=np.zeros(1, np.int64),
-        )
+        """Return where kernels write what so many events lead to."""
 
-    def _prediction(self, answers: Answers) -> Float64s:
-        return answers.weights[0]
+    @abstractmethod
+    def _answers(self, batch: Batch, asked: Int64s, out: Out, snapshots: list[tuple[int, int, Any]]) -> A:
+        """Return what a batch has led to; `asked` are the events that were predictions."""
 
     def _step(self, batch: Any, out: Any, *at: Any) -> tuple[Any, ...]:
         return self._apply(self._state, self.rules, self._scratch, batch, out, *at)
@@ -280,9 +211,6 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             self._plain,
         )
 
-    def _heaviest(self) -> int:
-        return int(self._state.nodes.weights.sum(axis=1).max())
-
     # --- state
 
     def arrays(self) -> Arrays:
@@ -316,12 +244,16 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
 
     # --- looking
 
-    def tree(self, key: int = 0) -> Tree:
+    @abstractmethod
+    def tree(self, key: int = 0) -> Any:
         """Return a tree as columns, its weights those of now; one that has learned nothing has no nodes.
 
         It is what a look at all of it would leave, and nothing is changed by looking: where the tree waits for a
         look, nodes are copied. O(nodes of all trees) then, and what the look costs.
         """
+
+    def _snapshot(self, key: int) -> Tree:
+        """Return a tree as columns, of which the weights are sums of labels as nodes have them."""
         found = nodes.snapshot(*self._seen(key))
         return found._replace(feature=self._features(found.feature))
 
@@ -421,7 +353,7 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
                 else:
                     assert len(own) == 1 or links[node, EXAMPLES] > 0, "a side is empty"
                     self._check_beside(node)
-        nodes.check(forest.nodes, reached)
+        nodes.check(forest.nodes, reached, self._joined)
         if self.rules.terms.policy != EPSILON:
             blocks = forest.slack.counts[reached, slack.BLOCK]
             rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
@@ -435,6 +367,14 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         )
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
+
+    @abstractmethod
+    def _sums(self, label: Int64s, weight: Int64s) -> list[int]:
+        """Return what a node keeps of the labels of examples."""
+
+    def _joined(self, low: Int64s, high: Int64s) -> Int64s:
+        """Return what a node keeps of its labels by what its two children do."""
+        return low + high
 
     def _check_beside(self, node: int) -> None:
         """Check how many examples have the values beside the threshold of a node, where that counts."""
@@ -554,11 +494,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             assert not held, "an inner node holds examples itself"
             return held
         assert len(held) == links[node, EXAMPLES]
-        weights = np.zeros(self.rules.classes, np.int64)
-        np.add.at(
-            weights, forest.store.rows[held, example_store.LABEL], forest.store.rows[held, example_store.WEIGHT]
-        )
-        assert np.array_equal(weights, forest.nodes.weights[node])
+        label, weight = forest.store.rows[held][:, [example_store.LABEL, example_store.WEIGHT]].T
+        assert self._sums(label, weight) == forest.nodes.weights[node].tolist()
         live = examples_of(forest)
         while (parent := int(links[node, nodes.PARENT])) != NONE:
             feature, kind = links[parent, [FEATURE, nodes.KIND]]
@@ -587,6 +524,174 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
             assert forest.words.cells[column, vocabulary.HOLDERS] == count
             assert forest.words.cells[column, vocabulary.KIND] == self.kinds_of(np.array([feature]))[0]
         return seen
+
+
+class DynamicPool(LivePool[Answers, Float64s]):
+    """Any number of trees under inserts and deletes, one for each key.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        FuDyADT of paper 002: a subtree built from s examples is rebuilt after more than epsilon s inserts and
+        deletes, and so in weight. 0: after each. 0.1 unless `guarantee` or `beta` says when instead.
+    alpha : float
+        A node whose impurity is at most half of it stays a leaf.
+    beta : float
+        Above 0 what is looked through is promised to be feasible (paper 002, definition 3.1): a node with an
+        impurity of at least alpha is split, and its split gains at most beta less than the best. Without an
+        epsilon it is rebuilt where floors cannot tell that it is; with one, which must be below
+        1 / (min_examples + 1), alpha / 5 and beta / 12.5, and the criterion Gini, by the clock alone.
+    guarantee : str, optional
+        ``exact``: what is looked through is, to the bit, the tree that `build_tree` makes of the live examples.
+    min_examples, max_depth : int
+        k and h: a node of at most k examples, or so deep, is a leaf.
+    criterion : str
+        ``gini`` or ``entropy``.
+    classes : int
+        Labels are 0 to classes - 1.
+    default : Kind
+        The kind of the features that `kinds` does not name: ``BINARY`` or ``NUMERIC``.
+    kinds : Mapping[int | bytes, Kind], optional
+        The kinds of others.
+    window : int, optional
+        Keep only the last so many examples of each key.
+    span : int, optional
+        In ms: keep examples for so long, see ages.py. Events tell what the clock shows.
+    on_duplicate : OnDuplicate
+        What an insert of a live id does.
+    names : bool
+        Features are byte strings, interned here; otherwise ids below 2^32.
+    evaluate : bool
+        Predict every example before it is learned.
+    max_work : int, optional
+        Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
+        next events of the key, while the old subtree answers; see parts.py. So what a beta beside an epsilon
+        promises, and that with an epsilon of 0 the tree is the one that would be built from scratch, does not
+        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with
+        numeric features, a guarantee, or a beta without an epsilon.
+    max_keys, max_live_ids : int
+        Bounds; what would pass them is refused.
+    snapshots : Emit
+        When `Answers` has a tree's snapshot; at a change means after a rebuild that had or made an inner node.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        alpha: float = 0.0,
+        beta: float = 0.0,
+        guarantee: str | None = None,
+        min_examples: int = 1,
+        max_depth: int = UNBOUNDED,
+        criterion: str = "gini",
+        classes: int = 2,
+        default: Kind = Kind.BINARY,
+        kinds: Mapping[Feature, Kind] | None = None,
+        window: int | None = None,
+        span: int | None = None,
+        on_duplicate: OnDuplicate = OnDuplicate.REJECT,
+        names: bool = False,
+        evaluate: bool = False,
+        max_work: int | None = None,
+        max_keys: int = 1 << 30,
+        max_live_ids: int = 1 << 30,
+        snapshots: Emit = Emit(),  # noqa: B008  (a constant)
+    ) -> None:
+        check_terms(criterion, classes, alpha, min_examples, max_depth)
+        check_kinds([default, *(kinds or {}).values()])
+        policy, epsilon = policy_of(guarantee, epsilon, alpha, beta, min_examples, criterion)
+        schema = Schema(default, kinds or {})
+        rules = rules_of(
+            Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
+            epsilon=epsilon,
+            max_work=work_of(max_work, policy, schema.all == {Kind.BINARY}),
+            classes=classes,
+            window=window,
+            span=span,
+            on_duplicate=on_duplicate,
+            evaluate=evaluate,
+            max_keys=max_keys,
+            max_live_ids=max_live_ids,
+            snapshots=snapshots,
+        )
+        made = make_criterion(criterion, MEMO)
+        super().__init__(rules, made, classes, schema, names=names, memo=criterion)
+
+    def _out(self, events: int, predictions: int) -> Out:
+        return Out(
+            status=np.zeros(events, np.int8),
+            predicted=filled(events, NONE, np.int32),
+            loss=np.zeros(events),
+            rebuilt=np.zeros(events, np.int64),
+            scanned=np.zeros(events, np.int64),
+            shares=np.zeros((predictions, self._classes)),
+            leaf=np.zeros(predictions, np.int64),
+            weights=np.zeros(self._classes),
+            counts=np.zeros(1, np.int64),
+            told=np.zeros(1, np.int64),
+        )
+
+    def _answers(
+        self,
+        batch: Batch,  # noqa: ARG002
+        asked: Int64s,
+        out: Out,
+        snapshots: list[tuple[int, int, Tree]],
+    ) -> Answers:
+        return Answers(
+            out.status, snapshots, out.predicted, out.loss, out.rebuilt, out.scanned, asked, out.shares, out.leaf
+        )
+
+    def _prediction(self, answers: Answers) -> Float64s:
+        return answers.weights[0]
+
+    def tree(self, key: int = 0) -> Tree:
+        """Return a tree as columns, its weights those of its classes now; see `LivePool.tree`."""
+        return self._snapshot(key)
+
+    def _heaviest(self) -> int:
+        return int(self._state.nodes.weights.sum(axis=1).max())
+
+    def _sums(self, label: Int64s, weight: Int64s) -> list[int]:
+        weights = np.zeros(self._classes, np.int64)
+        np.add.at(weights, label, weight)
+        return weights.tolist()
+
+
+def rules_of(
+    terms: Terms,
+    *,
+    epsilon: float,
+    max_work: int,
+    classes: int,
+    window: int | None,
+    span: int | None,
+    on_duplicate: OnDuplicate,
+    evaluate: bool,
+    max_keys: int,
+    max_live_ids: int,
+    snapshots: Emit,
+) -> Rules:
+    """Return settings of a pool as its kernels see them; raise ValueError where they are none."""
+    if window is not None and window < 1:
+        raise ValueError(f"expected a window of at least 1 example, got {window}")
+    if snapshots.argument < 1:
+        raise ValueError("expected n or ms of at least 1 for snapshots every so often")
+    return Rules(
+        epsilon=epsilon,
+        terms=terms,
+        max_work=max_work,
+        classes=classes,
+        window=window or 0,
+        span=span or 0,
+        on_duplicate=int(on_duplicate),
+        evaluated=evaluate,
+        max_keys=max_keys,
+        max_live_ids=max_live_ids,
+        snapshot_when=int(snapshots.when),
+        snapshot_argument=snapshots.argument,
+    )
 
 
 def _enough(before: int, wanted: int) -> int:

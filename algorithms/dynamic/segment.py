@@ -22,7 +22,7 @@ All of it is scratch, grown outside the kernels; between two builds `spans`, `nu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.examples import Examples
+from algorithms.dynamic.labels import add_to_feature
 from algorithms.dynamic.ordering import DIGITS
 from algorithms.dynamic.vocabulary import KIND
 
@@ -50,11 +51,11 @@ MOST_KEPT = 129
 
 
 class Segment(NamedTuple):
-    """Scratch for n examples with e entries in d columns of c classes."""
+    """Scratch for n examples with e entries in d columns; c classes weigh there, or it is two sums of numbers."""
 
     rows: Int64s  # int64[n], of each example
-    label: Int64s  # int64[n]
-    weight: Int64s  # int64[n], in units of 2^-20
+    label: Int64s  # int64[n], a class or a number
+    weight: Int64s  # int64[n], in units of 2^-20, of numbers in examples
     order: Int64s  # int64[n]
     place: Int64s  # int64[n]
     first: Int64s  # int64[n + 1]
@@ -127,7 +128,7 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *
 
 
 @jit
-def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
+def lay_out(criterion: Any, segment: Segment, examples: Examples, words: Rows) -> None:
     """Make the columns of the examples in `rows` by counting sort, and tally their features. O(entries)."""
     sizes = segment.sizes
     spans = segment.spans
@@ -165,7 +166,7 @@ def lay_out(segment: Segment, examples: Examples, words: Rows) -> None:
                     segment.constant[column, END] = 0
             segment.present[column] += 1
             if segment.owner.size == 0 or segment.numeric[column] == 0:
-                segment.counts[column, segment.label[i]] += weight
+                add_to_feature(criterion, segment.counts, column, segment.label[i], weight)
     segment.first[sizes[HELD]] = entry
     sizes[TOUCHED] = touched
     stored = int64(0)

@@ -1,7 +1,8 @@
 """The best split of a node, from the columns of its segment: paper 003, section 3.
 
 A numeric column in a node is negatives | zeros | positives. Only what is not zero is stored; zeros are known by
-what is missing, and are a value like any other. A binary feature needs its class weights and nothing else.
+what is missing, and are a value like any other. A binary feature needs its class weights and nothing else, of
+numbers their sums (labels.py).
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, int64
-from algorithms.core.class_sums import impurity, noise, score
-from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
-from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
+from algorithms.core.criteria import log2
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
+from algorithms.dynamic import estimates
+from algorithms.dynamic.estimates import Node, Passed
 from algorithms.dynamic.examples import Examples, side_of, value_of
+from algorithms.dynamic.labels import add_to_feature, score
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, HEAVIEST, KEPT, LIGHTEST, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import BEGIN, END, KEPT, TOUCHED, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.quantised import between
 
@@ -39,8 +41,6 @@ class Way(IntEnum):
 
 _ORDERED, _MAP, _SEARCH, _DENSE = int(Way.ORDERED), int(Way.MAP), int(Way.SEARCH), int(Way.DENSE)
 _SEARCH_BELOW = 0.1  # of a column's entries: equation 8, as its authors measured
-_LOG2_E = 1.4426950408889634  # 1 / ln 2, written out: the logarithms of machines differ
-_ESTIMATED = 1 << (26 + UNIT_BITS)  # units; the weight below which squares of whole weights add up exactly
 
 
 class Choice(NamedTuple):
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
     column: int
     threshold: float  # of a numeric feature, else 0
-    gain: float  # weight times impurity that it takes away; 0 where that is no more than the error of rounding
+    gain: float  # how much less it scores than what parts nothing; 0 where that is within the error of rounding
     below: float  # the value of a numeric feature next to the threshold on its low side
     above: float  # and on its high side
     score: float
@@ -77,17 +77,6 @@ class _Best(NamedTuple):
     below: float  # the values that it lies between
     above: float
     second: float  # no other threshold of the column scores less; inf where none can be as low as the limit
-
-
-class _Node(NamedTuple):
-    """What the scores of all columns of a node have in common."""
-
-    examples: int
-    weight: int  # in units
-    class_sum: float  # see `_step`
-    impurity: float  # weight times impurity of the whole node
-    noise: float  # no gain below it is real
-    margin: float  # how far estimates may be off; inf where all scores are computed in full
 
 
 # --- the non-zeros of a column
@@ -251,100 +240,13 @@ def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
 
 
 # --- thresholds
-#
-# A threshold's score is two sums over all classes. Along a column each entry changes one class, so both sums are
-# kept by steps, and give an estimate of the score. Only where the estimate is not surely worse than the best so
-# far is the score computed in full: the choice is that of a splitter that computes them all.
-
-
-@inlined
-def _entropy_step(criterion: Criterion, count: int, more: int) -> float:
-    return xlogx_fixed(criterion.table, count + more) - xlogx_fixed(criterion.table, count)
-
-
-@inlined
-def _gini_step(criterion: Criterion, count: int, more: int) -> float:  # noqa: ARG001
-    before = count * PER_UNIT
-    after = (count + more) * PER_UNIT
-    return after * after - before * before
-
-
-@inlined
-def _entropy_impurity(criterion: Criterion, total: int, class_sum: float) -> float:
-    return xlogx_fixed(criterion.table, total) - class_sum
-
-
-@inlined
-def _gini_impurity(criterion: Criterion, total: int, class_sum: float) -> float:  # noqa: ARG001
-    weight = total * PER_UNIT
-    return weight - class_sum / weight
-
-
-_step = by_criterion(
-    "Return how the sum over the classes of n log2 n, for Gini of n n, changes where one class weighs `more`.",
-    entropy=_entropy_step,
-    gini=_gini_step,
-)
-_impurity_of = by_criterion(
-    "Return weight times impurity by the weight, above 0, and that sum.",
-    entropy=_entropy_impurity,
-    gini=_gini_impurity,
-)
-
-
-@jit
-def _common(criterion: Any, segment: Segment, examples: int) -> _Node:
-    """Return what all columns of the node in `totals` have in common."""
-    weight = int64(0)
-    class_sum = 0.0
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
-        class_sum += _step(criterion, int64(0), segment.totals[k])
-    # Squares of whole weights are exact below 2^53. Four steps an entry in n log2 n are rounded, by less than a
-    # quarter of a `rounding` in all.
-    is_whole = segment.sizes[WHOLE] == 1 and weight < _ESTIMATED
-    margin = (0.25 * examples + segment.totals.size + 2.0) * rounding(weight, int64(0)) if is_whole else math.inf
-    whole = impurity(criterion, segment.totals)
-    return _Node(examples, weight, class_sum, whole, noise(weight, segment.totals.size), margin)
-
-
-@inlined
-def _entropy_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
-    return log2(float(node.weight) / float(lightest)) + _LOG2_E
-
-
-@inlined
-def _gini_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # noqa: ARG001
-    return min(2.0, 2.0 - (node.impurity - node.noise) / (node.weight * PER_UNIT))
-
-
-# Entropy: n H(v / n) = v log2(n / v) + (n - v) log2(n / (n - v)), and the second term is at most v log2 e.
-#
-# Gini: the gain is v (n - v) / n times the squared distance of two distributions. This is at most 2, and at most
-# 1 + s / (1 - x)^2, with x = v / n and s the sum of the squared shares of the node's classes. By the second bound
-# the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
-# x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
-# less the Gini index of the node.
-_reach = by_criterion(
-    "Return what parting v of n gains at most for each of v, in a node with this lightest example.",
-    entropy=_entropy_reach,
-    gini=_gini_reach,
-)
-
-
-@jit
-def _rare(segment: Segment, node: _Node, reach: float, best: float) -> int:
-    """Return in how many examples a feature can be and surely have no score as low as the best."""
-    gain = node.impurity - best - 2.0 * node.noise
-    most = gain * (1.0 - 2.0**-40) / (reach * (segment.sizes[HEAVIEST] * PER_UNIT))
-    return int64(most) if most > 0.0 else int64(0)
 
 
 @jit
 def _sweep(
     criterion: Any,
     segment: Segment,
-    node: _Node,
+    node: Node,
     entries: int,
     values: Float64s,
     owners: Int32s,
@@ -360,45 +262,31 @@ def _sweep(
     """
     stop = begin + entries
     zeros = entries < node.examples
-    part = segment.part  # classes of the negatives so far, then of the positives to come; 0 between two columns
+    part = segment.part  # sums of the negatives so far, then of the positives to come; 0 between two columns
     best = _Best(math.inf, 0.0, 0.0, math.inf)
     at = begin
-    weight = int64(0)
-    part_sum = 0.0
-    rest_sum = node.class_sum
+    passed = Passed(int64(0), 0.0, node.class_sum)
     while at < stop and values[at] < 0.0:
         here = values[at]
         while at < stop and values[at] == here:
-            i = int64(owners[at])
-            k, more = segment.label[i], segment.weight[i]
-            part_sum += _step(criterion, part[k], more)
-            rest_sum -= _step(criterion, segment.totals[k] - part[k] - more, more)
-            part[k] += more
-            weight += more
+            passed = estimates.added(criterion, segment, passed, int64(owners[at]))
             at += 1
         after = 0.0 if zeros else math.inf
         if at < stop and values[at] < 0.0:
             after = values[at]
         bar = min(limit, best.second if has_second else best.score)
-        if after < math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
+        if after < math.inf and estimates.may_win(criterion, segment, node, passed, bar):
             for k in range(part.size):
                 segment.below[k] = part[k]
             best = _less(criterion, segment, best, here, after)
     middle = at
     for entry in range(begin, middle):
-        part[segment.label[owners[entry]]] = 0
+        estimates.wiped(criterion, segment, int64(owners[entry]))
     if at == stop:
         return best
-    weight = int64(0)
-    part_sum = 0.0
-    rest_sum = node.class_sum
+    passed = Passed(int64(0), 0.0, node.class_sum)
     for entry in range(middle, stop):
-        i = int64(owners[entry])
-        k, more = segment.label[i], segment.weight[i]
-        part_sum += _step(criterion, part[k], more)
-        rest_sum -= _step(criterion, segment.totals[k] - part[k] - more, more)
-        part[k] += more
-        weight += more
+        passed = estimates.added(criterion, segment, passed, int64(owners[entry]))
     last = -math.inf
     if zeros:
         last = 0.0
@@ -407,33 +295,19 @@ def _sweep(
     while at < stop:
         here = values[at]
         bar = min(limit, best.second if has_second else best.score)
-        if last > -math.inf and _may_win(criterion, node, weight, part_sum, rest_sum, bar):
+        if last > -math.inf and estimates.may_win(criterion, segment, node, passed, bar):
             for k in range(part.size):
                 segment.below[k] = segment.totals[k] - part[k]
             best = _less(criterion, segment, best, last, here)
         if values[stop - 1] == here:  # no threshold is above it
             for entry in range(at, stop):
-                part[segment.label[owners[entry]]] = 0
+                estimates.wiped(criterion, segment, int64(owners[entry]))
             break
         while values[at] == here:
-            i = int64(owners[at])
-            k, less = segment.label[i], segment.weight[i]
-            part[k] -= less
-            part_sum -= _step(criterion, part[k], less)
-            rest_sum += _step(criterion, segment.totals[k] - part[k] - less, less)
-            weight -= less
+            passed = estimates.removed(criterion, segment, passed, int64(owners[at]))
             at += 1
         last = here
     return best
-
-
-@inlined
-def _may_win(criterion: Any, node: _Node, weight: int, part_sum: float, rest_sum: float, best: float) -> bool:
-    """Return whether a score may be as low as the best, by the class sums of a part of the node and the rest."""
-    if node.margin == math.inf:
-        return True
-    estimate = _impurity_of(criterion, weight, part_sum) + _impurity_of(criterion, node.weight - weight, rest_sum)
-    return estimate < best + node.margin
 
 
 @jit
@@ -446,7 +320,7 @@ def _less(criterion: Any, segment: Segment, best: _Best, last: float, here: floa
 
 
 @jit
-def _lowest_neighbours(node: _Node, entries: int, values: Float64s, begin: int) -> tuple[float, float]:
+def _lowest_neighbours(node: Node, entries: int, values: Float64s, begin: int) -> tuple[float, float]:
     """Return the values on both sides of the lowest threshold of a column that has one."""
     stop = begin + entries
     lowest = values[begin]
@@ -465,7 +339,7 @@ def _lowest_neighbours(node: _Node, entries: int, values: Float64s, begin: int) 
 
 
 @jit
-def tally(segment: Segment, start: int, stop: int) -> None:
+def tally(criterion: Any, segment: Segment, start: int, stop: int) -> None:
     """Count the features of the node that owns start to stop. O(entries of the node)."""
     forget(segment)
     touched = int64(0)
@@ -478,12 +352,12 @@ def tally(segment: Segment, start: int, stop: int) -> None:
                 touched += 1
             segment.present[column] += 1
             if segment.numeric[column] == 0:
-                segment.counts[column, segment.label[i]] += segment.weight[i]
+                add_to_feature(criterion, segment.counts, column, segment.label[i], segment.weight[i])
     segment.sizes[TOUCHED] = touched
 
 
 @jit
-def take_out(segment: Segment, start: int, stop: int) -> None:
+def take_out(criterion: Any, segment: Segment, start: int, stop: int) -> None:
     """Make what was counted of a node that of its child, taking out the other child. O(entries of that)."""
     for position in range(start, stop):
         i = segment.order[position]
@@ -491,7 +365,7 @@ def take_out(segment: Segment, start: int, stop: int) -> None:
             column = int64(segment.column[entry])
             segment.present[column] -= 1
             if segment.numeric[column] == 0:
-                segment.counts[column, segment.label[i]] -= segment.weight[i]
+                add_to_feature(criterion, segment.counts, column, segment.label[i], -segment.weight[i])
 
 
 @jit
@@ -533,8 +407,7 @@ def best_split(
     all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
     wanted where the best alone counts.
     """
-    node = _common(criterion, segment, stop - start)
-    reach = _reach(criterion, node, segment.sizes[LIGHTEST])
+    node = estimates.common(criterion, segment, start, stop)
     leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
     segment.sizes[KEPT] = 0
     first = int64(0)
@@ -550,7 +423,7 @@ def best_split(
                 segment.group[column] = _group(segment, column, start)
             if segment.present[column] > leader.rare:
                 leader = _consider(
-                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                    criterion, segment, words, names, node, column, start, stop, way, leader, wanted
                 )
         segment.sizes[TOUCHED] = kept
     else:
@@ -561,7 +434,7 @@ def best_split(
             column = _lowest_key(segment, first)
             if segment.present[column] > leader.rare:
                 leader = _consider(
-                    criterion, segment, words, names, node, column, start, stop, way, reach, leader, wanted
+                    criterion, segment, words, names, node, column, start, stop, way, leader, wanted
                 )
             if segment.present[column] < node.examples or (
                 segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
@@ -580,12 +453,11 @@ def _consider(
     segment: Segment,
     words: Rows,
     names: Names,
-    node: _Node,
+    node: Node,
     column: int,
     start: int,
     stop: int,
     way: int,
-    reach: float,
     leader: _Leader,
     wanted: int,
 ) -> _Leader:
@@ -633,7 +505,7 @@ def _consider(
             bar = min(bar, segment.kept_score[0])
     rare = leader.rare
     if bar < leader.bar and way != _DENSE:
-        rare = _rare(segment, node, reach, bar)
+        rare = estimates.rare(criterion, segment, node, bar)
     return _Leader(best, least, below, above, others, bar, rare)
 
 
@@ -739,7 +611,7 @@ def _lowest(
     segment: Segment,
     words: Rows,
     names: Names,
-    node: _Node,
+    node: Node,
     first: int,
     start: int,
     stop: int,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy.typing as npt
+
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
 from algorithms.core.example_store import ExampleStore
 from algorithms.core.jit import inlined
@@ -14,6 +16,8 @@ from algorithms.dynamic.aside import Aside
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.nodes import Nodes
 from algorithms.dynamic.terms import Terms
+
+Numbers = npt.NDArray[Any]
 
 # Columns of `Forest.trees`.
 ALIVE = 0  # 1 once the tree has learned something, until it is dropped; all else counts only then
@@ -41,7 +45,7 @@ class Forest(NamedTuple):
     slack: Any  # a Slack, which the pool stores, or NO_SLACK: kernels are compiled for each
     aside: Aside  # what is built aside, which the pool stores where there may be any
     names: Names  # stored by the pool, where features have names
-    criterion: Any  # see gain.py
+    criterion: Any  # a Criterion of classes, or the Variance of numbers, see labels.py
 
 
 class Rules(NamedTuple):
@@ -50,7 +54,7 @@ class Rules(NamedTuple):
     epsilon: float  # of the policy EPSILON
     terms: Terms
     max_work: int  # entries that an event may touch of what is built aside; 0: nothing is
-    classes: int
+    classes: int  # of numbers how many sums a feature has, see variance.py
     window: int  # 0: no window of a number of examples
     span: int  # in ms, 0: no window by time
     on_duplicate: int
@@ -65,13 +69,17 @@ class Out(NamedTuple):
     """Where the kernels write."""
 
     status: Int8s  # int8[n]
-    predicted: Int32s  # int32[n], the class predicted, -1: nothing is known or nothing was asked
+    # int32[n], the class predicted, -1: nothing is known or nothing was asked; of numbers float64[n], the mean in
+    # units or nan
+    predicted: Numbers
     loss: Float64s  # float64[n], -log2 of the share given to the true class
     rebuilt: Int64s  # int64[n], examples that BUILD was called for
     scanned: Int64s  # int64[n], examples of nodes that were scanned, whether or not they were then rebuilt
-    shares: Float64s  # float64[predictions, c], the class weights of each prediction asked for
+    # float64[predictions, c], the class weights of each prediction asked for; of numbers int64[predictions, 4],
+    # the sums
+    shares: Numbers
     leaf: Int64s  # int64[predictions], the number of the node that answered, 0 where nothing is known
-    weights: Float64s  # float64[c], scratch
+    weights: Numbers  # float64[c] or int64[4], scratch
     counts: Int64s  # int64[1], predictions so far
     told: Int64s  # int64[1], what is to be told of the last event: CHANGED, SNAPSHOT_DUE
 

@@ -18,6 +18,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.dynamic import epsilon, exact, indexes, nodes, parts, rivals, slack, vocabulary
 from algorithms.dynamic.build import grow
 from algorithms.dynamic.examples import Examples, value_of
+from algorithms.dynamic.labels import add_to_node
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, FIRST, KIND, NONE
 from algorithms.dynamic.segment import HANDED, HELD, Segment
 from algorithms.dynamic.slack import BLOCK, IS_KNOWN, NoSlack, Slack
@@ -39,7 +40,7 @@ def update(
     while True:
         links[node, EXAMPLES] += sign
         _note(forest.slack, forest, node, row, label, weight, sign)
-        forest.nodes.weights[node, label] += sign * weight
+        add_to_node(forest.criterion, forest.nodes.weights, node, label, sign * weight)
         if links[node, FEATURE] == NONE:
             break
         value = value_at(forest, row, node)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.core import digits
 from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.criteria import Criterion, make_criterion
 from algorithms.core.jit import apart, inlined, jit
@@ -28,11 +29,8 @@ from algorithms.splits.slots import C0, C1, KEY, N0, N1, NONE, Slots, feature_of
 
 ROUNDING = 2.0**-48  # of a score: what floats may err by, and more
 
-# A whole number is a row of digits to the base 2^28, the lowest first: sums of 14 products of two fit a word.
-_BITS = 28
-_DIGIT = (1 << _BITS) - 1
-_DIGITS = 14  # 392 bits; what is compared has fewer than 370, as all weights sum to less than 2^62
-_ONE, _OTHER, _WORK, _MORE, _SPARE = range(5)  # rows
+# Rows of digits; what is compared has fewer than 370 bits, as all weights sum to less than 2^62.
+_ONE, _OTHER, _WORK, _MORE, _SPARE = range(5)
 
 _BEST, _EXCLUDED = 0, 1  # places in `Variance.slots`
 
@@ -45,15 +43,13 @@ class Variance(NamedTuple):
     whole: int  # what an example of weight 1 weighs in both classes together
     slots: Int64s  # int64[2], the best so far, or NONE, and one that is left out
     limit: Float64s  # float64[1], the worst score that is worth a comparison
-    digits: Int64s  # int64[5, 14], scratch
+    digits: Int64s  # int64[5, 14], see digits.py: scratch
 
 
 def make(whole: int) -> Variance:
     """Make the criterion of labels in `whole` - 1 steps."""
     gini = make_criterion("gini", 1)
-    return Variance(
-        gini.table, gini.number, whole, np.full(2, NONE, np.int64), np.zeros(1), np.zeros((5, _DIGITS), np.int64)
-    )
+    return Variance(gini.table, gini.number, whole, np.full(2, NONE, np.int64), np.zeros(1), digits.make(5))
 
 
 # --- how much an example weighs, called by the type of the criterion
@@ -87,77 +83,38 @@ def number_room(criterion: Variance, weight: int) -> int:
 
 
 @jit
-def _set(digits: Int64s, row: int, value: int) -> None:
-    """Write a number from 0 to 2^63 - 1 to a row."""
-    for at in range(_DIGITS):
-        digits[row, at] = value & _DIGIT
-        value >>= _BITS
-
-
-@apart
-def _multiply(digits: Int64s, row: int, first: int, second: int) -> None:
-    """Write the product of two rows to another."""
-    carry = 0
-    for at in range(_DIGITS):
-        for each in range(at + 1):
-            carry += digits[first, each] * digits[second, at - each]
-        digits[row, at] = carry & _DIGIT
-        carry >>= _BITS
-
-
-@jit
-def _compare(digits: Int64s, first: int, second: int) -> int:
-    """Return 1, 0 or -1: whether the first of two rows is the greater."""
-    for at in range(_DIGITS - 1, -1, -1):
-        if digits[first, at] != digits[second, at]:
-            return 1 if digits[first, at] > digits[second, at] else -1
-    return 0
-
-
-@jit
-def _subtract(digits: Int64s, row: int, other: int) -> None:
-    """Take the smaller of two rows from the greater, and write what is left to the first."""
-    sign = _compare(digits, row, other)
-    borrow = 0
-    for at in range(_DIGITS):
-        left = sign * (digits[row, at] - digits[other, at]) - borrow
-        digits[row, at] = left & _DIGIT
-        borrow = 1 if left < 0 else 0
-
-
-@jit
 def _difference(slots: Slots, variance: Variance, index: int, slot: int, row: int) -> None:
     """Write |n r - m s| of a slot to a row, see above."""
-    digits = variance.digits
+    spare = variance.digits
     heads = slots.heads
-    _set(digits, _WORK, (heads[index, N0] + heads[index, N1]) // variance.whole)
-    _set(digits, _MORE, slots.rows[slot, C1])
-    _multiply(digits, row, _WORK, _MORE)
-    _set(digits, _WORK, (slots.rows[slot, C0] + slots.rows[slot, C1]) // variance.whole)
-    _set(digits, _MORE, heads[index, N1])
-    _multiply(digits, _SPARE, _WORK, _MORE)
-    _subtract(digits, row, _SPARE)
+    digits.set_to(spare, _WORK, (heads[index, N0] + heads[index, N1]) // variance.whole)
+    digits.set_to(spare, _MORE, slots.rows[slot, C1])
+    digits.multiply(spare, row, _WORK, _MORE)
+    digits.set_to(spare, _WORK, (slots.rows[slot, C0] + slots.rows[slot, C1]) // variance.whole)
+    digits.set_to(spare, _MORE, heads[index, N1])
+    digits.multiply(spare, _SPARE, _WORK, _MORE)
+    digits.subtract(spare, row, _SPARE)
 
 
 @apart
 def reduces(slots: Slots, variance: Variance, index: int, slot: int) -> bool:
     """Return whether a slot reduces the variance at all."""
     _difference(slots, variance, index, slot, _ONE)
-    _set(variance.digits, _WORK, 0)
-    return _compare(variance.digits, _ONE, _WORK) != 0
+    digits.set_to(variance.digits, _WORK, 0)
+    return digits.compare(variance.digits, _ONE, _WORK) != 0
 
 
 @jit
 def _scale(slots: Slots, variance: Variance, index: int, slot: int, row: int) -> None:
     """Square a row and multiply it by m (n - m) of a slot."""
-    digits = variance.digits
+    spare = variance.digits
     heads = slots.heads
     here = (slots.rows[slot, C0] + slots.rows[slot, C1]) // variance.whole
-    _multiply(digits, _WORK, row, row)
-    _set(digits, _MORE, here)
-    _multiply(digits, _SPARE, _WORK, _MORE)
-    _set(digits, _MORE, (heads[index, N0] + heads[index, N1]) // variance.whole - here)
-    _multiply(digits, row, _SPARE, _MORE)
+    digits.multiply(spare, _WORK, row, row)
+    digits.set_to(spare, _MORE, here)
+    digits.multiply(spare, _SPARE, _WORK, _MORE)
+    digits.set_to(spare, _MORE, (heads[index, N0] + heads[index, N1]) // variance.whole - here)
+    digits.multiply(spare, row, _SPARE, _MORE)
 
 
 @apart
@@ -170,7 +127,7 @@ def _beyond(slots: Slots, variance: Variance, index: int, slot: int, other: int)
     _difference(slots, variance, index, other, _OTHER)
     _scale(slots, variance, index, other, _ONE)
     _scale(slots, variance, index, slot, _OTHER)
-    return int(_compare(variance.digits, _ONE, _OTHER))
+    return int(digits.compare(variance.digits, _ONE, _OTHER))
 
 
 # --- ties

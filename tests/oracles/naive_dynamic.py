@@ -68,6 +68,24 @@ class Terms:
             return 2.0 * so_far / (total / UNIT) if total else 0.0
         return xlogx(total) - so_far
 
+    def score(self, low: Sequence[int], whole: Sequence[int]) -> float:
+        """Return what a split scores, by the class weights of its low side and of the node."""
+        high = [count - below for count, below in zip(whole, low, strict=True)]
+        return self.impurity(low) + self.impurity(high)
+
+    def noise(self, counts: Sequence[int]) -> float:
+        """Return the gain that is within the error of rounding."""
+        n = sum(counts) / UNIT
+        return self.classes * (2.0**-46 * (abs(xlogx(sum(counts))) + n + 1.0))
+
+    def is_pure(self, counts: Sequence[int]) -> bool:
+        """Return whether a node is a leaf for its labels alone."""
+        return self.impurity(counts) <= 0.5 * self.alpha * (sum(counts) / UNIT)
+
+    def weight(self, counts: Sequence[int]) -> int:
+        """Return the weight of a node."""
+        return sum(counts)
+
     def counts(self, examples: Sequence[Example]) -> list[int]:
         """Return the class weights of examples."""
         counts = [0] * self.classes
@@ -124,8 +142,7 @@ def splits(terms: Terms, examples: Sequence[Example]) -> list[tuple[float, Any, 
     for feature in {feature for example in examples for feature in example.x}:
         for threshold in thresholds(terms, feature, examples):
             low = terms.counts([each for each in examples if not side(terms, feature, threshold, each.x)])
-            high = [count - below for count, below in zip(whole, low, strict=True)]
-            found.append((terms.impurity(low) + terms.impurity(high), feature, threshold))
+            found.append((terms.score(low, whole), feature, threshold))
     return found
 
 
@@ -140,10 +157,8 @@ def best_of(
 ) -> tuple[float, Any, float]:
     """Return gain, feature and threshold of the best of these splits; a gain within the error of rounding is 0."""
     counts = terms.counts(examples)
-    n = sum(counts) / UNIT
-    noise = terms.classes * (2.0**-46 * (abs(xlogx(sum(counts))) + n + 1.0))
     best = min(found)
-    if best[0] >= terms.impurity(counts) - noise:
+    if best[0] >= terms.impurity(counts) - terms.noise(counts):
         return 0.0, *min(each[1:] for each in found)
     return terms.impurity(counts) - best[0], *best[1:]
 
@@ -151,10 +166,9 @@ def best_of(
 def build(terms: Terms, examples: Sequence[Example], depth: int, numbers: Iterator[int]) -> Node:
     """BUILD: algorithm 2."""
     counts = terms.counts(examples)
-    node = Node(next(numbers), depth, len(examples), sum(counts))
+    node = Node(next(numbers), depth, len(examples), terms.weight(counts))
     found = None
-    impure = terms.impurity(counts) > 0.5 * terms.alpha * (sum(counts) / UNIT)
-    if len(examples) > terms.min_examples and impure and depth < terms.max_depth:
+    if len(examples) > terms.min_examples and not terms.is_pure(counts) and depth < terms.max_depth:
         found = best_split(terms, examples)
     if found is None:
         node.examples = list(examples)
@@ -226,7 +240,7 @@ class Event:
 
     op: Op
     x: dict[Feature, float] = field(default_factory=dict)
-    label: int = 0
+    label: Any = 0  # a class or a number
     weight: int = UNIT
     id: int | None = None
     key: int = 0
@@ -238,7 +252,7 @@ class Outcome:
     """All that an event led to; floats as hexadecimal text, so that equal means equal to the bit."""
 
     status: Status
-    predicted: int = -1
+    predicted: Any = -1
     loss: str = ""
     rebuilt: int = 0
     weights: tuple[str, ...] = ()
@@ -275,9 +289,9 @@ class Tree:
 class NaiveForgetful:
     """Trees that forget, in lists and dictionaries."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Any) -> None:
         self.settings = settings
-        self.terms = settings.terms()
+        self.terms: Terms = settings.terms()
         self.trees: dict[int, Tree] = {}
 
     def apply(self, event: Event) -> Outcome:
@@ -298,7 +312,7 @@ class NaiveForgetful:
             node, weights = self._answer(tree, x)
             return Outcome(
                 Status.APPLIED,
-                predicted=heaviest(weights),
+                predicted=self._guess(weights),
                 weights=tuple(weight.hex() for weight in weights),
                 leaf=node.number if node is not None else 0,
             )
@@ -315,8 +329,12 @@ class NaiveForgetful:
         return replace(
             outcome,
             rebuilt=tree.rebuilt - before[1],
-            snapshot=columns(self.terms, tree.root) if due else None,
+            snapshot=self.columns(tree) if due else None,
         )
+
+    def columns(self, tree: Tree | None) -> list[tuple[Any, ...]]:
+        """Return a tree as rows, see the function."""
+        return columns(self.terms, tree.root if tree is not None else None)
 
     def spend(self, tree: Tree, key: int) -> None:
         """Go on with what takes more than one event; here nothing does."""
@@ -325,24 +343,26 @@ class NaiveForgetful:
         when, n = self.settings.snapshots
         before = tree.period
         tree.period = event.time // n if before is None else max(before, event.time // n)
-        return {
+        due = {
             When.NEVER: False,
             When.CHANGE: tree.changed,
             When.EVERY: tree.events % n == 0,
             When.EVERY_MS: before is not None and tree.period > before,
-        }[when]
+        }
+        return bool(due[when])
 
     def _insert(self, tree: Tree | None, event: Event, x: dict[Feature, float]) -> Outcome:
         settings = self.settings
-        if event.weight < 0:
+        label, weight = self._learned(event)
+        if weight < 0:
             return Outcome(Status.WRONG_WEIGHT)
-        if not 0 <= event.label < settings.classes:
+        if label is None:
             return Outcome(Status.WRONG_LABEL)
-        if event.weight == 0:
+        if weight == 0:
             return Outcome(Status.IGNORED)
         if tree is None and len(self.trees) >= settings.max_keys:
             return Outcome(Status.TOO_MANY_KEYS)
-        if tree is not None and sum(each.weight for each in tree.live) + event.weight >= MAX_TOTAL:
+        if tree is not None and sum(each.weight for each in tree.live) + weight >= self._room():
             return Outcome(Status.COUNT_OVERFLOW)
         old = tree.named(event.id) if tree is not None else None
         if old is not None and settings.on_duplicate != OnDuplicate.REPLACE:
@@ -350,14 +370,10 @@ class NaiveForgetful:
             return Outcome(Status.IGNORED if ignored else Status.DUPLICATE_ID)
         if event.id is not None and old is None and self.live_ids() >= settings.max_live_ids:
             return Outcome(Status.TOO_MANY_LIVE_IDS)
-        predicted, loss = -1, ""
+        predicted, loss = self._nothing, ""
         if settings.evaluate:
             _, weights = self._answer(tree, x)
-            predicted, total = heaviest(weights), 0.0
-            for weight in weights:
-                total += weight
-            share = weights[event.label] / total if total > 0 else 1.0 / settings.classes
-            loss = (-float(log2(max(share, 2.0**-50)))).hex()
+            predicted, loss = self._guess(weights), self._loss(weights, label)
         if tree is None:
             numbers = count()
             tree = self.trees[event.key] = Tree(build(self.terms, [], 0, numbers), numbers)
@@ -365,7 +381,7 @@ class NaiveForgetful:
             self._forget(tree, old)
         if event.id in tree.dropped:
             tree.dropped.remove(event.id)
-        tree.live.append(Live(x, event.label, event.weight, event.id))
+        tree.live.append(Live(x, label, weight, event.id))
         self.update(tree, tree.live[-1], 1)
         if settings.window is not None and len(tree.live) > settings.window:
             oldest = tree.live[0]
@@ -382,7 +398,7 @@ class NaiveForgetful:
                 return Outcome(Status.ALREADY_DROPPED if dropped else Status.ABSENT_ID)
             self._forget(tree, example)
             return Outcome(Status.APPLIED)
-        wanted = (x, event.label, event.weight)
+        wanted = (x, *self._learned(event))
         for example in reversed(tree.live if tree is not None else []):  # of equal ones the newest goes
             if example.id is None and (example.x, example.label, example.weight) == wanted:
                 assert tree is not None
@@ -421,8 +437,7 @@ class NaiveForgetful:
 
     def is_due(self, node: Node) -> bool:
         """Return whether c(v) > epsilon s(v)."""
-        epsilon = self.settings.epsilon
-        assert epsilon is not None
+        epsilon: float = self.settings.epsilon
         return node.edits > epsilon * node.built or float(node.edited_weight) > epsilon * float(node.built_weight)
 
     def _rebuild(self, tree: Tree, old: Node, parent: Node | None) -> None:
@@ -438,7 +453,7 @@ class NaiveForgetful:
     def _answer(self, tree: Tree | None, x: Mapping[Feature, float]) -> tuple[Node | None, list[float]]:
         """Return the last node on the way that holds examples, and its class weights."""
         if tree is None or not tree.live:
-            return None, [0.0] * self.settings.classes
+            return None, self._told(None)
         node = tree.root
         while node.children:
             assert node.feature is not None
@@ -446,7 +461,35 @@ class NaiveForgetful:
             if not child.all_examples():
                 break
             node = child
-        return node, [count / UNIT for count in self.terms.counts(node.all_examples())]
+        return node, self._told(node)
+
+    # --- of labels that are classes
+
+    _nothing: Any = -1  # the guess where nothing is known, or nobody asks
+
+    def _learned(self, event: Event) -> tuple[int | None, int]:
+        """Return label and weight as they are learned; no label where it is none."""
+        return int(event.label) if 0 <= event.label < self.settings.classes else None, event.weight
+
+    def _room(self) -> int:
+        """Return what weights sum to less than."""
+        return MAX_TOTAL
+
+    def _told(self, node: Node | None) -> list[float]:
+        """Return what a prediction tells of a node."""
+        if node is None:
+            return [0.0] * self.settings.classes
+        return [count / UNIT for count in self.terms.counts(node.all_examples())]
+
+    def _guess(self, told: list[float]) -> Any:
+        return heaviest(told)
+
+    def _loss(self, told: list[float], label: int) -> str:
+        total = 0.0
+        for weight in told:
+            total += weight
+        share = told[label] / total if total > 0 else 1.0 / self.settings.classes
+        return (-float(log2(max(share, 2.0**-50)))).hex()
 
 
 def infeasible(settings: Settings, tree: Tree) -> str | None:
@@ -485,16 +528,17 @@ def infeasible(settings: Settings, tree: Tree) -> str | None:
 
 def events_of(events: Sequence[Event], pool: Any, rng: random.Random | None = None) -> Events:
     """Return the events in columns, the features of each in the order given, or shuffled."""
+    return columns_of(events, pool, rng, time=times_of(events), **id_columns(events))
+
+
+def id_columns(events: Sequence[Event]) -> dict[str, Any]:
+    """Return the columns that tell of ids."""
     ids = [digest_of(event.id) if event.id is not None else (0, 0) for event in events]
-    return columns_of(
-        events,
-        pool,
-        rng,
-        time=times_of(events),
-        named=np.array([event.id is not None for event in events], np.int8),
-        id_high=np.array([high for high, _ in ids], np.int64),
-        id_low=np.array([low for _, low in ids], np.int64),
-    )
+    return {
+        "named": np.array([event.id is not None for event in events], np.int8),
+        "id_high": np.array([high for high, _ in ids], np.int64),
+        "id_low": np.array([low for _, low in ids], np.int64),
+    }
 
 
 def outcomes(pool: DynamicPool, events: Sequence[Event], rng: random.Random | None = None) -> list[Outcome]:

@@ -22,6 +22,7 @@ _MIXED = "mixed"
 _NUMBERS = "numbers"
 _DYNAMIC = "dynamic"
 _EXACT = "dynamic-exact"
+_DYNAMIC_NUMBERS = "dynamic-number"
 _REGRESSION = "regression-"
 _FOREST = "forest"
 _GROWING = "forest-tree"
@@ -61,11 +62,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
     `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
     by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `dynamic-exact` for those with a
-    `guarantee` or a `beta` alone, `forest` for what forests have beside `dynamic`, `forest-tree` for what forests
-    of trees that grow have beside those trees, whatever their policy, or by a regression tree's observer as in
-    `regression-qo`; each serves all criteria. Without this command it is compiled when it is first used; images
-    and test machines do it ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in
-    XDG_CACHE_HOME, else in ~/.cache.
+    `guarantee` or a `beta` alone, `dynamic-number` for those of labels that are numbers, `forest` for what forests
+    have beside `dynamic`, `forest-tree` for what forests of trees that grow have beside those trees, whatever
+    their policy, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without it a
+    kernel is compiled when it is first used; images and test machines do it ahead. They are kept in the folder that
+    ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -146,7 +147,8 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    others = [_MIXED, _NUMBERS, *trees, _DYNAMIC, _EXACT, _FOREST, _GROWING, *sorted(observers.values())]
+    dynamic = [_DYNAMIC, _EXACT, _DYNAMIC_NUMBERS, _FOREST]
+    others = [_MIXED, _NUMBERS, *trees, *dynamic, _GROWING, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
 
@@ -223,6 +225,13 @@ def _call(kernel: str) -> None:
             grown.insert([label], label)
         grown.tree()  # which waits for a look
         return
+    if kernel == _DYNAMIC_NUMBERS:
+        from algorithms.core.scale import Scale
+        from algorithms.dynamic.numbers import DynamicNumberPool
+
+        _evaluate_numbers()
+        DynamicNumberPool(Scale(0.0, 1.0, 1.0)).insert([1], 0.0)
+        return
     if kernel == _FOREST:
         from algorithms.forests.pool import ForestPool
 
@@ -239,12 +248,9 @@ def _call(kernel: str) -> None:
         GrowingForestPool(trees=1, names=True).insert([b"a"], 0)
         return
     if kernel.startswith(_REGRESSION):
-        from algorithms.regression.baselines import Comparison
-        from algorithms.regression.evaluation import evaluated
         from algorithms.regression.pool import RegressionPool
 
-        Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
-        evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
+        _evaluate_numbers()
         numbers = RegressionPool(observer=kernel.removeprefix(_REGRESSION))
         numbers.insert([1], 0.0)
         numbers.warm_up()
@@ -256,6 +262,15 @@ def _call(kernel: str) -> None:
     splits.insert([b"a"], 0)
     splits.best()
     splits.warm_up()
+
+
+def _evaluate_numbers() -> None:
+    """Use what evaluates the predictions of all trees of numbers once."""
+    from algorithms.regression.baselines import Comparison
+    from algorithms.regression.evaluation import evaluated
+
+    Comparison(1).guess(np.zeros(1, np.int32), np.zeros(1), np.ones(1, np.int64))
+    evaluated(np.zeros(1), np.zeros(1), np.ones(1, np.int64))
 
 
 def _evaluate() -> None:

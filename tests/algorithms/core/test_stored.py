@@ -9,7 +9,9 @@ import pytest
 
 from algorithms.core.arrays import Int64s
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
 from algorithms.core.stored import flattened, rebuilt, stored
+from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
@@ -98,6 +100,7 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         f"dynamic tree, {kind.name.lower()}": (partial(DynamicPool, default=kind, names=True), _DYNAMIC)
         for kind in (Kind.BINARY, Kind.NUMERIC)
     },
+    "dynamic tree, numbers": (partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0), names=True), _DYNAMIC),
     "dynamic tree, in parts": (
         partial(DynamicPool, max_work=1 << 15, names=True),
         [*_DYNAMIC, "aside: heads counted", "aside.seen: table cells used"],

@@ -189,6 +189,14 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
     }
 
 
+def dynamic_number_settings(draw: random.Random) -> dict[str, Any]:
+    """Return settings of a model of kind `dynamic-tree` whose labels are numbers."""
+    told = dynamic_settings(draw, "variance") | {"epsilon": draw.choice((0.0, 0.1, 1_000.0)), "alpha": 0.0}
+    of_classes = {name: value for name, value in told.items() if name not in ("guarantee", "beta")}
+    of_numbers = number_settings(draw)
+    return of_classes | {name: of_numbers[name] for name in ("target", "label_range", "label_unit")}
+
+
 def growing_settings(draw: random.Random, policy: str) -> dict[str, Any]:
     """Return settings of a model of kind `forest` of trees that grow."""
     criterion = draw.choice(("entropy", "gini"))
@@ -579,6 +587,7 @@ def _rounds() -> dict[str, Callable[[random.Random], int]]:
             add(f"tree-{policy}-{criterion}", tree_settings, policy, criterion)
         add(f"dynamic-{criterion}", dynamic_settings, criterion)
     add("split-numbers", number_settings)
+    add("dynamic-numbers", dynamic_number_settings)
     for policy in GROWING:
         add(f"forest-tree-{policy}", growing_settings, policy)
     for kind in others():

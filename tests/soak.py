@@ -149,6 +149,18 @@ MODELS: dict[str, dict[str, Any]] = {
         "verify_deletes": True,
         "emit": {"splits": {"every": 20}, "snapshots": {"every": 500}},
     },
+    "forgotten": {
+        "kind": "dynamic-tree",
+        "input": PRICES,
+        "target": "number",
+        "label_range": [-100, 100],
+        "label_unit": 0.01,
+        "features": "names",
+        "epsilon": 0.5,
+        "max_depth": 4,
+        "evaluate": {"window": 500, "emit": {"every": 500}},
+        "emit": {"snapshots": {"every": 500}},
+    },
 }
 SETTINGS: dict[str, Any] = {
     "group": "soak",

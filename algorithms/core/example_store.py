@@ -136,20 +136,14 @@ def room(store: ExampleStore, ones: int) -> tuple[bool, bool]:
     return rows, store.features.size - store.counts[END] >= ones
 
 
-@inlined
-def hash_of_label(label: int, number: int) -> int:
-    """Return a hash of a label, which may be a number of more than 32 bits; `number` is 1 or 2."""
-    return mix(label & 0xFFFFFFFF, number + ((label >> 32) << 2))
-
-
 @jit
 def content_key(features: UInt32s, start: int, stop: int, label: int, weight: int) -> tuple[int, int]:
     """Return the digest of an example's content, whatever the order of its features.
 
     Summands are below 2^61 + 2^61 + 2^32, so that sums fit.
     """
-    high = (hash_of_label(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
-    low = (hash_of_label(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
+    high = (mix(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
+    low = (mix(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):
         feature = int64(features[at])
         high = (high + (mix(feature, 3) << 29) + mix(feature, 4)) & _M61

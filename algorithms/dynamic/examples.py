@@ -18,7 +18,6 @@ from algorithms.core.example_store import (
     STATE,
     WEIGHT,
     ExampleStore,
-    hash_of_label,
 )
 from algorithms.core.hashing import mix
 from algorithms.core.jit import ahead, inlined, jit
@@ -94,13 +93,19 @@ def unlink(examples: Examples, first: int, row: int) -> int:
     return first
 
 
+@inlined
+def _hash_of_label(label: int, number: int) -> int:
+    """Return a hash of a label, which may be a number of more than 32 bits; `number` is 1 or 2."""
+    return mix(label & 0xFFFFFFFF, number + ((label >> 32) << 2))
+
+
 @jit
 def content_key(
     features: UInt32s, bits: Int64s, start: int, stop: int, label: int, weight: int
 ) -> tuple[int, int]:
     """Return the digest of an example's content, values among it; `bits` are theirs."""
-    high = (hash_of_label(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
-    low = (hash_of_label(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
+    high = (_hash_of_label(label, 1) << 29) + mix(weight & 0xFFFFFFFF, weight >> 32)
+    low = (_hash_of_label(label, 2) << 29) + mix(weight >> 32, weight & 0xFFFFFFFF)
     for at in range(start, stop):
         feature = int64(features[at])
         one = mix(bits[at] & 0xFFFFFFFF, (bits[at] >> 32) & 0xFFFFFFFF)

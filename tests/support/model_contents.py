@@ -10,6 +10,8 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
+from algorithms.dynamic.numbers import DynamicNumberPool
+from algorithms.dynamic.pool import DynamicPool
 from algorithms.mixed import heads as mixed
 from algorithms.regression import elements
 from algorithms.regression.pool import Sizes as RegressionSizes
@@ -22,6 +24,7 @@ from tests.oracles.naive_regression import tree_columns as regression_columns
 from tests.oracles.tree_streams import tree_columns
 from worker.models import Model
 from worker.models.dynamic import DynamicTreeModel
+from worker.models.dynamic_number import DynamicNumberModel
 from worker.models.forest import ForestModel
 from worker.models.growing_forest import GrowingForestModel
 from worker.models.mixed_split import MixedSplitModel
@@ -71,6 +74,8 @@ def model_contents(model: Model) -> dict[bytes, Any]:
             return _trees(model)
         case DynamicTreeModel():
             return _dynamic_trees(model)
+        case DynamicNumberModel():
+            return _dynamic_numbers(model)
         case ForestModel():
             return _forests(model)
         case GrowingForestModel():
@@ -105,14 +110,27 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
     pool = model._pool
     keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
     found: dict[bytes, Any] = {b"": _evaluation(arrays)}
-    for index in range(len(arrays["trees"])):
-        if arrays["trees"][index].any():
-            live = [
-                (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
-                for features, label, weight in example_store.live(pool._state.store, index)
-            ]
-            found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
+    for index in np.flatnonzero(arrays["trees"].any(axis=1)).tolist():
+        found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), _live(pool, index))
     return found
+
+
+def _dynamic_numbers(model: DynamicNumberModel) -> dict[bytes, Any]:
+    arrays = model.arrays()
+    pool = model._pool
+    keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
+    found: dict[bytes, Any] = {b"": _evaluation_of_numbers(arrays, keys)}
+    for index in np.flatnonzero(arrays["trees"].any(axis=1)).tolist():
+        found[keys.name(index)] = (regression_columns(pool.tree(index)), pool.sizes(index), _live(pool, index))
+    return found
+
+
+def _live(pool: DynamicPool | DynamicNumberPool, index: int) -> list[Any]:
+    """Return the live examples of a tree that forgets, oldest first."""
+    return [
+        (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
+        for features, label, weight in example_store.live(pool._state.store, index)
+    ]
 
 
 def _forests(model: ForestModel) -> dict[bytes, Any]:

@@ -221,6 +221,22 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "expire": "2m",
         "emit": {"splits": {"every": 7}, "snapshots": {"every_ms": 60000}},
     },
+    "numbers-forgotten": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [-1, 1],
+        "label_unit": 0.5,
+        "features": "ids",
+        "attributes": {"numeric": [3, 4294967295]},
+        "epsilon": 0.3,
+        "max_depth": 4,
+        "window": "90s",
+        "expire": "2m",
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": "change"},
+    },
 }
 
 
@@ -228,7 +244,7 @@ def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
     So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of
-    splits such as have more than two classes and binary features, or labels that are numbers.
+    splits such as have more than two classes and binary features, and of both such whose labels are numbers.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}

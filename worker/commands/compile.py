@@ -65,8 +65,8 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     `guarantee` or a `beta` alone, `dynamic-number` for those of labels that are numbers, `forest` for what forests
     have beside `dynamic`, `forest-tree` for what forests of trees that grow have beside those trees, whatever
     their policy, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without it a
-    kernel is compiled when it is first used; images and test machines do it ahead. They are kept in the folder that
-    ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
+    kernel is compiled when it is first used; images and test machines do it ahead. They are kept in the folder
+    that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -167,6 +167,7 @@ def _call(kernel: str) -> None:
         decode_batch([b"\x82\xa1x\x91\x01\xa1y\x01"], np.ones(1, np.int64), Bounds(), [b"key"])
         # What is loaded ahead for any kind of model.
         import worker.models.dynamic
+        import worker.models.dynamic_number
         import worker.models.forest
         import worker.models.growing_forest
         import worker.models.mixed_split

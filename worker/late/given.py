@@ -32,7 +32,7 @@ from worker.late.kernel import TAKEN
 from worker.late.pending import Resolved
 from worker.log.port import Records
 from worker.models.evaluation import Evaluations, Predictions
-from worker.models.intake import ClassIntake, NumberIntake, result_of, source_of
+from worker.models.intake import ClassIntake, NumberIntake, RangeIntake, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.regression_evaluation import Evaluations as NumberEvaluations
 from worker.models.regression_evaluation import Predictions as NumberPredictions
@@ -42,6 +42,7 @@ from worker.settings.models import (
     ExampleSettings,
     ModelSettings,
     PrequentialSettings,
+    TargetSettings,
 )
 from worker.watching.status import Quality
 
@@ -201,6 +202,8 @@ class GivenNumbers(Given):
     def __init__(self, name: str, settings: ExampleSettings, rules: PrequentialSettings) -> None:
         super().__init__(np.float64, _OfNumbers(name, rules))
         self._intake = NumberIntake(settings.features)
+        if isinstance(settings, TargetSettings):
+            self._intake = RangeIntake(settings.scale, settings.features)
 
     def _answers(self, results: Iterable[Result]) -> dict[tuple[int, int], Any]:
         return {
@@ -249,7 +252,7 @@ class _OfNumbers(NumberEvaluations):
 def given_of(name: str, settings: ModelSettings) -> Given | None:
     """Return an empty store of a model's answers, None where nobody evaluates them."""
     rules = getattr(settings, "evaluate", None)
-    if isinstance(settings, ClassifierSettings) and isinstance(rules, EvaluateSettings):
+    if isinstance(settings, ClassifierSettings) and settings.classes and isinstance(rules, EvaluateSettings):
         return GivenClasses(name, settings, rules)
     if isinstance(settings, ExampleSettings) and isinstance(rules, PrequentialSettings):
         return GivenNumbers(name, settings, rules)

@@ -91,6 +91,13 @@ def _split(name: str, settings: SplitSettings, bounds: Bounds) -> Model:
     return _imported(*made)(name, settings, bounds)
 
 
+def _dynamic_tree(name: str, settings: DynamicTreeSettings, bounds: Bounds) -> Model:
+    """Make a model of trees that forget, of classes or of numbers."""
+    is_number = settings.target == "number"
+    made = ("dynamic_number", "DynamicNumberModel") if is_number else ("dynamic", "DynamicTreeModel")
+    return _imported(*made)(name, settings, bounds)
+
+
 def _forests_in_one(arrays: Arrays) -> Arrays:
     """Make the second layout of forests: one pool has the trees of all numbers."""
     from algorithms.forests.earlier import in_one  # with kernels, which who reads settings does without
@@ -100,7 +107,7 @@ def _forests_in_one(arrays: Arrays) -> Arrays:
 
 register(SplitSettings, _split, behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
-register(DynamicTreeSettings, _imported("dynamic", "DynamicTreeModel"), behaviour=1)
+register(DynamicTreeSettings, _dynamic_tree, behaviour=1)
 register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1, migrations=[_forests_in_one])
 register(GrowingForestSettings, _imported("growing_forest", "GrowingForestModel"), behaviour=1)
 register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
 from algorithms.dynamic.pool import Answers, DynamicPool
-from algorithms.dynamic.state import ALIVE
 from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
-from worker.models.forgetting import ForgettingTreesModel, learned, pool_terms, told_of
-from worker.models.holdings import Holdings, keys_of, live_examples, remembered, store_of
+from worker.models.forgetting import ForgettingTreesModel, holdings_of, pool_terms, told_of
+from worker.models.holdings import Holdings
 from worker.settings.models import DynamicTreeSettings
 
 
@@ -43,17 +39,7 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
 
     def holdings(self) -> Mapping[bytes, Holdings]:
         """Return for each key the live examples and, where that follows from them alone, the tree."""
-        arrays = self.arrays()
-        keys, store = keys_of(arrays), store_of(arrays)
-        return {
-            keys.name(index): Holdings(
-                live=live_examples(store, index, self._pool.names, arrays["values"]),
-                remembered=remembered(store, index),
-                learned=learned(self._settings, partial(self._trees_of, index)),
-                windowed=self._settings.window is not None,
-            )
-            for index in np.flatnonzero(arrays["trees"][:, ALIVE]).tolist()
-        }
+        return holdings_of(self._settings, self.arrays(), self._pool.names, self._trees_of)
 
     def _trees_of(self, index: int) -> list[Tree]:
         return [self._pool.tree(index)]

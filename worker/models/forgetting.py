@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from algorithms.core.events import OnDuplicate
+from algorithms.core.names import Interner
+from algorithms.dynamic.state import ALIVE
+from algorithms.regression.answers import Tree as RegressionTree
 from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
 from worker.models import tree_base
 from worker.models.base import Prepared
+from worker.models.holdings import Holdings, keys_of, live_examples, remembered, store_of
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.models.tree_results import Parameters
@@ -38,6 +43,8 @@ _TOLD = (
     "window",
 )
 
+AnyTree: TypeAlias = Tree | RegressionTree
+
 P = TypeVar("P", bound="DynamicPool | ForestPool")
 A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
 
@@ -60,7 +67,26 @@ def told_of(settings: ForgettingTreesSettings, also: Sequence[str] = ()) -> Para
     return tree_base.told_of(settings, [*names, *also], settings.recorded)
 
 
-def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree]]) -> list[list[Any]] | None:
+def holdings_of(
+    settings: ForgettingTreesSettings,
+    arrays: Mapping[str, Any],
+    names: Interner | None,
+    trees_of: Callable[[int], Iterable[AnyTree]],
+) -> Mapping[bytes, Holdings]:
+    """Return for each key its live examples and, where that follows from them alone, its tree."""
+    keys, store = keys_of(arrays), store_of(arrays)
+    return {
+        keys.name(index): Holdings(
+            live=live_examples(store, index, names, arrays["values"]),
+            remembered=remembered(store, index),
+            learned=learned(settings, partial(trees_of, index)),
+            windowed=settings.window is not None,
+        )
+        for index in np.flatnonzero(arrays["trees"][:, ALIVE]).tolist()
+    }
+
+
+def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[AnyTree]]) -> list[list[Any]] | None:
     """Return trees where they follow from the live examples alone, else None.
 
     With epsilon 0 that is so but for the numbers of nodes, which tell how often a subtree was rebuilt; with a
@@ -75,16 +101,22 @@ def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[Tree
 
 def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
     """Return what settings and bounds say to the pool, but when snapshots are due."""
-    default, kinds = settings.feature_kinds
-    return {
+    return shared_terms(settings, bounds) | {
         "guarantee": settings.guarantee,
-        "epsilon": settings.epsilon,
         "alpha": settings.alpha,
         "beta": settings.beta,
-        "min_examples": settings.min_examples,
-        "max_depth": settings.max_depth,
         "criterion": settings.criterion,
         "classes": len(settings.classes),
+    }
+
+
+def shared_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
+    """Return the same as far as it has nothing to do with what labels are."""
+    default, kinds = settings.feature_kinds
+    return {
+        "epsilon": settings.epsilon,
+        "min_examples": settings.min_examples,
+        "max_depth": settings.max_depth,
         "default": default,
         "kinds": kinds,
         "window": number_of(settings.window),

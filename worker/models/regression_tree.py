@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from operator import attrgetter
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from algorithms.core.arrays import Int32s, UInt32s
+from algorithms.core.arrays import Float64s, UInt32s
 from algorithms.core.events import Events as Columns
-from algorithms.core.events import Op, Status
+from algorithms.core.events import Op
 from algorithms.core.kinds import Kind
 from algorithms.regression.answers import Answers
 from algorithms.regression.answers import Split as Made
-from algorithms.regression.answers import Tree as Snapshot
-from algorithms.regression.baselines import Guesses
 from algorithms.regression.pool import RegressionPool
-from worker.codec import (
-    Bounds,
-    Events,
-    Reason,
-    RegressionPrediction,
-    RegressionSplit,
-    RegressionTree,
-    Source,
-)
-from worker.models.awaited import Awaited
-from worker.models.base import PoolModel, Prepared
-from worker.models.classifier import EVALUATION_SEQ, SPLIT_SEQ
-from worker.models.intake import NOTHING, Bools, NumberIntake, id_of, result_of, source_of
+from worker.codec import Bounds, Events, Reason, RegressionSplit, Source
+from worker.models.base import Prepared
+from worker.models.classifier import SPLIT_SEQ
+from worker.models.intake import NOTHING, Bools, NumberIntake, result_of, source_of
 from worker.models.port import Outcome, Result
-from worker.models.regression_evaluation import Evaluations, Predictions
-from worker.models.tree_results import Parameters, in_parts, structure
+from worker.models.regression_evaluation import Evaluations
+from worker.models.regressor import RegressorModel
+from worker.models.tree_results import Parameters
 from worker.models.values import checked_values
 from worker.settings.models import RegressionTreeSettings
-from worker.watching.status import ModelStatus
 
 _TOLD = (
     "kind",
@@ -48,7 +33,7 @@ _TOLD = (
 )  # by snapshots, and how leaves predict unless it is the mean
 
 
-class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
+class RegressionTreeModel(RegressorModel[RegressionPool, Answers]):
     """All instances of one model name in one partition.
 
     Parameters
@@ -81,16 +66,14 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             memory_limit=settings.memory_limit,
             snapshots=settings.emit.snapshots.due,
         )
-        awaited = Awaited((), kinds, complete=settings.names_all_features)
-        super().__init__(name, NumberIntake(settings.features), pool, awaited, settings.expire)
         self._settings = settings
         names = _TOLD if settings.predict == "mean" else (*_TOLD, "predict")
-        told = {settings.recorded(each): getattr(settings, each) for each in names}
-        self._parameters: Parameters = dict(sorted(told.items()))
+        told: Parameters = {settings.recorded(each): getattr(settings, each) for each in names}
         rules = settings.evaluate
-        self._evaluations = (
+        evaluations = (
             None if rules is None else Evaluations(name, rules, has_intervals=settings.interval is not None)
         )
+        super().__init__(name, settings, NumberIntake(settings.features), pool, told, evaluations)
 
     # --- events
 
@@ -109,49 +92,22 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
 
     def _outcome(self, prepared: Prepared, answers: Answers) -> Outcome:
         ignored = self._settings.on_delete == "ignore"
-        outcome = Outcome(
-            [],
-            changes=len(answers.splits),
-            deletes_ignored=int(np.count_nonzero(prepared.op == Op.DELETE)) if ignored else 0,
-        )
-        results = [*self._records(prepared, answers), *self._predictions(prepared, answers)]
-        if self._evaluations is not None:
-            predictions = self._predicted(self._evaluations, prepared, answers)
-            source_at = partial(source_of, prepared.records, prepared.events)
-            for event, evaluation in self._evaluations.add(predictions, source_at):
-                results.append(result_of(prepared.events, event, EVALUATION_SEQ, evaluation, keyed=False))
-            outcome = outcome._replace(evaluated=len(predictions.label), errors=predictions.errors())
-        return outcome._replace(results=sorted(results, key=attrgetter("place")))
+        outcome = super()._outcome(prepared, answers)
+        deletes = int(np.count_nonzero(prepared.op == Op.DELETE)) if ignored else 0
+        return outcome._replace(changes=len(answers.splits), deletes_ignored=deletes)
 
-    def _predicted(self, evaluations: Evaluations, prepared: Prepared, answers: Answers) -> Predictions:
-        """Return what was predicted of the inserts, by the baselines too; these forget keys that are dropped."""
-        op, weight = prepared.op, prepared.events.weight
-        told = np.flatnonzero((answers.status == Status.APPLIED) & ((op == Op.INSERT) | (op == Op.DROP)))
-        is_insert = op[told] == Op.INSERT
-        label = np.where(is_insert, prepared.label[told], np.nan)
-        guesses = evaluations.guess(prepared.instance[told], label, weight[told])
-        inserts = told[is_insert]
-        return Predictions(
-            inserts,
-            prepared.label[inserts],
-            weight[inserts],
-            prepared.events.time[inserts],
-            answers.predicted[inserts],
-            Guesses(*(each[is_insert] for each in guesses)),
-            None if answers.margin is None else answers.margin[inserts],
-        )
+    def _margin(self, answers: Answers) -> Float64s | None:
+        return answers.margin
 
     # --- results
 
     def _records(self, prepared: Prepared, answers: Answers) -> Iterator[Result]:
         """Yield splits and snapshots."""
-        source_at = partial(source_of, prepared.records, prepared.events)
         if self._settings.emit.splits != "never":
             for made in answers.splits:
-                split = self._split(made, source_at(made.event))
-                yield result_of(prepared.events, made.event, SPLIT_SEQ, split)
-        for event, version, tree in answers.snapshots:
-            yield from in_parts(prepared.result, event, [self._tree(version, tree, source_at(event))])
+                source = source_of(prepared.records, prepared.events, made.event)
+                yield result_of(prepared.events, made.event, SPLIT_SEQ, self._split(made, source))
+        yield from super()._records(prepared, answers)
 
     def _split(self, made: Made, source: Source) -> RegressionSplit:
         return RegressionSplit(
@@ -169,69 +125,3 @@ class RegressionTreeModel(PoolModel[RegressionPool, Answers]):
             labels=[(side.weight, side.mean, side.variance) for side in made.sides],
             source=source,
         )
-
-    def _tree(self, version: int, tree: Snapshot, source: Source) -> RegressionTree:
-        return RegressionTree(
-            model=self.name,
-            version=version,
-            chunk=0,
-            chunks=1,
-            **structure(tree, named=self._settings.features == "names"),
-            n=tree.weight.tolist(),
-            value=tree.mean.tolist(),
-            variance=tree.variance.tolist(),
-            parameters=self._parameters,
-            source=source,
-        )
-
-    def _predictions(self, prepared: Prepared, answers: Answers) -> Iterator[Result]:
-        events = prepared.events
-        for event in np.flatnonzero(prepared.op == Op.PREDICT).tolist():
-            value = float(answers.predicted[event])
-            known = not math.isnan(value)
-            margin = math.nan if answers.margin is None else float(answers.margin[event])
-            has_interval = not math.isnan(margin)
-            prediction = RegressionPrediction(
-                model=self.name,
-                id=id_of(events, event),
-                value=value if known else None,
-                n=float(answers.weight[event]),
-                deviation=math.sqrt(answers.variance[event]),
-                leaf=int(answers.leaf[event]),
-                known=known,
-                source=source_of(prepared.records, events, event),
-                low=value - margin if has_interval else None,
-                high=value + margin if has_interval else None,
-            )
-            yield result_of(events, event, 0, prediction)
-
-    # --- state
-
-    def _renumber(self, keys: Int32s) -> None:
-        if self._evaluations is not None:
-            self._evaluations.renumber(keys)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return super().arrays() | evaluation
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        if self._evaluations is not None:
-            self._evaluations.restore(arrays)
-        super().restore(arrays)
-
-    def status(self) -> ModelStatus:
-        """Return how large the model is, and how good."""
-        pool = self._pool
-        quality = self._evaluations.quality() if self._evaluations is not None else None
-        size = super().status()
-        return size._replace(slots=pool.slots, nodes=pool.node_count, depth=pool.depth, quality=quality)
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        super().check()
-        if self._evaluations is not None:
-            keys = self._evaluations.check()
-            assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"

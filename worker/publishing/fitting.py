@@ -11,7 +11,7 @@ from algorithms.core.scale import Scale
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.codec.event import is_packed
 from worker.settings import Settings
-from worker.settings.models import ClassifierSettings, ExampleSettings, SplitSettings
+from worker.settings.models import ClassifierSettings, ExampleSettings, TargetSettings
 from worker.sources import BadLine, Entry
 from worker.sources.example import brief
 
@@ -85,7 +85,7 @@ class _Reader(NamedTuple):
 
     def _of_value(self, feature: int | str, value: float) -> str:
         which = brief(feature) if isinstance(feature, str) else str(feature)
-        if self.scale is not None:  # such splits take no numbers
+        if self.scale is not None and self.kind == "split":  # such splits take no numbers
             advice = (
                 "publish it as a category with --nominal, leave it out with --ignore, or take a regression-tree"
             )
@@ -118,7 +118,7 @@ def is_number(label: object) -> bool:
 def _reader(name: str, model: ExampleSettings) -> _Reader:
     classes = (model.classes or None) if isinstance(model, ClassifierSettings) else None
     known = frozenset((type(each), each) for each in classes or ())
-    scale = model.scale if isinstance(model, SplitSettings) and model.target == "number" else None
+    scale = model.scale if isinstance(model, TargetSettings) and model.target == "number" else None
     return _Reader(name, model.kind, classes, known, model.features, *model.feature_kinds, scale)
 
 

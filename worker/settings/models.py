@@ -255,28 +255,15 @@ class AttributeSettings(Section):
         return self.default == "binary" and not self.nominal and not self.numeric and not self.quantised
 
 
-class SplitSettings(ClassifierSettings):
-    """A model that keeps the best split of each key's examples."""
+_NO_CLASSES = object()  # as the classes of labels that are numbers: what no file can hold
 
-    LATER: ClassVar[tuple[str, ...]] = ("alpha", "attributes", "label_range", "label_unit")
-    SAMPLE: ClassVar[Mapping[str, Any]] = {
-        "window": 20,
-        "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
-    }
 
-    kind: Literal["split"]
+class TargetSettings(ClassifierSettings):
+    """A model of examples whose labels are classes or, where the settings say so, numbers."""
+
     target: Literal["class", "number"] = "class"  # what labels are; numbers have a range instead of classes
     label_range: tuple[Bound, Bound] | None = None  # of labels that are numbers: the least and the greatest
     label_unit: Annotated[float, Gt(0.0), Le(LARGEST_VALUE)] | None = None  # to which they are told apart
-    attributes: AttributeSettings | None = None  # null: all features are binary
-    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
-    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
-    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
-    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
-    window: Window | None = None  # the last W examples of each key, or those of a time span
-    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
-    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
-    emit: EmitSettings = EmitSettings()
 
     @model_validator(mode="before")
     @classmethod
@@ -319,7 +306,7 @@ class SplitSettings(ClassifierSettings):
                 raise expected(f"a unit of which 1 to 2^40 are in the range from {low:g} to {high:g}") from None
         return told
 
-    @field_validator("attributes", "label_range", mode="before")
+    @field_validator("attributes", "label_range", mode="before", check_fields=False)
     @classmethod
     def _as_tuples(cls, told: Any) -> Any:
         """Take lists for tuples: what a validator of the whole section returned is no JSON any more."""
@@ -328,6 +315,54 @@ class SplitSettings(ClassifierSettings):
         if not isinstance(told, dict):
             return told
         return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+
+    @field_validator("criterion", check_fields=False)
+    @classmethod
+    def _agrees_with_target(cls, criterion: str, info: ValidationInfo) -> str:
+        target = info.data.get("target")
+        if target is not None and (target == "number") != (criterion == "variance"):
+            raise expected("'variance', as labels are numbers" if target == "number" else "one of classes")
+        return criterion
+
+    @property
+    def scale(self) -> Scale:
+        """The range of labels that are numbers, and their unit."""
+        assert self.label_range is not None
+        assert self.label_unit is not None
+        return Scale(*self.label_range, self.label_unit)
+
+    @property
+    def summary(self) -> str:
+        """How it learns, in a few words."""
+        return "numbers" if self.target == "number" else super().summary
+
+    def relevant(self) -> dict[str, Any]:
+        """Return what results depend on, for the fingerprint."""
+        told = super().relevant()
+        if self.target == "class":
+            del told["target"]  # it came later
+        return told
+
+
+class SplitSettings(TargetSettings):
+    """A model that keeps the best split of each key's examples."""
+
+    LATER: ClassVar[tuple[str, ...]] = ("alpha", "attributes", "label_range", "label_unit")
+    SAMPLE: ClassVar[Mapping[str, Any]] = {
+        "window": 20,
+        "emit": {"splits": {"every": 7}, "snapshots": {"every": 25}},
+    }
+
+    kind: Literal["split"]
+    attributes: AttributeSettings | None = None  # null: all features are binary
+    finder: Literal["exact", "updent", "updgini", "baseent", "basegini"] = "exact"
+    criterion: Criterion = "entropy"  # updent and baseent imply entropy, updgini and basegini gini
+    # Of updent and updgini, whose splits score at most (1 + alpha) times the best: 0.1 unless told otherwise.
+    alpha: Annotated[float, Ge(0.001), Le(100.0)] | None = None
+    window: Window | None = None  # the last W examples of each key, or those of a time span
+    verify_deletes: bool = False  # keep every live example, so that a delete by value is checked exactly
+    on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    emit: EmitSettings = EmitSettings()
 
     @field_validator("attributes")
     @classmethod
@@ -373,9 +408,6 @@ class SplitSettings(ClassifierSettings):
         implied = _IMPLIED.get(finder, criterion)
         if criterion != implied:
             raise expected(f"'{implied}', which the finder '{finder}' implies")
-        target = info.data.get("target")
-        if target is not None and (target == "number") != (criterion == "variance"):
-            raise expected("'variance', as labels are numbers" if target == "number" else "one of classes")
         if criterion == "sqrt" and _is_mixed(info.data):
             raise expected(f"'entropy' or 'gini', {_ALONE}")
         return criterion
@@ -395,13 +427,6 @@ class SplitSettings(ClassifierSettings):
         """How it learns, in a few words."""
         classes = f", {super().summary}" if self.is_mixed else ""
         return f"{self.finder}, {self.criterion}{classes}{_of_the_last(self.window)}"
-
-    @property
-    def scale(self) -> Scale:
-        """The range of labels that are numbers, and their unit."""
-        assert self.label_range is not None
-        assert self.label_unit is not None
-        return Scale(*self.label_range, self.label_unit)
 
     @property
     def is_mixed(self) -> bool:
@@ -424,8 +449,6 @@ class SplitSettings(ClassifierSettings):
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
         told = super().relevant()
-        if self.target == "class":
-            del told["target"]  # it came later
         if self.attributes is None:
             return told
         if not self.is_mixed:  # features are binary, named or not
@@ -433,7 +456,6 @@ class SplitSettings(ClassifierSettings):
         return told | {"attributes": self.attributes.relevant()}
 
 
-_NO_CLASSES = object()  # as the classes of labels that are numbers: what no file can hold
 _MIXED = "with more than two classes, or features that are not binary,"
 _ALONE = "as others serve two classes and binary features"
 
@@ -715,8 +737,8 @@ class ForgettingTreesSettings(TreesSettings):
         return f"{self.rebuilds}, {self.criterion}, {super().summary}{_of_the_last(self.window)}"
 
 
-class DynamicTreeSettings(ForgettingTreesSettings):
-    """A model that keeps a classification tree of each key's live examples. It forgets what is deleted."""
+class DynamicTreeSettings(ForgettingTreesSettings, TargetSettings):
+    """A model that keeps a tree of each key's live examples. It forgets what is deleted."""
 
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "epsilon": 0.3,
@@ -726,12 +748,39 @@ class DynamicTreeSettings(ForgettingTreesSettings):
         "emit": {"snapshots": {"every": 25}},
     }
 
-    LATER: ClassVar[tuple[str, ...]] = (*ForgettingTreesSettings.LATER, "max_work")
+    LATER: ClassVar[tuple[str, ...]] = (*ForgettingTreesSettings.LATER, "max_work", "label_range", "label_unit")
 
     kind: Literal["dynamic-tree"]
+    criterion: Literal["gini", "entropy", "variance"] = "gini"  # type: ignore[assignment]  # variance: of numbers
     # Entries of examples that an event may touch to rebuild subtrees; what is more is spread over the next events.
     max_work: Annotated[int, Ge(LEAST_WORK), Le(1 << 40)] | None = None
     emit: DynamicEmitSettings = DynamicEmitSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_drift(cls, data: Any) -> Any:
+        """Let predictions of numbers, which are not right or wrong, be evaluated without a watch for drift."""
+        evaluate = data.get("evaluate") if isinstance(data, dict) else None
+        if not isinstance(evaluate, dict) or data.get("target") != "number":
+            return data
+        return data | {"evaluate": {"drift": None, **evaluate}}
+
+    @field_validator("evaluate")
+    @classmethod
+    def _of_numbers_without_drift(
+        cls, evaluate: EvaluateSettings | None, info: ValidationInfo
+    ) -> EvaluateSettings | None:
+        if evaluate is not None and evaluate.drift is not None and info.data.get("target") == "number":
+            raise expected("no drift, as labels are numbers: it watches predictions that are right or wrong")
+        return evaluate
+
+    @field_validator("alpha", "beta", "guarantee", "max_work", mode="before")
+    @classmethod
+    def _of_classes(cls, told: Any, info: ValidationInfo) -> Any:
+        if told and info.data.get("target") == "number":
+            nothing = "0" if info.field_name in ("alpha", "beta") else "null"
+            raise expected(f"{nothing}, as labels are numbers: {info.field_name} needs classes")
+        return told
 
     @field_validator("max_work")
     @classmethod
@@ -808,6 +857,10 @@ class ForestSettings(SampledSettings, ForgettingTreesSettings):
             ("warning", "drift"), "a forest of trees that grow has it, with 'of: {kind: tree}' beside it"
         ),
         "max_work": "a model of kind 'dynamic-tree' has it; each tree of a forest is rebuilt at once",
+        **dict.fromkeys(
+            ("target", "label_range", "label_unit"),
+            "the trees of a forest vote for classes; kind 'dynamic-tree' has it",
+        ),
     }
     SAMPLE: ClassVar[Mapping[str, Any]] = {
         "trees": 3,
@@ -922,8 +975,9 @@ class RegressionTreeSettings(ExampleSettings):
         "criterion": "splits reduce the variance of labels",
         **dict.fromkeys(
             ("window", "verify_deletes", "on_duplicate"),
-            "a regression tree cannot forget; kind 'dynamic-tree' can",
+            "a regression tree cannot forget; kind 'dynamic-tree' can, with 'target: number'",
         ),
+        **dict.fromkeys(("target", "label_range", "label_unit"), "its labels are numbers of any size"),
     }
     RECORDED: ClassVar[Mapping[str, str]] = TreeSettings.RECORDED
     SAMPLE: ClassVar[Mapping[str, Any]] = {

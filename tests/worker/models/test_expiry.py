@@ -33,6 +33,7 @@ GROWING = FOREST | {"of": {"kind": "tree"}, "trees": 2}
 NUMBERS = {"kind": "regression-tree", "input": "in", "features": "ids", "expire": "10s"}
 SUMS = NUMBERS | {"kind": "split", "target": "number", "label_range": [0, 9], "label_unit": 0.5}
 DYNAMIC = {"kind": "dynamic-tree", "input": "in", "classes": [0, 1], "features": "ids", "expire": "10s"}
+FORGOTTEN = NUMBERS | {"kind": "dynamic-tree", "target": "number", "label_range": [0, 9], "label_unit": 0.5}
 
 
 class Record(NamedTuple):
@@ -145,7 +146,9 @@ def _long(keys: int = 40, rounds: int = 14) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    "model", [SPLIT, TREE, DYNAMIC, FOREST, GROWING, NUMBERS, SUMS], ids=lambda model: str(model["kind"])
+    "model",
+    [SPLIT, TREE, DYNAMIC, FOREST, GROWING, NUMBERS, SUMS, FORGOTTEN],
+    ids=lambda model: str(model["kind"]),
 )
 def test_an_expired_key_is_as_if_it_had_got_a_tombstone(model: dict[str, Any]) -> None:
     """Results and state are those of a model without `expire` for which tombstones come where the keys went."""

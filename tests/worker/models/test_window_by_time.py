@@ -34,7 +34,9 @@ FOREST = _COMMON | {"kind": "forest", "trees": 2, "epsilon": 0.3, "emit": {"snap
 MIXED = SPLIT | {"classes": [0, 1, 2], "attributes": {"nominal": [2]}}
 NUMBERS: dict[str, Any] = {name: value for name, value in SPLIT.items() if name != "classes"}
 NUMBERS |= {"target": "number", "label_range": [-10, 10], "label_unit": 0.25}
-KINDS = [SPLIT, MIXED, NUMBERS, DYNAMIC, FOREST]
+FORGOTTEN: dict[str, Any] = {name: value for name, value in DYNAMIC.items() if name != "classes"}
+FORGOTTEN |= {"target": "number", "label_range": [-10, 10], "label_unit": 0.25}
+KINDS = [SPLIT, MIXED, NUMBERS, DYNAMIC, FORGOTTEN, FOREST]
 
 
 class Record(NamedTuple):

@@ -50,6 +50,15 @@ MODELS: dict[str, Any] = {
         "label_range": [-5, 5],
         "label_unit": 0.01,
     },
+    "forgotten-prices": {
+        "kind": "dynamic-tree",
+        "input": "t",
+        "features": "names",
+        "target": "number",
+        "label_range": [-5, 5],
+        "label_unit": 0.01,
+        "epsilon": 0,
+    },
     "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
     "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
 }
@@ -70,7 +79,7 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
         x: Any = dict.fromkeys(words, 1.0) | {"size": draw.gauss(0, 1)} if has_numbers else sorted(words)
-        label = round(draw.gauss(0, 1), 2) if "prices" in models else draw.choice("ab")
+        label = round(draw.gauss(0, 1), 2) if any("prices" in name for name in models) else draw.choice("ab")
         yield record(number, encode_event(x, label, id=named))
     for named in DELETED:
         yield record(int(named), encode_event(op="delete", id=named))
@@ -111,6 +120,7 @@ def _said(*arguments: str) -> Result:
         ["eager"],
         ["mixed"],
         ["prices"],
+        ["forgotten-prices"],
         ["counts", "near", "counted"],
     ],
     ids="-".join,

@@ -1,4 +1,4 @@
-"""`bench regression`: regression trees over each observer on the same streams, beside river's on request.
+"""`bench regression`: regression trees over each observer, and such as forget, beside river's on request.
 
 Every label is predicted, then learned. Ours get batches in columns, river one example at a time as a dict of what
 is present.
@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
+from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.regression.evaluation import Evaluated, Prequential
 from algorithms.regression.pool import RegressionPool
 from worker.bench.cases import Progress, Row, machine, significant
@@ -104,6 +106,17 @@ SIDES: dict[str, dict[str, Any]] = {
 }
 
 
+# Options of `DynamicNumberPool`: trees that forget, of all examples and of the last thousand. Their leaves hold as
+# many examples as give a mean.
+FORGETTING: dict[str, dict[str, Any]] = {
+    "forgets": {"epsilon": 0.1, "max_depth": 10, "min_examples": 20},
+    "forgets-1000": {"epsilon": 0.1, "max_depth": 10, "min_examples": 20, "window": 1_000},
+}
+_UNITS = 1 << 24  # in the range of a stream's labels
+
+_Trees: TypeAlias = RegressionPool | DynamicNumberPool
+
+
 class Terms(NamedTuple):
     """What all sides agree on."""
 
@@ -127,7 +140,7 @@ def bench_regression(
     streams : sequence of Stream
         Every example is predicted, then learned, in order.
     sides : sequence of str
-        Names in `SIDES`.
+        Names in `SIDES` or `FORGETTING`.
     terms : Terms
         Parameters of all sides.
     beside : callable, optional
@@ -148,7 +161,7 @@ def bench_regression(
                 | _coverage(stream, within)
                 | {
                     "leaves": pool.sizes().leaves,
-                    "elements": pool.element_count,
+                    "elements": pool.element_count if isinstance(pool, RegressionPool) else pool.live_examples,
                     "state_bytes": pool.nbytes,
                     "machine": machine(),
                 }
@@ -161,8 +174,9 @@ def bench_regression(
 
 def _without_observers(sides: Sequence[str]) -> list[str]:
     """Return one side for each way to predict: binary features need no observer, so it speaks for all of them."""
-    ways = {(SIDES[side].get("predict"), SIDES[side].get("interval")): side for side in reversed(sides)}
-    return list(ways.values())[::-1]
+    observed = [side for side in sides if side in SIDES]
+    ways = {(SIDES[side].get("predict"), SIDES[side].get("interval")): side for side in reversed(observed)}
+    return [*list(ways.values())[::-1], *(side for side in sides if side in FORGETTING)]
 
 
 def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row:
@@ -179,7 +193,12 @@ def _row(stream: Stream, side: str, seconds: float, evaluated: Evaluated) -> Row
     }
 
 
-def _pool(stream: Stream, side: str, terms: Terms) -> RegressionPool:
+def _pool(stream: Stream, side: str, terms: Terms) -> _Trees:
+    if side in FORGETTING:
+        low, high = float(stream.y.min()), float(stream.y.max())
+        kinds: dict[int | bytes, Kind] = dict.fromkeys(stream.binary, Kind.BINARY)
+        scale = Scale(low, high, (high - low) / _UNITS)
+        return DynamicNumberPool(scale, default=stream.kind, kinds=kinds, evaluate=True, **FORGETTING[side])
     return RegressionPool(
         default=stream.kind,
         kinds=dict.fromkeys(stream.binary, Kind.BINARY),
@@ -207,7 +226,7 @@ class Ran(NamedTuple):
     """What a run led to."""
 
     seconds: float
-    pool: RegressionPool
+    pool: _Trees
     evaluated: Evaluated
     within: Float64s  # float64[n], 1: the label was within its interval, nan: there was none; [0] nobody asked
 
@@ -233,7 +252,7 @@ def _coverage(stream: Stream, within: Float64s) -> Row:
     return found
 
 
-def run(pool: RegressionPool, batches: Sequence[Events]) -> Ran:
+def run(pool: _Trees, batches: Sequence[Events]) -> Ran:
     """Return what a pool takes for all batches, and how well it predicted."""
     kept = Prequential(BATCH)
     seconds = 0.0
@@ -243,9 +262,10 @@ def run(pool: RegressionPool, batches: Sequence[Events]) -> Ran:
         answers = pool.apply(batch)
         seconds += _clock() - start
         kept.add(batch.label, answers.predicted, batch.weight)
-        if answers.margin is not None:
-            told = np.abs(batch.label - answers.predicted) <= answers.margin
-            within.append(np.where(np.isnan(answers.margin), np.nan, told))
+        margin = getattr(answers, "margin", None)  # which trees that forget do not tell
+        if margin is not None:
+            told = np.abs(batch.label - answers.predicted) <= margin
+            within.append(np.where(np.isnan(margin), np.nan, told))
     return Ran(seconds, pool, kept.total(), np.concatenate(within))
 
 

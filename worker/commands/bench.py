@@ -46,8 +46,8 @@ from worker.bench.papers import PAPERS, bench_papers
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
 from worker.bench.pipeline import bench_pipeline
+from worker.bench.regression import FORGETTING, STREAMS, bench_regression, river_trees
 from worker.bench.regression import SIDES as REGRESSION_SIDES
-from worker.bench.regression import STREAMS, bench_regression, river_trees
 from worker.bench.regression import Terms as RegressionTerms
 from worker.bench.regressor import bench_regressor
 from worker.bench.regressor import scikit_learn as scikit_learn_regressor
@@ -513,7 +513,11 @@ def observers(
 )
 @click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
 @click.option(
-    "--sides", type=_Listed(list(REGRESSION_SIDES)), default=",".join(REGRESSION_SIDES), show_default=True
+    "--sides",
+    type=_Listed([*REGRESSION_SIDES, *FORGETTING]),
+    default=",".join(REGRESSION_SIDES),
+    show_default=True,
+    help="Observers, or trees that forget: forgets, forgets-1000.",
 )
 @click.option("--examples", type=click.IntRange(2), default=50_000, show_default=True)
 @_growth

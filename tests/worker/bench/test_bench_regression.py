@@ -49,6 +49,19 @@ def test_observers_are_compared_on_the_same_streams() -> None:
     assert {key for row in rows if row["side"] == "qo" for key in row if "coverage" in key} == set()
 
 
+def test_trees_that_forget_are_beside_them() -> None:
+    """On the same streams there are trees of all examples and of a window: these recover from a drift."""
+    arguments = ("--streams", "friedman_drift,words", "--sides", "qo,forgets,forgets-1000")
+    result = _bench("--examples", "3000", "--repeats", "1", *arguments)
+    assert result.exit_code == 0, result.output
+    rows = list(map(json.loads, result.stdout.splitlines()))
+    assert [row["side"] for row in rows] == 2 * ["qo", "forgets", "forgets-1000"]
+    assert [row["elements"] for row in rows if row["side"] == "forgets-1000"] == [1_000, 1_000]
+    by_side = {row["side"]: row for row in rows if row["data"] == "friedman_drift"}
+    assert by_side["forgets-1000"]["rmse"] < by_side["forgets"]["rmse"]
+    assert all(row["leaves"] > 10 for row in rows if row["side"] != "qo")
+
+
 def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
     """A regressor gets each example as a dict, is asked first and told then; its first word is not evaluated."""
 

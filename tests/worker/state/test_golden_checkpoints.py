@@ -147,6 +147,20 @@ models:
     window: 50s, expire: 2m, emit: {snapshots: change}}
 bounds: {keys: 6, live_ids: 150}
 """
+# Trees of labels that are numbers, of which sums and squares are kept.
+DYNAMIC_NUMBERS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  cents: {kind: dynamic-tree, input: clicks, target: number, label_range: [-1, 1], label_unit: 0.01, features: ids,
+    attributes: {numeric: [3, 4294967295]}, epsilon: 0.3, on_duplicate: replace,
+    evaluate: {window: 20, emit: {every: 25}}, emit: {snapshots: {every: 25}}}
+  greedy: {kind: dynamic-tree, input: clicks, target: number, label_range: [0, 5], label_unit: 0.25, features: ids,
+    epsilon: 0, window: 20, emit: {snapshots: change}}
+  idle: {kind: dynamic-tree, input: clicks, target: number, label_range: [-100, 100], label_unit: 1.0e-9,
+    features: ids, attributes: {default: numeric}, window: 50s, expire: 2m, emit: {snapshots: {every: 15}}}
+bounds: {keys: 6, live_ids: 150}
+"""
 # Forests of trees that grow, of which some have drifted.
 GROWING_FORESTS = """
 log: {embedded: unused.db}
@@ -167,6 +181,7 @@ STATES = {
     "linear": LINEAR,
     "mixed_splits": MIXED_SPLITS,
     "number_splits": NUMBER_SPLITS,
+    "dynamic_numbers": DYNAMIC_NUMBERS,
     "growing_forests": GROWING_FORESTS,
 }
 

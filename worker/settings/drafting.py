@@ -58,7 +58,10 @@ def draft(contents: Contents, topic: str, log: dict[str, Any], *, forest: bool =
     note = ""
     if model["kind"] == "regression-tree" and contents.ops["delete"]:
         model["on_delete"] = "ignore"
-        note = "# A regression tree cannot forget: deletes are counted and have no effect (on_delete).\n"
+        note = (
+            "# A regression tree cannot forget: deletes are counted and have no effect (on_delete).\n"
+            "# A dynamic-tree with target: number can, of labels in a declared label_range.\n"
+        )
     if forest:
         model = _in_a_forest(model)
     model["evaluate"] = {}

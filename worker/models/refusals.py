@@ -26,7 +26,7 @@ REFUSALS = {
     Status.COUNT_OVERFLOW: (
         Reason.COUNT_OVERFLOW,
         "expected the weights of a key to sum to less than 2^42 (of labels that are numbers: 2^62 / units in the "
-        "range), with this one they would not",
+        "range, and in trees 2^31), with this one they would not",
     ),
     Status.CANNOT_FORGET: (
         Reason.CANNOT_FORGET,

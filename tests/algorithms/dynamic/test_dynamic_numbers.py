@@ -271,11 +271,12 @@ def test_constant_labels_never_split() -> None:
 
 
 def test_ties_go_to_the_lowest_feature_whatever_floats_say() -> None:
-    """Two features gain the same by different sums, which doubles would tell apart: the lower one is taken."""
-    pool = DynamicNumberPool(Scale(0.0, 3e9, 1.0), epsilon=0.0, max_depth=1)
-    label = 2_000_000_011
-    for features, value in (((1, 2), label), ((2,), 0), ((1,), 0), ((), 0)):  # of each two share 2 of 4
-        pool.insert(list(features), float(value))
+    """Two splits gain the same by other sums, which a quotient of doubles tells apart: the lower one is taken."""
+    y = 1_000_000_008
+    assert float(15 * y) ** 2 / 9.0 > float(20 * y) ** 2 / 16.0  # (n r - m s)^2 / (m (n - m)) of 2, and of 1
+    pool = DynamicNumberPool(Scale(0.0, 14.0 * y, 1.0), epsilon=0.0, max_depth=1)
+    for features, label in (([2], 4 * y), ([1], 3 * y), ([1], 4 * y), ([], 14 * y), *[([], 0)] * 6):
+        pool.insert(features, float(label))
     assert pool.tree().feature[0] == 1
 
 

@@ -229,6 +229,12 @@ _SIZE = Row(
         "Of the deepest tree of a model.",
         gauges("anabranch_tree_depth", "model", MODELS, "max"),
     ),
+    graph(
+        "Trees replaced in forests",
+        "short",
+        "In forests of trees that grow: a tree whose error has risen gives its place to another.",
+        gauges("anabranch_forest_drifts", "model", MODELS),
+    ),
 )
 
 MODELS_PAGE = Dashboard(

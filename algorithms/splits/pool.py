@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +127,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
 
     _ALIVE = ALIVE
     _START = (0, False)
+    _COUNTED: ClassVar[type] = np.int32  # labels, as the kernel sees them
 
     def __init__(
         self,
@@ -370,7 +371,8 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         before = heads[key].copy()
         # A decision that is due, of no event: the search alone, called from here, would be compiled once more.
         always = self.rules._replace(split_when=int(When.EVERY), split_argument=1)
-        batch, out = _batch_of(_NO_EXAMPLE._replace(key=np.array([key], np.int32))), _out(1, 0)
+        nothing = _NO_EXAMPLE._replace(key=np.array([key], np.int32), label=np.zeros(1, self._COUNTED))
+        batch, out = _batch_of(nothing), _out(1, 0)
         while self._apply(self._state, always, batch, out, 0, True)[0] == 0:
             self._enlarge_finder()
         heads[key] = before

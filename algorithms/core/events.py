@@ -55,6 +55,8 @@ class Status(IntEnum):
 INSERT, DELETE, PREDICT, DROP = (int(op) for op in Op)
 # An op that is no user's: the oldest example of all keys goes if it is due, where a window is a span of time.
 LET_GO = 5  # 4 is the op of labels in records, which no pool sees
+# Two more, of trees that wait for looks: look through all of it; skipped where that could change it.
+LOOK, ASK = 6, 7
 APPLIED, IGNORED, ALREADY_DROPPED, SKIPPED = range(4)
 DUPLICATE_ID, ABSENT_ID, ABSENT_EXAMPLE, CANNOT_FORGET = range(4, 8)
 TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW = range(8, 11)

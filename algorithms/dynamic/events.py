@@ -24,6 +24,7 @@ from algorithms.core.events import (
     ABSENT_ID,
     ALREADY_DROPPED,
     APPLIED,
+    ASK,
     COUNT_OVERFLOW,
     DELETE,
     DONE,
@@ -32,6 +33,7 @@ from algorithms.core.events import (
     IGNORED,
     INSERT,
     LET_GO,
+    LOOK,
     PREDICT,
     SKIPPED,
     TOLD,
@@ -45,7 +47,7 @@ from algorithms.core.jit import inlined, jit
 from algorithms.dynamic import nodes, parts, slack, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.labels import guess, is_label, loss, room_for, told, weight_of
-from algorithms.dynamic.looks import look, look_at_all
+from algorithms.dynamic.looks import is_current, look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
 from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.state import (
@@ -273,7 +275,9 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
     op = batch.op[event]
     tree = int64(batch.key[event])
-    if op < 0 or (op == PREDICT and (rules.terms.policy == EPSILON or forest.trees[tree, ALIVE] == 0)):
+    if op < 0 or op == ASK:
+        return DONE
+    if op == PREDICT and (rules.terms.policy == EPSILON or forest.trees[tree, ALIVE] == 0):
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
     if op == INSERT:
@@ -341,6 +345,10 @@ def apply(forest: Forest, rules: Rules, segment: Segment, batch: Batch, out: Out
         elif op == LET_GO:
             _remove(forest, rules, segment, due, event, out)
             example_store.let_go(forest.store, due, batch, event, rules.span)
+        elif op == LOOK:
+            look_at_all(forest.slack, forest, rules, segment, int64(batch.key[event]), event, out)
+        elif op == ASK and is_current(forest.slack, forest, rules, segment, int64(batch.key[event])):
+            status = APPLIED
         else:
             status = SKIPPED
         out.status[event] = status

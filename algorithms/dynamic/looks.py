@@ -97,15 +97,25 @@ look_at_all = dispatch(
 )
 
 
-@jit
-def is_current(forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
-    """Return whether `look_at_all` would surely leave a tree as it is; nothing is changed. O(nodes)."""
+@apart
+def _is_current(known: Slack, forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
         if not _stands(forest, rules, segment, node, False):
             return False
         node = _next(forest, node)
     return True
+
+
+@inlined
+def _is_always(known: NoSlack, forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
+    return True
+
+
+is_current = dispatch(
+    "Return whether `look_at_all` would surely leave a tree as it is; nothing is changed. O(nodes).",
+    {NoSlack: _is_always, Slack: _is_current},
+)
 
 
 @inlined

@@ -6,7 +6,8 @@ What does not depend on what labels are is in `LivePool`; numbers.py has the poo
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, fi
 from algorithms.core.cadence import Emit
 from algorithms.core.canonical import Canonicaliser, batch_of
 from algorithms.core.criteria import make_criterion
-from algorithms.core.events import Batch, Events, OnDuplicate
+from algorithms.core.events import ASK, LOOK, Batch, Events, OnDuplicate, Status
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
@@ -30,7 +31,6 @@ from algorithms.dynamic import events as kernel
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
 from algorithms.dynamic.feasibility import policy_of, work_of
-from algorithms.dynamic.looks import is_current, look_at_all
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
 from algorithms.dynamic.slack import NO_SLACK
 from algorithms.dynamic.splitter import Way
@@ -128,6 +128,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         super().__init__(forest, names=names, kinds=schema, criterion=memo)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
+        self._is_copy = False  # whether the state is one to look at, which counts on its own who holds a name
 
     # --- events
 
@@ -141,9 +142,6 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         batch = batch_of(events, made)
         n, asked = len(made.op), made.asked
         out = self._out(n, len(asked))
-        if not n and self.rules.terms.policy != EPSILON:  # kernels are loaded, and so are those of `tree`
-            is_current(self._state, self.rules, self._scratch, NONE)
-            look_at_all(self._state.slack, self._state, self.rules, self._scratch, NONE, 0, out)
         snapshots: list[tuple[int, int, Any]] = []
         for event in self._run(batch, out):
             key = int(batch.key[event])
@@ -254,31 +252,60 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
 
     def _snapshot(self, key: int) -> Tree:
         """Return a tree as columns, of which the weights are sums of labels as nodes have them."""
-        found = nodes.snapshot(*self._seen(key))
+        with self.looked_through(key):
+            found = nodes.snapshot(self._state.nodes, self._root(key))
         return found._replace(feature=self._features(found.feature))
 
-    def _seen(self, key: int) -> tuple[nodes.Nodes, int]:
-        """Return nodes, and the root of a tree that no node of which waits for a look."""
+    def awaits_look(self, *keys: int) -> bool:
+        """Return whether a look could change one of some trees. O(their nodes)."""
+        return bool((self._see(ASK, keys).status != Status.APPLIED).any())
+
+    def look(self, *keys: int) -> int:
+        """Look through all of some trees, as a record does; return how many examples were rebuilt.
+
+        O(nodes), and what is scanned and rebuilt; nothing where trees do not wait for looks.
+        """
+        return int(self._see(LOOK, keys).rebuilt.sum())
+
+    @contextmanager
+    def looked_through(self, *keys: int) -> Iterator[None]:
+        """Have some trees as a look at all of them would leave them, and then as they are: nothing is changed.
+
+        Where one of them waits for a look, the nodes of all trees are copied, once.
+        """
+        if not self.awaits_look(*keys):
+            yield
+            return
+        own, is_copy = self._state, self._is_copy
+        parts = ("trees", "nodes", "slack", "chain", "names")
+        self._state, self._is_copy = own._replace(**{part: _copied(getattr(own, part)) for part in parts}), True
+        try:
+            self.look(*keys)
+            yield
+        finally:
+            self._state, self._is_copy = own, is_copy
+
+    def _see(self, op: int, keys: Iterable[int]) -> Out:
+        """Apply `LOOK` or `ASK` to those of some trees that have learned something."""
         self._show_names()  # which a state that was just restored does not have yet
-        forest, root = self._state, self._root(key)
-        if root == NONE or self.rules.terms.policy == EPSILON:
-            return forest.nodes, root
-        self._enlarge_scratch(key, 0)
-        if is_current(forest, self.rules, self._scratch, key):
-            return forest.nodes, root
-        copied = forest._replace(
-            trees=forest.trees.copy(),
-            nodes=_copied(forest.nodes),
-            slack=_copied(forest.slack),
-            chain=forest.chain.copy(),
-            names=_copied(forest.names),
+        waits = self.rules.terms.policy != EPSILON
+        seen = np.array([key for key in keys if waits and self._root(key) != NONE], np.int32)
+        asked = Events.of(
+            np.full(len(seen), op, np.int8),
+            np.zeros(len(seen), self._LABEL),
+            np.zeros(len(seen) + 1, np.int64),
+            np.zeros(0, np.uint32),
+            key=seen,
         )
-        lives = int(forest.store.heads[key, example_store.LIVES])
-        wanted = int(nodes.needed(lives, self.rules.terms.max_depth)) + int(forest.nodes.used[nodes.USED])
-        if len(forest.nodes.links) < wanted:
-            copied = _with_nodes(copied, wanted)
-        look_at_all(copied.slack, copied, self.rules, self._scratch, key, 0, self._out(1, 0))
-        return copied.nodes, int(copied.trees[key, ROOT])
+        events = self._as_learned(asked)
+        out = self._out(len(seen), 0)
+        told = list(self._run(batch_of(events, self._canonical(events, self._schema.known)), out))
+        assert not told, "a look by hand has nothing to tell"
+        return out
+
+    def _show_names(self) -> None:
+        if not self._is_copy:
+            super()._show_names()
 
     def _root(self, key: int) -> int:
         trees = self._state.trees
@@ -286,18 +313,19 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
 
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a tree is, as `tree` returns it, and what it did. O(its nodes)."""
-        seen, root = self._seen(key)
-        if root == NONE:
+        if self._root(key) == NONE:
             return Sizes(0, 0, 0, 0, 0, 0)
-        own = nodes.preorder(seen, root)
-        events, rebuilds, examples_in_them = self._state.trees[key, [EVENTS, REBUILDS, REBUILT]].tolist()
+        events, rebuilds, rebuilt = self._state.trees[key, [EVENTS, REBUILDS, REBUILT]].tolist()  # before a look
+        with self.looked_through(key):
+            own = nodes.preorder(self._state.nodes, self._root(key))
+            leaves = int(np.count_nonzero(self._state.nodes.links[own, FEATURE] == NONE))
         return Sizes(
             events=events,
             examples=int(self._state.store.heads[key, example_store.LIVES]),
             nodes=len(own),
-            leaves=int(np.count_nonzero(seen.links[own, FEATURE] == NONE)),
+            leaves=leaves,
             rebuilds=rebuilds,
-            rebuilt=examples_in_them,
+            rebuilt=rebuilt,
         )
 
     @property

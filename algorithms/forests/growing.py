@@ -107,6 +107,13 @@ class Sizes(NamedTuple):
     drifts: int
 
 
+class Replacements(NamedTuple):
+    """How often detectors found that the errors of a tree have risen."""
+
+    warnings: int
+    drifts: int
+
+
 class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     """Any number of forests of trees that grow, one for each key.
 
@@ -395,6 +402,12 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     def slots(self) -> int:
         """How many features leaves keep counts of, over all leaves of all trees."""
         return self.pool.slots
+
+    @property
+    def replacements(self) -> Replacements:
+        """How often trees were begun beside others, and took their places, in all forests that there are."""
+        warnings, drifts = self._state.places[:, [WARNINGS, DRIFTS]].sum(axis=0).tolist()
+        return Replacements(warnings, drifts)
 
     @property
     def depth(self) -> int:

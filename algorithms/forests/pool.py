@@ -23,7 +23,7 @@ from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays
 from algorithms.dynamic.builder import UNBOUNDED
 from algorithms.dynamic.canonical import TERMS
-from algorithms.dynamic.pool import Sizes
+from algorithms.dynamic.pool import DynamicPool, Sizes
 from algorithms.dynamic.state import REBUILDS, REBUILT
 from algorithms.forests import ledger as kernel
 from algorithms.forests.arrays import of_trees, with_trees
@@ -31,7 +31,6 @@ from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, of_copy, tick
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
 from algorithms.forests.names import hashes_of
 from algorithms.forests.thinning import Poll, Thinned, count, thin
-from algorithms.forests.trees import Trees
 from algorithms.trees.snapshot import Tree
 
 _MOVES, _EVENTS = 2048, 1 << 14  # moves of a plan, and of all trees: when it is full the trees act
@@ -82,7 +81,7 @@ class LiveExample(NamedTuple):
 class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     """Any number of forests under inserts and deletes, one for each key.
 
-    The trees are those of `DynamicPool`, all in one, see trees.py. Which features a tree sees, and how many times
+    The trees are those of one `DynamicPool`. Which features a tree sees, and how many times
     its weight an example weighs in it, are hashes, see draws.py. Live examples, ids, copies and the window are
     kept once, by the ledger. Beside it each tree has a row and the features of each example that is drawn there: a
     live example costs 120 bytes in the ledger, and in each tree that has it 120 bytes and the features that it
@@ -145,7 +144,9 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         trees = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
         self.count = trees
-        self.pool = Trees(
+        # Tree t of the forest of key k is tree k T + t: one kernel call serves all trees, and as a tree reads
+        # nothing of another, the forest is that of T pools.
+        self.pool = DynamicPool(
             epsilon=epsilon,
             alpha=alpha,
             beta=beta,
@@ -248,7 +249,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             if self._plan.due[0]:
                 self._plan.due[0] = 0
                 key = int(batch.key[event])
-                poll.rebuilt[event] += self.pool.look(self._numbers(key))
+                poll.rebuilt[event] += self.pool.look(*self._numbers(key))
                 snapshots.append((event, int(self._state.keys[key, kernel.EVENTS]), self.trees(key)))
         self._act(batch, hashes, poll)
         np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
@@ -321,14 +322,14 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def trees(self, key: int = 0) -> list[Tree]:
         """Return all trees of a key's forest."""
-        with self.pool.looked_through(self._numbers(key)):
+        with self.pool.looked_through(*self._numbers(key)):
             return [self.pool.tree(number) for number in self._numbers(key)]
 
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a forest is and what it did, its nodes and rebuilds over all trees. O(its nodes)."""
         numbers = self._numbers(key)
         done = self.pool._heads[max(numbers.start, 0) : max(numbers.stop, 0)]  # before anybody looks
-        with self.pool.looked_through(numbers):
+        with self.pool.looked_through(*numbers):
             each = [self.pool.sizes(number) for number in numbers]
         events, examples = 0, 0
         if 0 <= key < len(self._heads):
@@ -461,7 +462,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         return found
 
 
-def _in_trees(pool: Trees) -> dict[tuple[int, int, int], int]:
+def _in_trees(pool: DynamicPool) -> dict[tuple[int, int, int], int]:
     """Return tree and digest of each example, with its weight there."""
     store = pool._state.store
     columns = [example_store.OWNER, example_store.HIGH, example_store.LOW, example_store.WEIGHT]

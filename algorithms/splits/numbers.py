@@ -59,6 +59,7 @@ class NumberSplitPool(SplitPool):
     """
 
     _LABEL = np.float64
+    _COUNTED = np.int64
 
     def __init__(self, scale: Scale, **others: Any) -> None:
         super().__init__(criterion="gini", **others)

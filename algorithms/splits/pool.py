@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from algorithms.core.names import HIGH, NO_NAMES, Interner, name_or_id
 from algorithms.core.pool import MEMO, Example, OneByOne
 from algorithms.core.schema import Schema
 from algorithms.splits import finders, kernel, last, moving, ranking, slots
-from algorithms.splits.exact import SHORT
 from algorithms.splits.kernel import ALIVE, Decisions, Out, Rules, State
 from algorithms.splits.slots import C0, C1, FEATURES, N0, N1, NONE, feature_of
 
@@ -128,6 +127,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
 
     _ALIVE = ALIVE
     _START = (0, False)
+    _COUNTED: ClassVar[type] = np.int32  # labels, as the kernel sees them
 
     def __init__(
         self,
@@ -208,34 +208,11 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         if not checked:
             check_events(events, self.names)
         events = self._begin(events, checked=True)
-        n = len(events.key)
+        batch = _batch_of(events)
         longest = int(np.diff(events.pointer).max(initial=0))
-        out = Out(
-            status=np.zeros(n, np.int8),
-            event=np.empty(n, np.int64),
-            due=np.empty(n, np.int8),
-            numbers=np.empty((n, 9), np.int64),
-            scores=np.empty((n, 3), np.float64),
-            asked=np.empty((n, 5), np.int64),
-            guides=np.empty(n, np.float64),
-            counts=np.zeros(3, np.int64),
-            scratch=np.empty(max(longest, self._longest_live), np.int32),
-        )
+        out = _out(len(events.key), max(longest, self._longest_live))
         if self.rules.tracked or events.named.any():
             self._longest_live = max(self._longest_live, longest)
-        batch = Batch(
-            key=events.key,
-            op=events.op,
-            label=events.label,
-            weight=events.weight,
-            time=events.time,
-            pointer=events.pointer,
-            feature=events.feature,
-            named=events.named,
-            id_high=events.id_high,
-            id_low=events.id_low,
-            clock=events.clock,
-        )
         told = list(self._run(batch, out))
         assert not told, "all that splits have to tell is in their decisions"
         return _trimmed(out)
@@ -390,23 +367,25 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         key = key_of(key)
         self._reserve(key + 1)
         self._show_names()
-        best = self._found(lambda: kernel.best_slot(self._state, key))
-        runner_up = NONE if best == NONE else self._found(lambda: kernel.find(self._state, key, best))
-        heads, rows = self._state.slots.heads, self._state.slots.rows
-        return Split(
-            feature=self._feature(best),
-            score=float(kernel.score_of(self._state, key, best)),
-            runner_up=self._feature(runner_up),
-            runner_up_score=float(kernel.score_of(self._state, key, runner_up)),
-            totals=(int(heads[key, N0]), int(heads[key, N1])),
-            present=(int(rows[best, C0]), int(rows[best, C1])) if best != NONE else (0, 0),
-        )
-
-    def _found(self, search: Callable[[], int]) -> int:
-        """Return the slot that a search finds, the finder enlarged where it runs short."""
-        while (slot := int(search())) == SHORT:
+        heads = self._state.heads
+        before = heads[key].copy()
+        # A decision that is due, of no event: the search alone, called from here, would be compiled once more.
+        always = self.rules._replace(split_when=int(When.EVERY), split_argument=1)
+        nothing = _NO_EXAMPLE._replace(key=np.array([key], np.int32), label=np.zeros(1, self._COUNTED))
+        batch, out = _batch_of(nothing), _out(1, 0)
+        while self._apply(self._state, always, batch, out, 0, True)[0] == 0:
             self._enlarge_finder()
-        return slot
+        heads[key] = before
+        found = _trimmed(out)
+        feature, runner_up = int(found.feature[0]), int(found.runner_up[0])
+        return Split(
+            feature=self._feature(feature),
+            score=float(found.score[0]),
+            runner_up=self._feature(runner_up),
+            runner_up_score=float(found.runner_up_score[0]),
+            totals=(int(found.totals[0, 0]), int(found.totals[0, 1])),
+            present=(int(found.present[0, 0]), int(found.present[0, 1])),
+        )
 
     def top(self, key: int = 0, k: int = 10, limit: float = np.inf) -> list[Ranked]:  # noqa: D102  (inherited)
         key = key_of(key)
@@ -418,16 +397,16 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         kernel.rank(self._state, key, found)
         count = int(found.taken[0])
         scored = zip(found.score[:count].tolist(), found.slot[:count].tolist(), strict=True)
-        ranked = sorted((score, self._number_or_name(slot), slot) for score, slot in scored)
+        slots = self._state.slots
+        ranked = sorted(
+            (score, name_or_id(self.names, int(feature_of(slots, slot))), slot) for score, slot in scored
+        )
         return [
             Ranked(feature, score, (int(rows[slot, C0]), int(rows[slot, C1]))) for score, feature, slot in ranked
         ]
 
-    def _feature(self, slot: int) -> int | bytes | None:
-        return None if slot == NONE else self._number_or_name(slot)
-
-    def _number_or_name(self, slot: int) -> int | bytes:
-        return name_or_id(self.names, int(feature_of(self._state.slots, slot)))
+    def _feature(self, feature: int) -> int | bytes | None:
+        return None if feature == NONE else name_or_id(self.names, feature)
 
     @property
     def counted(self) -> slots.Slots:
@@ -521,6 +500,41 @@ def check_events(events: Events, names: Interner | None) -> None:
 def _check_choice(what: str, name: str, choices: Mapping[str, Any]) -> None:
     if name not in choices:
         raise ValueError(f"expected a {what} of {', '.join(choices)}, got {name!r}")
+
+
+# What is there to look at a model without an event.
+_NO_EXAMPLE = Events.of(np.zeros(1, np.int8), np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(0, np.uint32))
+
+
+def _batch_of(events: Events) -> Batch:
+    return Batch(
+        key=events.key,
+        op=events.op,
+        label=events.label,
+        weight=events.weight,
+        time=events.time,
+        pointer=events.pointer,
+        feature=events.feature,
+        named=events.named,
+        id_high=events.id_high,
+        id_low=events.id_low,
+        clock=events.clock,
+    )
+
+
+def _out(events: int, ones: int) -> Out:
+    """Return where the kernel writes for so many events, of which no example is longer than `ones`."""
+    return Out(
+        status=np.zeros(events, np.int8),
+        event=np.empty(events, np.int64),
+        due=np.empty(events, np.int8),
+        numbers=np.empty((events, 9), np.int64),
+        scores=np.empty((events, 3), np.float64),
+        asked=np.empty((events, 5), np.int64),
+        guides=np.empty(events, np.float64),
+        counts=np.zeros(3, np.int64),
+        scratch=np.empty(ones, np.int32),
+    )
 
 
 def _trimmed(out: Out) -> Decisions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,6 +148,31 @@ def _poker(path: Path) -> Table:
     return _dense(np.stack([columns[name] for name in names], axis=1), columns["class"], kinds, names)
 
 
+def _noaa(path: Path) -> Table:
+    """Read CSV with a header: eight measures of the weather of a day; the class is whether it rained."""
+    return _numbers(path, [f"feat_{number}" for number in range(1, 9)], "target")
+
+
+def _insects(path: Path) -> Table:
+    """Read CSV with a header: 49 figures of what a sensor heard; the class is the insect."""
+    return _numbers(path, [f"X{number}" for number in range(49)], "target")
+
+
+def _wing_beats(path: Path) -> Table:
+    """Read CSV with a header: frequency of wing beats and temperature; the class is the species."""
+    return _numbers(path, ["wbf", "temperature"], "species")
+
+
+def _numbers(path: Path, names: list[str], label: str) -> Table:
+    """Read CSV whose header has these names: numeric features, and the class as a whole number."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="ascii") as file:
+        header = file.readline().strip().split(",")
+    columns = _csv(path, header, texts=set(), skip=1)
+    value = np.stack([columns[name] for name in names], axis=1)
+    return _dense(value, columns[label].astype(np.int64), [NUMERIC] * len(names), names)
+
+
 def _arrays(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     """Return some arrays of a `.npz` file."""
     # Numpy leaves the file open where it turns out to be none, so it is opened here.
@@ -189,6 +215,9 @@ SETS = {
     "covertype": _Set("covtype.npz", _covertype),
     "kdd99": _Set("kddcup99_10pct.csv.gz", _kdd99),
     "poker": _Set("poker_train25k.csv.gz", _poker),
+    "noaa": _Set("noaa_weather.csv.gz", _noaa),
+    "insects": _Set("insects49_abrupt.csv.gz", _insects),
+    "wing_beats": _Set("wbf_insects.csv.gz", _wing_beats),
     "mnist": _Set("mnist10k.npz", _mnist),
     "electricity": _Set("electricity.csv.gz", _electricity),
     "news20_unigram": _Set("news20_unigram.npz", _binary),

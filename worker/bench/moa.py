@@ -201,14 +201,21 @@ def _ours(table: Table, policy: str, rules: Row, terms: Terms) -> Row:
 
 
 def write_arff(table: Table, path: Path) -> None:
-    """Write a table as a dense ARFF file; features that are not numeric are nominal."""
+    """Write a table as an ARFF file; features that are not numeric are nominal.
+
+    Where fewer than one entry in ten is not 0, rows have these alone, and their class.
+    """
     kinds = table.kinds.tolist()
+    is_sparse = 10 * len(table.feature) < len(table.label) * len(kinds)
     with path.open("w", encoding="ascii") as file:
         file.write("@relation table\n")
         for feature, values in enumerate(kinds):
             told = "numeric" if values == NUMERIC else f"{{{','.join(map(str, range(values)))}}}"
             file.write(f"@attribute f{feature} {told}\n")
         file.write(f"@attribute class {{{','.join(f'c{k}' for k in range(len(table.classes)))}}}\n@data\n")
+        if is_sparse:
+            file.writelines(_sparse_rows(table))
+            return
         for start in range(0, len(table.label), _CHUNK):
             label = table.label[start : start + _CHUNK]
             pointer = table.pointer[start : start + _CHUNK + 1]
@@ -216,4 +223,16 @@ def write_arff(table: Table, path: Path) -> None:
             ones = slice(pointer[0], pointer[-1])
             value[np.repeat(np.arange(len(label)), np.diff(pointer)), table.feature[ones]] = table.value[ones]
             for row, k in zip(value.tolist(), label.tolist(), strict=True):
-                file.write(",".join([*(f"{x:.0f}" if x % 1.0 == 0.0 else repr(x) for x in row), f"c{k}"]) + "\n")
+                file.write(",".join([*map(_told, row), f"c{k}"]) + "\n")
+
+
+def _sparse_rows(table: Table) -> Iterator[str]:
+    feature, value = table.feature.tolist(), table.value.tolist()
+    pointer, last = table.pointer.tolist(), len(table.kinds)
+    for row, k in enumerate(table.label.tolist()):
+        entries = [f"{feature[at]} {_told(value[at])}" for at in range(pointer[row], pointer[row + 1])]
+        yield "{" + ", ".join([*entries, f"{last} c{k}"]) + "}\n"
+
+
+def _told(number: float) -> str:
+    return f"{number:.0f}" if number % 1.0 == 0.0 else repr(number)

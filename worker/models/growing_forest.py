@@ -9,6 +9,7 @@ from worker.models.growing import GrowingTreesModel
 from worker.models.tree import TOLD
 from worker.models.tree_base import told_of
 from worker.settings.models import GrowingForestSettings, TreeSettings
+from worker.watching.status import ModelStatus
 
 _TOLD = ("bagging", "drift", "seed", "subspace", "warning")
 
@@ -56,6 +57,11 @@ class GrowingForestModel(GrowingTreesModel[GrowingForestPool, Answers]):
         )
         told = told_of(of, TOLD, TreeSettings.recorded) | told_of(settings, _TOLD)
         super().__init__(name, settings, pool, told | {"kind": settings.kind})
+
+    def status(self) -> ModelStatus:
+        """Return how large the model is, how good, and how often its trees were replaced."""
+        done = self._pool.replacements
+        return super().status()._replace(warnings=done.warnings, drifts=done.drifts)
 
     def _changes(self, answers: Answers) -> int:
         return answers.changes

@@ -312,6 +312,23 @@ class Metrics:
         self._depth = _Children(
             Gauge("anabranch_tree_depth", "Depth of the deepest tree.", ("model",), registry=registry)
         )
+        # Forests of trees that grow alone have these: a warning begins a tree beside another, a drift replaces it.
+        self._warnings = _Children(
+            Gauge(
+                "anabranch_forest_warnings",
+                "Trees of the forests that there are whose errors may have risen, so far.",
+                ("model",),
+                registry=registry,
+            )
+        )
+        self._replaced = _Children(
+            Gauge(
+                "anabranch_forest_drifts",
+                "Trees of the forests that there are that were replaced, so far.",
+                ("model",),
+                registry=registry,
+            )
+        )
         # Of the examples evaluated, over the partitions assigned to this worker: all since the models began, and
         # the last ones of each partition (evaluate.window). And the same of answers that were given to predicts
         # whose labels came later: delayed, delayed-window.
@@ -487,6 +504,9 @@ class Metrics:
         if model.nodes:
             self._nodes[(name,)].set(model.nodes)
             self._depth[(name,)].set(model.depth)
+        if model.warnings is not None and model.drifts is not None:
+            self._warnings[(name,)].set(model.warnings)
+            self._replaced[(name,)].set(model.drifts)
         if model.quality is not None:
             quality = model.quality
             for over, measured in (

@@ -71,6 +71,10 @@ class RefusalStatus(NamedTuple):
     last: str  # where
 
 
+def _sum(own: int | None, other: int | None) -> int | None:
+    return None if own is None or other is None else own + other
+
+
 class ModelStatus(NamedTuple):
     """How large a model name is, over all its keys in a partition or in this worker."""
 
@@ -81,6 +85,8 @@ class ModelStatus(NamedTuple):
     bytes: int = 0
     nodes: int = 0  # of trees
     depth: int = 0  # of the deepest
+    warnings: int | None = None  # of trees whose errors may have risen, in forests that replace these
+    drifts: int | None = None  # of trees that were replaced, in the forests that there are
     quality: Quality | None = None  # where predictions are evaluated
     input: str = ""  # topic
     shadow: bool = False
@@ -98,6 +104,8 @@ class ModelStatus(NamedTuple):
             bytes=self.bytes + other.bytes,
             nodes=self.nodes + other.nodes,
             depth=max(self.depth, other.depth),
+            warnings=_sum(self.warnings, other.warnings),
+            drifts=_sum(self.drifts, other.drifts),
             quality=self.quality.plus(other.quality) if self.quality and other.quality else None,
             input=self.input,
             shadow=self.shadow,

@@ -16,7 +16,6 @@ from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import build, indexes, rivals
-from algorithms.dynamic.looks import is_current
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
@@ -367,7 +366,7 @@ def test_looking_by_hand_changes_nothing() -> None:
     pool.check()
     for name, array in pool.arrays().items():
         assert np.array_equal(array, before[name]), name
-    assert not is_current(pool._state, pool.rules, pool._scratch, 0), "no look was waited for"
+    assert pool.awaits_look(0), "no look was waited for"
 
 
 def test_batches_of_any_size_leave_the_same_arrays() -> None:

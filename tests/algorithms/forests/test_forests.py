@@ -237,7 +237,7 @@ def test_looking_changes_nothing_and_writing_looks(guarantee: str | None, names:
     after = pool.arrays()
     assert all(np.array_equal(array, after[name]) for name, array in before.items())
     pool.check()
-    rebuilt = pool.pool.look(range(3))
+    rebuilt = pool.pool.look(*range(3))
     assert bool(rebuilt) == bool(guarantee)
     assert seen == [rows_of(tree) for tree in pool.trees()]
     assert pool.node_count == sum(map(len, seen))

@@ -105,6 +105,20 @@ def test_a_table_as_arff(tmp_path: Path) -> None:
     assert read == numbers.value.tolist()
 
 
+def test_a_sparse_table_as_arff(tmp_path: Path) -> None:
+    """Rows of few entries have these alone, by the number of the feature, and their class."""
+    table = _small()._replace(
+        pointer=np.array([0, 2, 2, 3]),
+        feature=np.array([1, 30, 7], np.uint32),
+        value=np.array([1.0, 1.0, 0.25]),
+        label=np.array([2, 0, 1]),
+        kinds=np.array([NUMERIC if at == 7 else BINARY for at in range(40)]),
+    )
+    write_arff(table, tmp_path / "table.arff")
+    rows = (tmp_path / "table.arff").read_text().partition("@data\n")[2].splitlines()
+    assert rows == ["{1 1, 30 1, 40 c2}", "{40 c0}", "{7 0.25, 40 c1}"]
+
+
 def test_a_tree_that_moa_cannot_grow(tmp_path: Path) -> None:
     """Its line tells what MOA said, and all others have their figures."""
     rows = list(bench_moa(_small(), _peer(tmp_path, fails=True), TERMS))

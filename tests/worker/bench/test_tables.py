@@ -216,6 +216,28 @@ def test_poker(tmp_path: Path) -> None:
     _check(table)
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "rows", "values", "classes"),
+    [
+        ("noaa", [*(f"feat_{at}" for at in range(1, 9)), "target"], [[*range(8), 1], [*range(8), 0]], 8, "01"),
+        ("insects", [*(f"X{at}" for at in range(49)), "target"], [[*range(49), 5], [*range(49), 2]], 49, "25"),
+        ("wing_beats", ["wbf", "species", "temperature", "context"], [[5.5, 4, 20, 1], [4.5, 1, 21, 2]], 2, "14"),
+    ],
+)
+def test_numbers(
+    tmp_path: Path, name: str, header: list[str], rows: list[list[float]], values: int, classes: str
+) -> None:
+    """Features are numbers, a class is a whole number, and columns that are neither are left out."""
+    text = "".join(",".join(row) + "\n" for row in (header, *([str(each) for each in row] for row in rows)))
+    (tmp_path / SETS[name].file).write_bytes(gzip.compress(text.encode()))
+    table = load(name, tmp_path)
+    wanted = [[5.5, 20], [4.5, 21]] if name == "wing_beats" else [list(range(values))] * 2
+    assert _dense(table).tolist() == wanted
+    assert (table.kinds.tolist(), table.classes) == ([NUMERIC] * values, tuple(classes))
+    assert table.label.tolist() == [1, 0]
+    _check(table)
+
+
 def _kdd99(folder: Path) -> None:
     middle = ",".join(["0"] * 33)
     text = (
@@ -252,7 +274,7 @@ def _write(name: str, data: bytes) -> Callable[[Path], int]:
 @pytest.mark.parametrize(
     ("name", "prepare", "message"),
     [
-        ("cancer", lambda _: None, "expected one of covertype, kdd99, poker, mnist, electricity, news20_unigram"),
+        ("cancer", lambda _: None, "expected one of covertype, kdd99, poker, noaa, insects, wing_beats, mnist"),
         ("mnist", lambda _: None, "expected the file mnist10k.npz in .*, found none; put it there"),
         ("mnist", _write("mnist10k.npz", b"text"), "expected .*mnist10k.npz to hold mnist, got something else"),
         ("mnist", _write("mnist10k.npz", b"PK\x03\x04"), "to hold mnist, got something else"),

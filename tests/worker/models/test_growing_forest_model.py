@@ -188,4 +188,7 @@ def test_status_and_what_is_told_of_a_key() -> None:
     told = model.about(b"key 1")
     assert told["events"] + model.about(b"key 0")["events"] == 400
     assert told["warnings"] + told["drifts"] > 0
+    other = model.about(b"key 0")
+    assert (status.warnings, status.drifts) == tuple(told[what] + other[what] for what in ("warnings", "drifts"))
+    assert status.plus(status).drifts == 2 * (told["drifts"] + other["drifts"])
     assert model.holdings() is None

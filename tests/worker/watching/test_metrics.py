@@ -63,6 +63,8 @@ DECLARED = {
     "anabranch_drifts": ("counter", {"model"}),
     "anabranch_tree_nodes": ("gauge", {"model"}),
     "anabranch_tree_depth": ("gauge", {"model"}),
+    "anabranch_forest_warnings": ("gauge", {"model"}),
+    "anabranch_forest_drifts": ("gauge", {"model"}),
     "anabranch_prequential_accuracy": ("gauge", {"model", "over"}),
     "anabranch_prequential_kappa": ("gauge", {"model", "over"}),
     "anabranch_prequential_macro_f1": ("gauge", {"model", "over"}),
@@ -145,6 +147,7 @@ def _use_all(metrics: Metrics, source: TopicPartition) -> None:
     covered = [Covered(np.array([4 * UNIT, each * UNIT, 0, 0]), np.array([10.0 * each])) for each in (3, 2)]
     quality = Quality(2, errors, errors, covered=covered[0], covered_recently=covered[1])
     metrics.size(ModelStatus("prices", 1, quality=quality))
+    metrics.size(ModelStatus("calm", 1, nodes=9, warnings=3, drifts=1))
     metrics.compared(Comparison("shadow", "spam", 0.5, 0.75))
 
 
@@ -213,6 +216,8 @@ def test_plain_text_parses_too(metrics: Metrics, registry: CollectorRegistry) ->
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "delayed"}, 1.0),
         ("anabranch_tree_nodes", {"model": "spam"}, 7),
         ("anabranch_tree_depth", {"model": "spam"}, 2),
+        ("anabranch_forest_warnings", {"model": "calm"}, 3),
+        ("anabranch_forest_drifts", {"model": "calm"}, 1),
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "all"}, 0.75),
         ("anabranch_prequential_kappa", {"model": "spam", "over": "all"}, 0.5),
         ("anabranch_prequential_accuracy", {"model": "spam", "over": "window"}, 1.0),

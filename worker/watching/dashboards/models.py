@@ -229,6 +229,18 @@ _SIZE = Row(
         "Of the deepest tree of a model.",
         gauges("anabranch_tree_depth", "model", MODELS, "max"),
     ),
+    graph(
+        "Trees replaced in forests",
+        "short",
+        "In forests of trees that grow: a tree whose error has risen gives its place to another.",
+        gauges("anabranch_forest_drifts", "model", MODELS),
+    ),
+    graph(
+        "Trees begun beside others in forests",
+        "short",
+        "In forests of trees that grow: the error of a tree may have risen, and another begins beside it.",
+        gauges("anabranch_forest_warnings", "model", MODELS),
+    ),
 )
 
 MODELS_PAGE = Dashboard(

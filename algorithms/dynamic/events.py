@@ -43,7 +43,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import nodes, parts, slack, vocabulary
+from algorithms.dynamic import nodes, parts, slack, values, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.looks import look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -69,7 +69,7 @@ from algorithms.trees.predict import loss_of
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
-ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES, SEEN = range(2, 9)
+ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES, SEEN, VALUES = range(2, 10)
 
 
 # --- examples
@@ -300,6 +300,8 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
         return NODES
     if is_twice and not parts.has_room(forest, ones):
         return SEEN
+    if is_twice and values.room(forest.aside.values) < parts.more_values(forest, rules, tree, ones):
+        return VALUES
     if slack.is_short(forest.slack):
         return INDEXES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones

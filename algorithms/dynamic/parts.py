@@ -5,9 +5,9 @@
     event -> UPDATE, which lets both subtrees follow -> parts: stage by stage, until `max_work` is spent
 
 The stages are those of aside.py. Work is counted in entries, by what was measured: an example that is counted is
-one more than it has features, one that is moved is two, a feature that is compared or no longer counted is three,
-and BUILD of some examples is three times as much as counting them. All of that depends on the events of the key
-alone.
+one more than it has features, of which a numeric one is four, one that is moved is two, a feature that is compared
+or no longer counted is three, so is a leaf of values that is no longer needed, and BUILD of some examples is three
+times as much as counting them, each feature one. All of that depends on the events of the key alone.
 
 Only the nodes of many examples are built like this. Below them, and everywhere where a rebuild fits into the work
 of an event, BUILD does as it always does. One subtree of a tree is built aside at a time. What is due meanwhile,
@@ -17,12 +17,14 @@ and is neither beside it nor small, waits: it is still due at the next event tha
 from __future__ import annotations
 
 from algorithms.core import example_store, rows
-from algorithms.core.arrays import Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.core.example_store import ExampleStore
 from algorithms.core.free_list import USED
 from algorithms.core.jit import apart, dispatch, inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import refer
-from algorithms.dynamic import epsilon, nodes, vocabulary
+from algorithms.core.rows import Rows
+from algorithms.dynamic import epsilon, nodes, values, vocabulary
 from algorithms.dynamic.aside import (
     BEFORE,
     CURSOR,
@@ -31,11 +33,13 @@ from algorithms.dynamic.aside import (
     GATHERING,
     HOLDERS,
     IDLE,
+    NEGATIVE,
     NEW,
     NEXT,
     NODE,
     OLD,
     PARTING,
+    POSITIVE,
     SCANNING,
     STAGE,
     TO_WIPE,
@@ -43,6 +47,8 @@ from algorithms.dynamic.aside import (
     WEIGHTS,
     WIPING,
     Aside,
+    has_values,
+    is_numeric,
 )
 from algorithms.dynamic.build import is_done
 from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
@@ -64,7 +70,7 @@ from algorithms.dynamic.nodes import (
 )
 from algorithms.dynamic.segment import HEAVIEST, HELD, LIGHTEST, TOUCHED, WHOLE, Segment
 from algorithms.dynamic.slack import NoSlack, Slack
-from algorithms.dynamic.splitter import NO_SPLIT, best_split, forget
+from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
 from algorithms.dynamic.state import (
     CHANGED,
     ENTRIES,
@@ -78,8 +84,10 @@ from algorithms.dynamic.state import (
     examples_of,
 )
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
+from algorithms.dynamic.thresholds import better, low_side
 
-_MOVE, _WIPE = 2, 3  # an example that is moved, and a feature that is no longer counted, are as much
+_MOVE, _WIPE = 2, 3  # an example that is moved, and what is no longer counted, are as much
+_ORDER = 3  # and a value that is put in order, beside being counted
 _BUILD = 3  # how often BUILD looks at an entry, about
 
 
@@ -153,6 +161,18 @@ def has_room(forest: Forest, ones: int) -> bool:
     return rows.room(forest.aside.seen) >= forest.words.used[USED] + ones
 
 
+@inlined
+def more_values(forest: Forest, rules: Rules, tree: int, ones: int) -> int:
+    """Return how many values an event with so many features may put in order at most.
+
+    What is left of `max_work` may be passed by one example.
+    """
+    if not has_values(forest.aside):
+        return int64(0)
+    most = rules.max_work // (1 + _ORDER) + forest.aside.values.longest[0]
+    return min(most, forest.trees[tree, ENTRIES]) + 2 * ones
+
+
 @jit
 def begin(aside: Aside, state: Nodes, trees: Int64s, tree: int, top: int) -> None:
     """Begin to build a subtree anew aside of it. There must be none yet."""
@@ -207,25 +227,33 @@ def _follow(forest: Forest, tree: int, leaf: int, row: int, sign: int) -> None:
     label = forest.store.rows[row, example_store.LABEL]
     weight = forest.store.rows[row, example_store.WEIGHT]
     node = heads[tree, NEW]
+    is_at_work = False
     while True:
+        is_at_work = is_at_work or node == heads[tree, NODE]
         links[node, EXAMPLES] += sign
         forest.nodes.weights[node, label] += sign * weight
         epsilon.note(forest, node, weight)
         if links[node, FEATURE] == NONE:
             break
         node = child_of(forest, node, value_at(forest, row, node))
-    is_scanned = heads[tree, STAGE] == SCANNING and heads[tree, NODE] == node
+    is_scanned = is_at_work and heads[tree, STAGE] == SCANNING
     if sign > 0:
+        _note_length(forest.aside, forest.store.rows, row)
         links[node, FIRST] = link(examples_of(forest), links[node, FIRST], row)
         forest.aside.counted[row] = 1 if is_scanned else 0
     else:
         if is_scanned and heads[tree, CURSOR] == row:
             heads[tree, CURSOR] = int64(forest.chain[row, AFTER])
         _take_out(forest, leaf, heads[tree, NODE], node, row)
-    if is_scanned and forest.aside.counted[row] == 1:  # what comes is ahead of all that the scan has still to see
-        _count(forest.aside, forest.store, tree, row, sign)
-    elif sign < 0 and heads[tree, STAGE] == WIPING:
-        _count(forest.aside, forest.store, tree, row, int64(0))
+    # What comes is ahead of all that the scan has still to see.
+    if (is_scanned or (is_at_work and heads[tree, STAGE] == WIPING)) and forest.aside.counted[row] == 1:
+        _count(forest.aside, forest.store, forest.values, forest.words, tree, row, sign)
+
+
+@inlined
+def _note_length(aside: Aside, store: Int64s, row: int) -> None:
+    """Note how many values an example may have that will be counted at once."""
+    aside.values.longest[0] = max(aside.values.longest[0], store[row, example_store.LENGTH])
 
 
 @inlined
@@ -242,14 +270,16 @@ def _take_out(forest: Forest, leaf: int, at_work: int, new_leaf: int, row: int) 
 
 
 @jit
-def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) -> None:
-    """Count the features of an example (sign 1), or take them back (-1), or forget what was counted of them (0).
+def _count(aside: Aside, store: ExampleStore, own: Float64s, words: Rows, tree: int, row: int, sign: int) -> int:
+    """Count the features of an example (sign 1), or take them back (-1); return what work it is.
 
-    A feature that none has any more that was counted is not in the table: it may be forgotten.
+    A feature that none has any more that was counted is not in the table: it may be forgotten. What has been wiped
+    already is not there to be taken back.
     """
     seen = aside.seen
     start = store.rows[row, example_store.START]
     change = sign * store.rows[row, example_store.WEIGHT]
+    work = 1 + store.rows[row, example_store.LENGTH]
     for entry in range(start, start + store.rows[row, example_store.LENGTH]):
         feature = int64(store.features[entry])
         at = rows.find(seen, tree, feature)
@@ -261,9 +291,12 @@ def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) ->
             aside.heads[tree, FOUND] = at
         if at == NONE:
             continue
+        if has_values(aside) and _is_valued(seen, words, at, feature):
+            _put_in_order(aside, store, tree, at, own[entry], row, sign)
+            work += _ORDER
         seen.cells[at, HOLDERS] += sign
         seen.cells[at, WEIGHTS + store.rows[row, example_store.LABEL]] += change
-        if sign == 0 or seen.cells[at, HOLDERS] == 0:
+        if seen.cells[at, HOLDERS] == 0:
             before = seen.cells[at, BEFORE]
             after = rows.remove(seen, at)
             if after != NONE:
@@ -272,6 +305,33 @@ def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) ->
                 aside.heads[tree, FOUND] = after
             else:
                 seen.cells[before - 1, rows.NEXT] = after
+    return work
+
+
+@inlined
+def _is_valued(seen: Rows, words: Rows, at: int, feature: int) -> bool:
+    """Return whether a feature is numeric, and has values that are not wiped, or its first one comes."""
+    if seen.cells[at, HOLDERS] > 0:
+        return bool(seen.cells[at, NEGATIVE] + seen.cells[at, POSITIVE] > 0)
+    return bool(words.cells[vocabulary.find(words, feature), vocabulary.KIND] != BINARY)
+
+
+@jit
+def _put_in_order(
+    aside: Aside, store: ExampleStore, tree: int, at: int, value: float, row: int, sign: int
+) -> None:
+    """Put a value among those of its feature, a row of `seen` (sign 1), or take it out (-1)."""
+    held = aside.values
+    before = held.used[USED]
+    side = NEGATIVE if value < 0.0 else POSITIVE
+    top = aside.seen.cells[at, side] - 1
+    if sign > 0:
+        top = values.add(held, store.rows, top, values.key_of(value), row)
+    else:
+        top = values.take(held, store.rows, top, values.key_of(value), row)
+    aside.seen.cells[at, side] = top + 1
+    if aside.heads[tree, STAGE] == SCANNING:
+        aside.heads[tree, TO_WIPE] += held.used[USED] - before
 
 
 # --- stage by stage
@@ -295,7 +355,7 @@ def _spend(
         elif stage == NEXT:
             left = _take_next(forest, rules, segment, tree, left)
         elif stage == SCANNING:
-            left = _scan(forest.aside, forest.store, forest.chain, tree, left)
+            left = _scan(forest.aside, forest.store, forest.values, forest.words, forest.chain, tree, left)
             if left > 0:
                 left -= _choose(forest, rules, segment, tree)
         elif stage == WIPING:
@@ -321,6 +381,7 @@ def _gather(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int
             links[leaf, FIRST] = unlink(examples, row, row)
             links[new, FIRST] = link(examples, links[new, FIRST], row)
             aside.counted[row] = 0
+            _note_length(aside, examples.rows, row)
             continue
         while leaf != old and links[links[leaf, PARENT], LOW] == leaf:
             leaf = links[leaf, PARENT]
@@ -375,13 +436,14 @@ def _build(forest: Forest, rules: Rules, segment: Segment, tree: int, leaf: int)
 
 
 @jit
-def _scan(aside: Aside, store: ExampleStore, chain: Int32s, tree: int, left: int) -> int:
+def _scan(
+    aside: Aside, store: ExampleStore, own: Float64s, words: Rows, chain: Int32s, tree: int, left: int
+) -> int:
     """Count examples of the node at work."""
     row = aside.heads[tree, CURSOR]
     while left > 0 and row != NONE:
-        _count(aside, store, tree, row, int64(1))
+        left -= _count(aside, store, own, words, tree, row, int64(1))
         aside.counted[row] = 1
-        left -= 1 + store.rows[row, example_store.LENGTH]
         row = int64(chain[row, AFTER])
     aside.heads[tree, CURSOR] = row
     return left
@@ -395,8 +457,10 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     depth = links[node, DEPTH]
     work = int64(1)
     choice = NO_SPLIT
+    to_wipe = _to_wipe(forest.aside, tree)
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, depth):
-        work += _WIPE * _lay_out(forest, segment, tree)
+        work += _WIPE * to_wipe
+        _lay_out(forest, segment, tree)
         choice = best_split(
             forest.criterion,
             segment,
@@ -410,34 +474,53 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
             rules.terms.salt,
             int64(0),
         )
+        if has_values(forest.aside):
+            choice = better(forest, segment, heads[tree, FOUND], links[node, EXAMPLES], choice)
     if choice.column != NONE:
-        feature = vocabulary.feature_of(forest.words, choice.column)
-        made = forest.trees[tree, MADE]
-        low = nodes.create(forest.nodes, node, int64(LOW), depth + 1, made)
-        high = nodes.create(forest.nodes, node, int64(HIGH), depth + 1, made + 1)
-        forest.trees[tree, MADE] += 2
-        links[node, FEATURE] = feature
-        links[node, KIND] = forest.words.cells[choice.column, vocabulary.KIND]
-        refer(forest.names, feature)
-        links[high, EXAMPLES] = segment.present[choice.column]
-        links[low, EXAMPLES] = links[node, EXAMPLES] - links[high, EXAMPLES]
-        for k in range(segment.totals.size):
-            forest.nodes.weights[high, k] = segment.counts[choice.column, k]
-            forest.nodes.weights[low, k] = segment.totals[k] - segment.counts[choice.column, k]
+        _split(forest, segment, tree, node, choice)
     forget(segment)
     _settle(forest, node)
     heads[tree, STAGE] = WIPING
-    heads[tree, TO_WIPE] = _found(forest.aside, tree)
+    heads[tree, TO_WIPE] = to_wipe
     return work
 
 
+@jit
+def _split(forest: Forest, segment: Segment, tree: int, node: int, choice: Choice) -> None:
+    """Let a new node have the split that was chosen, and children that know their class weights."""
+    links = forest.nodes.links
+    feature, depth = vocabulary.feature_of(forest.words, choice.column), links[node, DEPTH]
+    made = forest.trees[tree, MADE]
+    low = nodes.create(forest.nodes, node, int64(LOW), depth + 1, made)
+    high = nodes.create(forest.nodes, node, int64(HIGH), depth + 1, made + 1)
+    forest.trees[tree, MADE] += 2
+    links[node, FEATURE] = feature
+    links[node, KIND] = forest.words.cells[choice.column, vocabulary.KIND]
+    forest.nodes.threshold[node] = choice.threshold
+    refer(forest.names, feature)
+    at = rows.find(forest.aside.seen, tree, feature)
+    if links[node, KIND] == BINARY:
+        links[low, EXAMPLES] = links[node, EXAMPLES] - forest.aside.seen.cells[at, HOLDERS]
+        for k in range(segment.totals.size):
+            segment.below[k] = segment.totals[k] - forest.aside.seen.cells[at, WEIGHTS + k]
+    else:
+        links[low, EXAMPLES] = low_side(forest, segment, at, choice.threshold, links[node, EXAMPLES])
+    links[high, EXAMPLES] = links[node, EXAMPLES] - links[low, EXAMPLES]
+    for k in range(segment.totals.size):
+        forest.nodes.weights[low, k] = segment.below[k]
+        forest.nodes.weights[high, k] = segment.totals[k] - segment.below[k]
+
+
 @inlined
-def _lay_out(forest: Forest, segment: Segment, tree: int) -> int:
-    """Give what was counted to the splitter, but for the weights of examples; return how many features it is."""
+def _lay_out(forest: Forest, segment: Segment, tree: int) -> None:
+    """Give what was counted of binary features to the splitter, but for the weights of examples."""
     seen = forest.aside.seen
     touched = int64(0)
     at = forest.aside.heads[tree, FOUND]
     while at != NONE:
+        if is_numeric(forest.aside, at):
+            at = seen.cells[at, rows.NEXT]
+            continue
         column = vocabulary.find(forest.words, rows.item_of(seen, at))
         segment.touched[touched] = column
         segment.present[column] = seen.cells[at, HOLDERS]
@@ -452,18 +535,20 @@ def _lay_out(forest: Forest, segment: Segment, tree: int) -> int:
     segment.sizes[WHOLE] = 0
     segment.sizes[LIGHTEST] = 1
     segment.sizes[HEAVIEST] = weight
-    return touched
 
 
 @inlined
-def _found(aside: Aside, tree: int) -> int:
-    """Return of how many features something is counted."""
+def _to_wipe(aside: Aside, tree: int) -> int:
+    """Return of how many features something is counted while a node is scanned, and so many leaves at least.
+
+    Of l leaves in t tries, two tries a feature at most, there are 2 l - t nodes.
+    """
     found = int64(0)
     at = aside.heads[tree, FOUND]
     while at != NONE:
-        found += 1
+        found += 2 if is_numeric(aside, at) else 1
         at = aside.seen.cells[at, rows.NEXT]
-    return found
+    return found + ((aside.heads[tree, TO_WIPE] + 1) >> 1)
 
 
 @inlined
@@ -483,18 +568,30 @@ def _settle(forest: Forest, node: int) -> None:
 def _wipe(aside: Aside, tree: int, left: int) -> int:
     """Forget what was counted of the node at work.
 
-    Features that a delete has forgotten meanwhile take work as well: which of its features come late in the chain
-    follows from the numbers of names, and these from batches.
+    What a delete has taken back meanwhile takes work as well: which of its features come late in the chain follows
+    from the numbers of names, and these from batches.
     """
     heads = aside.heads
     while left > 0 and heads[tree, TO_WIPE] > 0:
         if heads[tree, FOUND] != NONE:
-            heads[tree, FOUND] = rows.remove(aside.seen, heads[tree, FOUND])
+            _wipe_some(aside, tree, heads[tree, FOUND])
         heads[tree, TO_WIPE] -= 1
         left -= _WIPE
     if heads[tree, FOUND] != NONE:
         aside.seen.cells[heads[tree, FOUND], BEFORE] = 0
     return left
+
+
+@inlined
+def _wipe_some(aside: Aside, tree: int, at: int) -> None:
+    """Forget a leaf of the values of a feature, the first of its chain, or the feature where it has none."""
+    cells = aside.seen.cells
+    if has_values(aside):
+        for side in (NEGATIVE, POSITIVE):
+            if cells[at, side] > 0:
+                cells[at, side] = values.drop_first(aside.values, cells[at, side] - 1) + 1
+                return
+    aside.heads[tree, FOUND] = rows.remove(aside.seen, at)
 
 
 @inlined
@@ -566,8 +663,9 @@ def _abandon(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
         return
     heads = forest.aside.heads
     if heads[tree, STAGE] != FREEING:
-        heads[tree, TO_WIPE] = _found(forest.aside, tree)
-        _wipe(forest.aside, tree, ALL)
+        heads[tree, TO_WIPE] = ALL
+        while heads[tree, FOUND] != NONE:
+            _wipe(forest.aside, tree, _WIPE)
         heads[tree, OLD] = heads[tree, NEW]
     _free(forest, tree, ALL)
 

@@ -1,0 +1,286 @@
+"""The best threshold of a node whose values are in tries: the one that `best_split` would choose, to the bit.
+
+The class weights of a part of a trie tell how low the scores of the thresholds in it can be. With L below the
+part and R above it none scores less than h(L) + h(R), as an insert lowers no score (slack.py). So few blocks are
+opened, and what cannot matter is passed as a whole::
+
+    probe   thresholds between large parts, of all features: more than the least of their scores does not matter
+    sweep   of each feature from its least value on: parts are passed, or opened and all of them scored in full
+
+How many are opened depends on which features come first, and this on the numbers of names. What is chosen does
+not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from algorithms.core.arrays import int64
+from algorithms.core.class_sums import added, closed, impurity, noise, score
+from algorithms.core.example_store import LABEL, WEIGHT
+from algorithms.core.jit import inlined, jit
+from algorithms.core.names import precedes
+from algorithms.core.rows import NEXT, NONE, item_of
+from algorithms.dynamic import vocabulary
+from algorithms.dynamic.aside import HOLDERS, NEGATIVE, POSITIVE, WEIGHTS, is_numeric
+from algorithms.dynamic.segment import Segment
+from algorithms.dynamic.splitter import Choice
+from algorithms.dynamic.state import Forest
+from algorithms.dynamic.values import (
+    BIT,
+    HIGH,
+    KEY,
+    LOW,
+    SAME,
+    Values,
+    add_up_to,
+    greatest,
+    key_of,
+    two_least,
+    value_of_key,
+)
+from algorithms.dynamic.values import HOLDERS as BELOW_IT
+from algorithms.dynamic.values import WEIGHTS as WEIGHTS_BELOW_IT
+from algorithms.trees.quantised import between
+
+_PROBED_BITS = 8  # parts of less than 1 / 2^8 of a feature's examples are not probed
+
+
+class _Threshold(NamedTuple):
+    """The best threshold of a feature so far; the score inf: there is none yet."""
+
+    score: float
+    below: float  # the values that it lies between; of a probe they are not known
+    above: float
+
+
+class _Node(NamedTuple):
+    """What the thresholds of all features of a node have in common."""
+
+    examples: int
+    slack: float  # how far rounding may put a score below the bound of its part
+    limit: float  # what scores more does not matter
+
+
+_NONE_YET = _Threshold(math.inf, 0.0, 0.0)
+
+
+@jit
+def better(forest: Forest, segment: Segment, first: int, examples: int, choice: Choice) -> Choice:
+    """Return the better of the best binary split of a node and the best threshold of its numeric features.
+
+    Ties go to the lowest feature, then to the lowest threshold, as in `best_split`, and so do nodes where no gain
+    is more than what rounding may add. The features are a chain of `Aside.seen` from `first` on, the node's class
+    weights are in `totals`.
+    """
+    weight = int64(0)
+    for k in range(segment.totals.size):
+        weight += segment.totals[k]
+    rounded = noise(weight, segment.totals.size)
+    whole = impurity(forest.criterion, segment.totals)
+    least = whole - rounded
+    if choice.gain > 0.0:
+        least = choice.score
+    seen, limit = forest.aside.seen, least
+    at = first
+    while at != NONE:
+        few = seen.cells[at, HOLDERS] >> _PROBED_BITS
+        if few > 0 and is_numeric(forest.aside, at):
+            node = _Node(examples, 2.0 * rounded, limit)
+            limit = min(limit, _sweep(forest, segment, at, node, few).score)
+        at = seen.cells[at, NEXT]
+    is_known = choice.gain > 0.0
+    at = first
+    while at != NONE:
+        if is_numeric(forest.aside, at):
+            found = _sweep(forest, segment, at, _Node(examples, 2.0 * rounded, min(limit, least)), int64(0))
+            is_tied = is_known and found.score == least
+            if found.score < least or (is_tied and _is_before(forest, at, choice.column)):
+                is_known = True
+                least = found.score
+                column, gain = vocabulary.find(forest.words, item_of(seen, at)), whole - least
+                threshold = between(found.below, found.above)
+                choice = Choice(column, threshold, gain, found.below, found.above, least, math.inf)
+        at = seen.cells[at, NEXT]
+    return choice if is_known else _lowest(forest, first, examples, choice)
+
+
+@jit
+def _is_before(forest: Forest, at: int, column: int) -> bool:
+    """Return whether a feature comes before that of a column, which may be NONE."""
+    return column == NONE or precedes(
+        forest.names, item_of(forest.aside.seen, at), vocabulary.feature_of(forest.words, column)
+    )
+
+
+@jit
+def _sweep(forest: Forest, segment: Segment, at: int, node: _Node, few: int) -> _Threshold:
+    """Return the best threshold of a feature; with `few` above 0 probe those between parts that have more."""
+    seen, held = forest.aside.seen, forest.aside.values
+    negative, positive = seen.cells[at, NEGATIVE] - 1, seen.cells[at, POSITIVE] - 1
+    part = segment.part  # class weights below where the sweep is; 0 between two sweeps
+    best = _NONE_YET
+    last = -math.inf
+    if negative != NONE:
+        best = _sweep_trie(forest, segment, negative, True, node, best, last, few)
+        last = value_of_key(greatest(held, negative), True)
+    if seen.cells[at, HOLDERS] < node.examples:
+        if last > -math.inf:
+            now = score(forest.criterion, part, segment.totals)
+            if now < best.score:
+                best = _Threshold(now, last, 0.0)
+        for k in range(part.size):
+            part[k] += segment.totals[k] - seen.cells[at, WEIGHTS + k]
+        last = 0.0
+    if positive != NONE:
+        best = _sweep_trie(forest, segment, positive, False, node, best, last, few)
+    for k in range(part.size):
+        part[k] = 0
+    return best
+
+
+@jit
+def _sweep_trie(
+    forest: Forest,
+    segment: Segment,
+    top: int,
+    is_negative: bool,
+    node: _Node,
+    best: _Threshold,
+    last: float,
+    few: int,
+) -> _Threshold:
+    """Go on with a sweep through a trie, `last` the greatest value so far, or -inf; `part` takes in all of it."""
+    held = forest.aside.values
+    cells, part, pending = held.cells, segment.part, segment.pending
+    store = forest.store.rows
+    key = int64(NONE)  # the greatest so far of this trie
+    passed = int64(NONE)  # the part that was passed last, if none was opened after it
+    pending[0, 0] = top
+    size = int64(1)
+    while size > 0:
+        size -= 1
+        at = pending[size, 0]
+        bit = cells[at, BIT]
+        if (few > 0 and (bit < 0 or cells[at, BELOW_IT] <= few)) or _bound(
+            forest.criterion, held, segment, at
+        ) - node.slack > min(node.limit, best.score):
+            for k in range(part.size):
+                part[k] += cells[at, WEIGHTS_BELOW_IT + k]
+            passed = at
+            continue
+        if bit >= 0:
+            if few > 0:
+                for k in range(part.size):
+                    segment.below[k] = part[k] + cells[cells[at, LOW], WEIGHTS_BELOW_IT + k]
+                now = score(forest.criterion, segment.below, segment.totals)
+                if now < best.score:
+                    best = _Threshold(now, 0.0, 0.0)
+            pending[size, 0] = cells[at, HIGH]
+            pending[size + 1, 0] = cells[at, LOW]
+            size += 2
+            continue
+        if passed != NONE:
+            key = greatest(held, passed)
+            passed = int64(NONE)
+        entry = int64(0)
+        while entry < cells[at, BELOW_IT]:
+            here = cells[at, KEY] if bit == SAME else held.keys[cells[at, LOW], entry]
+            if key != NONE or last > -math.inf:
+                now = score(forest.criterion, part, segment.totals)
+                if now < best.score:
+                    below = last if key == NONE else value_of_key(key, is_negative)
+                    best = _Threshold(now, below, value_of_key(here, is_negative))
+            key = here
+            if bit == SAME:
+                for k in range(part.size):
+                    part[k] += cells[at, WEIGHTS_BELOW_IT + k]
+                break
+            while entry < cells[at, BELOW_IT] and held.keys[cells[at, LOW], entry] == here:
+                row = int64(held.rows[cells[at, LOW], entry])
+                part[store[row, LABEL]] += store[row, WEIGHT]
+                entry += 1
+    return best
+
+
+@inlined
+def _bound(criterion: Any, held: Values, segment: Segment, at: int) -> float:
+    """Return a bound under the scores of all thresholds in a part of a trie, and at its borders.
+
+    `part` has the class weights below it.
+    """
+    low = segment.totals[0] * 0
+    high = segment.totals[0] * 0
+    low_so_far = 0.0
+    high_so_far = 0.0
+    for k in range(segment.totals.size):
+        below = segment.part[k]
+        above = segment.totals[k] - below - held.cells[at, WEIGHTS_BELOW_IT + k]
+        low_so_far = added(criterion, low_so_far, low, below)
+        high_so_far = added(criterion, high_so_far, high, above)
+        low += below
+        high += above
+    return closed(criterion, low_so_far, low) + closed(criterion, high_so_far, high)
+
+
+@jit
+def _lowest(forest: Forest, first: int, examples: int, choice: Choice) -> Choice:
+    """Return the lowest threshold of the lowest numeric feature that has one, or a binary split of a lower one."""
+    at = first
+    while at != NONE:
+        if is_numeric(forest.aside, at) and _is_before(forest, at, choice.column):
+            below, above = _lowest_neighbours(forest, at, examples)
+            if below < above:
+                column = vocabulary.find(forest.words, item_of(forest.aside.seen, at))
+                choice = Choice(column, between(below, above), 0.0, below, above, choice.score, math.inf)
+        at = forest.aside.seen.cells[at, NEXT]
+    return choice
+
+
+@jit
+def _lowest_neighbours(forest: Forest, at: int, examples: int) -> tuple[float, float]:
+    """Return the values on both sides of a feature's lowest threshold; the second is -inf where it has none."""
+    seen, held = forest.aside.seen, forest.aside.values
+    least, after = -math.inf, -math.inf
+    first, second = two_least(held, seen.cells[at, NEGATIVE] - 1)
+    if first != NONE:
+        least = value_of_key(first, True)
+    if second != NONE:
+        return least, value_of_key(second, True)
+    if seen.cells[at, HOLDERS] < examples:
+        if least > -math.inf:
+            return least, 0.0
+        least = 0.0
+    first, second = two_least(held, seen.cells[at, POSITIVE] - 1)
+    if first == NONE:
+        return least, after
+    if least > -math.inf:
+        return least, value_of_key(first, False)
+    if second != NONE:
+        after = value_of_key(second, False)
+    return value_of_key(first, False), after
+
+
+@jit
+def low_side(forest: Forest, segment: Segment, at: int, threshold: float, examples: int) -> int:
+    """Write to `below` the class weights of a node's examples with a value of at most a threshold.
+
+    Returns how many there are. `at` is the row of the feature in `Aside.seen`.
+    """
+    seen, held, store = forest.aside.seen, forest.aside.values, forest.store.rows
+    negative, positive = seen.cells[at, NEGATIVE] - 1, seen.cells[at, POSITIVE] - 1
+    for k in range(segment.below.size):
+        segment.below[k] = 0
+    if threshold < 0.0:
+        return add_up_to(held, store, negative, key_of(threshold), segment.below)
+    count = examples - seen.cells[at, HOLDERS]
+    for k in range(segment.below.size):
+        segment.below[k] = segment.totals[k] - seen.cells[at, WEIGHTS + k]
+    if negative != NONE:
+        count += held.cells[negative, BELOW_IT]
+        for k in range(segment.below.size):
+            segment.below[k] += held.cells[negative, WEIGHTS_BELOW_IT + k]
+    if threshold > 0.0:
+        count += add_up_to(held, store, positive, key_of(threshold), segment.below)
+    return count

@@ -34,7 +34,8 @@ NODE = 3  # at work: the old leaf that is emptied, or the new node that is scann
 CURSOR = 4  # the next example to be counted, or NONE
 WAITING = 5  # the first leaf that waits, linked through LOW, or NONE
 FOUND = 6  # the first of the rows of `seen`, or NONE
-TO_WIPE = 7  # while WIPING: how many features and leaves of values it takes work for; SCANNING: nodes of values
+TO_WIPE = 7  # while WIPING: how many features and leaves it takes work for, of which some may be wiped already;
+# while SCANNING: 2 for each binary feature, 4 for each numeric one, and 1 for each node of its values
 _COLUMNS = 8
 
 IDLE, GATHERING, NEXT, SCANNING, WIPING, PARTING, FREEING = range(7)

@@ -48,9 +48,9 @@ from algorithms.dynamic.aside import (
     WIPING,
     Aside,
     has_values,
-    is_numeric,
 )
 from algorithms.dynamic.build import is_done
+from algorithms.dynamic.choosing import choose, low_side
 from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
@@ -68,9 +68,9 @@ from algorithms.dynamic.nodes import (
     PARENT,
     Nodes,
 )
-from algorithms.dynamic.segment import HEAVIEST, HELD, LIGHTEST, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.slack import NoSlack, Slack
-from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
+from algorithms.dynamic.splitter import NO_SPLIT, Choice
 from algorithms.dynamic.state import (
     CHANGED,
     ENTRIES,
@@ -84,7 +84,6 @@ from algorithms.dynamic.state import (
     examples_of,
 )
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
-from algorithms.dynamic.thresholds import better, low_side
 
 _MOVE, _WIPE = 2, 3  # an example that is moved, and what is no longer counted, are as much
 _ORDER = 3  # and a value that is put in order, beside being counted
@@ -279,6 +278,7 @@ def _count(aside: Aside, store: ExampleStore, own: Float64s, words: Rows, tree: 
     seen = aside.seen
     start = store.rows[row, example_store.START]
     change = sign * store.rows[row, example_store.WEIGHT]
+    is_scanned = aside.heads[tree, STAGE] == SCANNING
     work = 1 + store.rows[row, example_store.LENGTH]
     for entry in range(start, start + store.rows[row, example_store.LENGTH]):
         feature = int64(store.features[entry])
@@ -291,11 +291,15 @@ def _count(aside: Aside, store: ExampleStore, own: Float64s, words: Rows, tree: 
             aside.heads[tree, FOUND] = at
         if at == NONE:
             continue
-        if has_values(aside) and _is_valued(seen, words, at, feature):
-            _put_in_order(aside, store, tree, at, own[entry], row, sign)
+        is_valued = has_values(aside) and _is_valued(seen, words, at, feature)
+        if is_valued:
+            made = _put_in_order(aside, store, at, own[entry], row, sign)
+            aside.heads[tree, TO_WIPE] += made if is_scanned else 0
             work += _ORDER
         seen.cells[at, HOLDERS] += sign
         seen.cells[at, WEIGHTS + store.rows[row, example_store.LABEL]] += change
+        if is_scanned and seen.cells[at, HOLDERS] == (1 if sign > 0 else 0):
+            aside.heads[tree, TO_WIPE] += sign * (4 if is_valued else 2)
         if seen.cells[at, HOLDERS] == 0:
             before = seen.cells[at, BEFORE]
             after = rows.remove(seen, at)
@@ -317,10 +321,11 @@ def _is_valued(seen: Rows, words: Rows, at: int, feature: int) -> bool:
 
 
 @jit
-def _put_in_order(
-    aside: Aside, store: ExampleStore, tree: int, at: int, value: float, row: int, sign: int
-) -> None:
-    """Put a value among those of its feature, a row of `seen` (sign 1), or take it out (-1)."""
+def _put_in_order(aside: Aside, store: ExampleStore, at: int, value: float, row: int, sign: int) -> int:
+    """Put a value among those of its feature, a row of `seen` (sign 1), or take it out (-1).
+
+    Returns how many more nodes there are.
+    """
     held = aside.values
     before = held.used[USED]
     side = NEGATIVE if value < 0.0 else POSITIVE
@@ -330,8 +335,7 @@ def _put_in_order(
     else:
         top = values.take(held, store.rows, top, values.key_of(value), row)
     aside.seen.cells[at, side] = top + 1
-    if aside.heads[tree, STAGE] == SCANNING:
-        aside.heads[tree, TO_WIPE] += held.used[USED] - before
+    return held.used[USED] - before
 
 
 # --- stage by stage
@@ -457,28 +461,12 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     depth = links[node, DEPTH]
     work = int64(1)
     choice = NO_SPLIT
-    to_wipe = _to_wipe(forest.aside, tree)
+    to_wipe = (heads[tree, TO_WIPE] + 1) >> 1
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, depth):
         work += _WIPE * to_wipe
-        _lay_out(forest, segment, tree)
-        choice = best_split(
-            forest.criterion,
-            segment,
-            forest.words,
-            forest.names,
-            int64(0),
-            links[node, EXAMPLES],
-            rules.terms.way,
-            int64(0),
-            rules.terms.drawn,
-            rules.terms.salt,
-            int64(0),
-        )
-        if has_values(forest.aside):
-            choice = better(forest, segment, heads[tree, FOUND], links[node, EXAMPLES], choice)
+        choice = choose(forest, segment, heads[tree, FOUND], links[node, EXAMPLES])
     if choice.column != NONE:
         _split(forest, segment, tree, node, choice)
-    forget(segment)
     _settle(forest, node)
     heads[tree, STAGE] = WIPING
     heads[tree, TO_WIPE] = to_wipe
@@ -512,46 +500,6 @@ def _split(forest: Forest, segment: Segment, tree: int, node: int, choice: Choic
 
 
 @inlined
-def _lay_out(forest: Forest, segment: Segment, tree: int) -> None:
-    """Give what was counted of binary features to the splitter, but for the weights of examples."""
-    seen = forest.aside.seen
-    touched = int64(0)
-    at = forest.aside.heads[tree, FOUND]
-    while at != NONE:
-        if is_numeric(forest.aside, at):
-            at = seen.cells[at, rows.NEXT]
-            continue
-        column = vocabulary.find(forest.words, rows.item_of(seen, at))
-        segment.touched[touched] = column
-        segment.present[column] = seen.cells[at, HOLDERS]
-        for k in range(segment.totals.size):
-            segment.counts[column, k] = seen.cells[at, WEIGHTS + k]
-        touched += 1
-        at = seen.cells[at, rows.NEXT]
-    segment.sizes[TOUCHED] = touched
-    weight = int64(0)
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
-    segment.sizes[WHOLE] = 0
-    segment.sizes[LIGHTEST] = 1
-    segment.sizes[HEAVIEST] = weight
-
-
-@inlined
-def _to_wipe(aside: Aside, tree: int) -> int:
-    """Return of how many features something is counted while a node is scanned, and so many leaves at least.
-
-    Of l leaves in t tries, two tries a feature at most, there are 2 l - t nodes.
-    """
-    found = int64(0)
-    at = aside.heads[tree, FOUND]
-    while at != NONE:
-        found += 2 if is_numeric(aside, at) else 1
-        at = aside.seen.cells[at, rows.NEXT]
-    return found + ((aside.heads[tree, TO_WIPE] + 1) >> 1)
-
-
-@inlined
 def _settle(forest: Forest, node: int) -> None:
     """Let s(v) and c(v) of a new node begin."""
     links = forest.nodes.links
@@ -569,7 +517,8 @@ def _wipe(aside: Aside, tree: int, left: int) -> int:
     """Forget what was counted of the node at work.
 
     What a delete has taken back meanwhile takes work as well: which of its features come late in the chain follows
-    from the numbers of names, and these from batches.
+    from the numbers of names, and these from batches. It is one for each feature, and for each leaf at least: of l
+    leaves in t tries, two tries a feature at most, there are 2 l - t nodes.
     """
     heads = aside.heads
     while left > 0 and heads[tree, TO_WIPE] > 0:

@@ -488,7 +488,8 @@ class DynamicPool(AgingPool[Forest, Answers, Float64s]):
         if stage == aside.WIPING:
             assert len(counted) <= to_wipe
         else:
-            assert self._nodes_of_values(counted) == to_wipe
+            numeric = sum(bool(self._tops([row])) for row in counted)
+            assert 2 * len(counted) + 2 * numeric + self._nodes_of_values(counted) == to_wipe
         self._check_seen(key, stage, at_work, first)
         return made, set(goes)
 

@@ -325,7 +325,7 @@ def _gini_reach(criterion: Criterion, node: _Node, lightest: int) -> float:  # n
 # the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
 # x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
 # less the Gini index of the node.
-_reach = by_criterion(
+reach_of = by_criterion(
     "Return what parting v of n gains at most for each of v, in a node with this lightest example.",
     entropy=_entropy_reach,
     gini=_gini_reach,
@@ -534,7 +534,7 @@ def best_split(
     wanted where the best alone counts.
     """
     node = _common(criterion, segment, stop - start)
-    reach = _reach(criterion, node, segment.sizes[LIGHTEST])
+    reach = reach_of(criterion, node, segment.sizes[LIGHTEST])
     leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
     segment.sizes[KEPT] = 0
     first = int64(0)

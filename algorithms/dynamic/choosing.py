@@ -1,4 +1,6 @@
-"""The best threshold of a node whose values are in tries: the one that `best_split` would choose, to the bit.
+"""The best split of a node of which all is counted: the one that `best_split` would choose, to the bit.
+
+Binary features are scored one by one, but for those that part too little to gain as much as the best so far.
 
 The class weights of a part of a trie tell how low the scores of the thresholds in it can be. With L below the
 part and R above it none scores less than h(L) + h(R), as an insert lowers no score (slack.py). So few blocks are
@@ -19,13 +21,14 @@ from typing import Any, NamedTuple
 from algorithms.core.arrays import int64
 from algorithms.core.class_sums import added, closed, impurity, noise, score
 from algorithms.core.example_store import LABEL, WEIGHT
+from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import precedes
 from algorithms.core.rows import NEXT, NONE, item_of
 from algorithms.dynamic import vocabulary
-from algorithms.dynamic.aside import HOLDERS, NEGATIVE, POSITIVE, WEIGHTS, is_numeric
+from algorithms.dynamic.aside import HOLDERS, NEGATIVE, POSITIVE, WEIGHTS, has_values, is_numeric
 from algorithms.dynamic.segment import Segment
-from algorithms.dynamic.splitter import Choice
+from algorithms.dynamic.splitter import NO_SPLIT, Choice, reach_of
 from algorithms.dynamic.state import Forest
 from algorithms.dynamic.values import (
     BIT,
@@ -56,54 +59,101 @@ class _Threshold(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """What the thresholds of all features of a node have in common."""
+    """What the scores of all splits of a node have in common."""
 
     examples: int
-    slack: float  # how far rounding may put a score below the bound of its part
-    limit: float  # what scores more does not matter
+    weight: int  # in units
+    impurity: float  # weight times impurity of the whole node
+    noise: float  # no gain below it is real
 
 
 _NONE_YET = _Threshold(math.inf, 0.0, 0.0)
 
 
 @jit
-def better(forest: Forest, segment: Segment, first: int, examples: int, choice: Choice) -> Choice:
-    """Return the better of the best binary split of a node and the best threshold of its numeric features.
+def choose(forest: Forest, segment: Segment, first: int, examples: int) -> Choice:
+    """Return the best split of a node of which all is counted: a chain of `Aside.seen` from `first` on.
 
     Ties go to the lowest feature, then to the lowest threshold, as in `best_split`, and so do nodes where no gain
-    is more than what rounding may add. The features are a chain of `Aside.seen` from `first` on, the node's class
-    weights are in `totals`.
+    is more than what rounding may add. The node's class weights are in `totals`. O(features), and for a numeric
+    one O(values that may part best).
     """
     weight = int64(0)
     for k in range(segment.totals.size):
         weight += segment.totals[k]
-    rounded = noise(weight, segment.totals.size)
-    whole = impurity(forest.criterion, segment.totals)
-    least = whole - rounded
-    if choice.gain > 0.0:
+    node = _Node(examples, weight, impurity(forest.criterion, segment.totals), noise(weight, segment.totals.size))
+    choice = _best_binary(forest, segment, first, node)
+    if has_values(forest.aside):
+        choice = _best_numeric(forest, segment, first, node, choice)
+    return choice if choice.column != NONE else _lowest(forest, first, node)
+
+
+@jit
+def _best_binary(forest: Forest, segment: Segment, first: int, node: _Node) -> Choice:
+    """Return the best split by a binary feature, the column NONE where none gains."""
+    seen = forest.aside.seen
+    reach = reach_of(forest.criterion, node, int64(1))
+    least, best = node.impurity - node.noise, int64(NONE)
+    enough = int64(0)  # a feature that parts no more weight gains less than the best
+    at = first
+    while at != NONE:
+        weight = int64(0)
+        for k in range(segment.totals.size):
+            weight += seen.cells[at, WEIGHTS + k]
+        if weight > enough and seen.cells[at, HOLDERS] < node.examples and not is_numeric(forest.aside, at):
+            for k in range(segment.totals.size):
+                segment.below[k] = segment.totals[k] - seen.cells[at, WEIGHTS + k]
+            now = score(forest.criterion, segment.below, segment.totals)
+            if now < least or (now == least and best != NONE and _precedes(forest, at, best)):
+                least, best = now, at
+                enough = _parted(node.impurity - least - 2.0 * node.noise, reach)
+        at = seen.cells[at, NEXT]
+    if best == NONE:
+        return NO_SPLIT
+    column = vocabulary.find(forest.words, item_of(seen, best))
+    return Choice(column, 0.0, node.impurity - least, 0.0, 0.0, least, math.inf)
+
+
+@inlined
+def _parted(gain: float, reach: float) -> int:
+    """Return how much weight a feature can part, in units, and surely gain less than this."""
+    most = gain * (1.0 - 2.0**-40) / (reach * PER_UNIT)
+    return int64(most) if most > 0.0 else int64(0)
+
+
+@inlined
+def _precedes(forest: Forest, at: int, other: int) -> bool:
+    """Return whether the feature of a row of `seen` comes before that of another."""
+    return precedes(forest.names, item_of(forest.aside.seen, at), item_of(forest.aside.seen, other))
+
+
+@jit
+def _best_numeric(forest: Forest, segment: Segment, first: int, node: _Node, choice: Choice) -> Choice:
+    """Return the better of the best binary split and the best threshold of a numeric feature."""
+    seen, is_known = forest.aside.seen, choice.column != NONE
+    least = node.impurity - node.noise
+    if is_known:
         least = choice.score
-    seen, limit = forest.aside.seen, least
+    limit = least
     at = first
     while at != NONE:
         few = seen.cells[at, HOLDERS] >> _PROBED_BITS
         if few > 0 and is_numeric(forest.aside, at):
-            node = _Node(examples, 2.0 * rounded, limit)
-            limit = min(limit, _sweep(forest, segment, at, node, few).score)
+            limit = min(limit, _sweep(forest, segment, at, node, limit, few).score)
         at = seen.cells[at, NEXT]
-    is_known = choice.gain > 0.0
     at = first
     while at != NONE:
         if is_numeric(forest.aside, at):
-            found = _sweep(forest, segment, at, _Node(examples, 2.0 * rounded, min(limit, least)), int64(0))
+            found = _sweep(forest, segment, at, node, min(limit, least), int64(0))
             is_tied = is_known and found.score == least
             if found.score < least or (is_tied and _is_before(forest, at, choice.column)):
                 is_known = True
                 least = found.score
-                column, gain = vocabulary.find(forest.words, item_of(seen, at)), whole - least
+                column, gain = vocabulary.find(forest.words, item_of(seen, at)), node.impurity - least
                 threshold = between(found.below, found.above)
                 choice = Choice(column, threshold, gain, found.below, found.above, least, math.inf)
         at = seen.cells[at, NEXT]
-    return choice if is_known else _lowest(forest, first, examples, choice)
+    return choice
 
 
 @jit
@@ -115,15 +165,18 @@ def _is_before(forest: Forest, at: int, column: int) -> bool:
 
 
 @jit
-def _sweep(forest: Forest, segment: Segment, at: int, node: _Node, few: int) -> _Threshold:
-    """Return the best threshold of a feature; with `few` above 0 probe those between parts that have more."""
+def _sweep(forest: Forest, segment: Segment, at: int, node: _Node, limit: float, few: int) -> _Threshold:
+    """Return the best threshold of a feature, or any worse one where none scores as little as `limit`.
+
+    With `few` above 0 probe those between parts that have more.
+    """
     seen, held = forest.aside.seen, forest.aside.values
     negative, positive = seen.cells[at, NEGATIVE] - 1, seen.cells[at, POSITIVE] - 1
     part = segment.part  # class weights below where the sweep is; 0 between two sweeps
     best = _NONE_YET
     last = -math.inf
     if negative != NONE:
-        best = _sweep_trie(forest, segment, negative, True, node, best, last, few)
+        best = _sweep_trie(forest, segment, negative, True, 2.0 * node.noise, limit, best, last, few)
         last = value_of_key(greatest(held, negative), True)
     if seen.cells[at, HOLDERS] < node.examples:
         if last > -math.inf:
@@ -134,7 +187,7 @@ def _sweep(forest: Forest, segment: Segment, at: int, node: _Node, few: int) -> 
             part[k] += segment.totals[k] - seen.cells[at, WEIGHTS + k]
         last = 0.0
     if positive != NONE:
-        best = _sweep_trie(forest, segment, positive, False, node, best, last, few)
+        best = _sweep_trie(forest, segment, positive, False, 2.0 * node.noise, limit, best, last, few)
     for k in range(part.size):
         part[k] = 0
     return best
@@ -146,12 +199,16 @@ def _sweep_trie(
     segment: Segment,
     top: int,
     is_negative: bool,
-    node: _Node,
+    slack: float,
+    limit: float,
     best: _Threshold,
     last: float,
     few: int,
 ) -> _Threshold:
-    """Go on with a sweep through a trie, `last` the greatest value so far, or -inf; `part` takes in all of it."""
+    """Go on with a sweep through a trie, `last` the greatest value so far, or -inf; `part` takes in all of it.
+
+    `slack` is how far rounding may put a score below the bound of its part.
+    """
     held = forest.aside.values
     cells, part, pending = held.cells, segment.part, segment.pending
     store = forest.store.rows
@@ -165,7 +222,7 @@ def _sweep_trie(
         bit = cells[at, BIT]
         if (few > 0 and (bit < 0 or cells[at, BELOW_IT] <= few)) or _bound(
             forest.criterion, held, segment, at
-        ) - node.slack > min(node.limit, best.score):
+        ) - slack > min(limit, best.score):
             for k in range(part.size):
                 part[k] += cells[at, WEIGHTS_BELOW_IT + k]
             passed = at
@@ -225,16 +282,22 @@ def _bound(criterion: Any, held: Values, segment: Segment, at: int) -> float:
 
 
 @jit
-def _lowest(forest: Forest, first: int, examples: int, choice: Choice) -> Choice:
-    """Return the lowest threshold of the lowest numeric feature that has one, or a binary split of a lower one."""
+def _lowest(forest: Forest, first: int, node: _Node) -> Choice:
+    """Return the lowest split of the lowest feature that has one."""
+    seen, choice = forest.aside.seen, NO_SPLIT
     at = first
     while at != NONE:
-        if is_numeric(forest.aside, at) and _is_before(forest, at, choice.column):
-            below, above = _lowest_neighbours(forest, at, examples)
+        if _is_before(forest, at, choice.column):
+            below, above = 0.0, 1.0
+            if is_numeric(forest.aside, at):
+                below, above = _lowest_neighbours(forest, at, node.examples)
+            elif seen.cells[at, HOLDERS] == node.examples:
+                above = -math.inf
             if below < above:
-                column = vocabulary.find(forest.words, item_of(forest.aside.seen, at))
-                choice = Choice(column, between(below, above), 0.0, below, above, choice.score, math.inf)
-        at = forest.aside.seen.cells[at, NEXT]
+                column = vocabulary.find(forest.words, item_of(seen, at))
+                threshold = between(below, above) if is_numeric(forest.aside, at) else 0.0
+                choice = Choice(column, threshold, 0.0, below, above, node.impurity, math.inf)
+        at = seen.cells[at, NEXT]
     return choice
 
 

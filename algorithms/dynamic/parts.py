@@ -5,9 +5,10 @@
     event -> UPDATE, which lets both subtrees follow -> parts: stage by stage, until `max_work` is spent
 
 The stages are those of aside.py. Work is counted in entries, by what was measured: an example that is counted is
-one more than it has features, of which a numeric one is four, one that is moved is two, a feature that is compared
-or no longer counted is three, so is a leaf of values that is no longer needed, and BUILD of some examples is three
-times as much as counting them, each feature one. All of that depends on the events of the key alone.
+one more than it has features, of which a numeric one is four, one that is moved is two, by a split six, a feature
+that is compared or no longer counted is three, so is a leaf of values that is no longer needed, and BUILD of some
+examples is three times as much as counting them, each feature one. All of that depends on the events of the key
+alone.
 
 Only the nodes of many examples are built like this. Below them, and everywhere where a rebuild fits into the work
 of an event, BUILD does as it always does. One subtree of a tree is built aside at a time. What is due meanwhile,
@@ -86,6 +87,7 @@ from algorithms.dynamic.state import (
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
 
 _MOVE, _WIPE = 2, 3  # an example that is moved, and what is no longer counted, are as much
+_PART = 6  # one that is moved by its value of a feature, which must be found in it
 _ORDER = 3  # and a value that is put in order, beside being counted
 _BUILD = 3  # how often BUILD looks at an entry, about
 
@@ -360,7 +362,9 @@ def _spend(
             left = _take_next(forest, rules, segment, tree, left)
         elif stage == SCANNING:
             left = _scan(forest.aside, forest.store, forest.values, forest.words, forest.chain, tree, left)
-            if left > 0:
+            if left > 0 and left < min(rules.max_work, _work_to_choose(forest.aside, tree)):
+                left = int64(0)  # it is done with the next event, which has more left
+            elif left > 0:
                 left -= _choose(forest, rules, segment, tree)
         elif stage == WIPING:
             left = _wipe(forest.aside, tree, left)
@@ -461,16 +465,30 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     depth = links[node, DEPTH]
     work = int64(1)
     choice = NO_SPLIT
-    to_wipe = (heads[tree, TO_WIPE] + 1) >> 1
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, depth):
-        work += _WIPE * to_wipe
+        work = _work_to_choose(forest.aside, tree)
         choice = choose(forest, segment, heads[tree, FOUND], links[node, EXAMPLES])
     if choice.column != NONE:
         _split(forest, segment, tree, node, choice)
     _settle(forest, node)
     heads[tree, STAGE] = WIPING
-    heads[tree, TO_WIPE] = to_wipe
+    heads[tree, TO_WIPE] = _to_wipe(forest.aside, tree)
     return work
+
+
+@inlined
+def _to_wipe(aside: Aside, tree: int) -> int:
+    """Return how many features and leaves are counted of a node that is scanned, or more.
+
+    It is one for each feature, and for each leaf at least: of l leaves in t tries, two tries a feature at most,
+    there are 2 l - t nodes.
+    """
+    return (aside.heads[tree, TO_WIPE] + 1) >> 1
+
+
+@inlined
+def _work_to_choose(aside: Aside, tree: int) -> int:
+    return 1 + _WIPE * _to_wipe(aside, tree)
 
 
 @jit
@@ -517,8 +535,7 @@ def _wipe(aside: Aside, tree: int, left: int) -> int:
     """Forget what was counted of the node at work.
 
     What a delete has taken back meanwhile takes work as well: which of its features come late in the chain follows
-    from the numbers of names, and these from batches. It is one for each feature, and for each leaf at least: of l
-    leaves in t tries, two tries a feature at most, there are 2 l - t nodes.
+    from the numbers of names, and these from batches.
     """
     heads = aside.heads
     while left > 0 and heads[tree, TO_WIPE] > 0:
@@ -565,7 +582,7 @@ def _part(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int) 
         child = links[node, LOW + side_of(links[node, KIND], state.threshold[node], value)]
         links[child, FIRST] = link(examples, links[child, FIRST], row)
         aside.counted[row] = 0
-        left -= _MOVE
+        left -= _PART
     if links[node, FIRST] == NONE:
         heads[tree, NODE] = NONE
         heads[tree, STAGE] = NEXT

@@ -10,6 +10,8 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
+from algorithms.dynamic.aside import IDLE, STAGE, TO_WIPE
+from algorithms.dynamic.pool import Sizes as ForgettingSizes
 from algorithms.mixed import heads as mixed
 from algorithms.regression import elements
 from algorithms.regression.pool import Sizes as RegressionSizes
@@ -31,6 +33,7 @@ from worker.models.tree import TreeModel
 
 Feature = int | bytes
 _EVALUATION = "evaluation."
+_ASIDE = "aside.heads"
 _OF_LEDGER = (example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT)
 
 
@@ -53,6 +56,16 @@ class Instance(NamedTuple):
     periods: tuple[int, int]
     live: list[Example]  # oldest first
     dropped: list[tuple[int, int] | None]  # digests of ids
+
+
+class Forgetting(NamedTuple):
+    """The tree of one key that forgets, and what is built aside of it."""
+
+    tree: Any
+    sizes: ForgettingSizes
+    live: list[Any]  # features, label, weight; oldest first
+    stage: int
+    counted: int  # what takes work to wipe
 
 
 class Grown(NamedTuple):
@@ -111,7 +124,10 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
                 (sorted(name_or_id(pool.names, number) for number in features.tolist()), label, weight)
                 for features, label, weight in example_store.live(pool._state.store, index)
             ]
-            found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), live)
+            under_way = arrays[_ASIDE][index, [STAGE, TO_WIPE]].tolist() if _ASIDE in arrays else [IDLE, 0]
+            found[keys.name(index)] = Forgetting(
+                tree_columns(pool.tree(index)), pool.sizes(index), live, under_way[0], under_way[1]
+            )
     return found
 
 

@@ -60,7 +60,7 @@ def test_long_streams_agree_with_the_oracle(name: str, epsilon: float, max_work:
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_invariants_hold_in_every_stage(criterion: str) -> None:
     """Lists, counts and class weights are right after every event, whatever it finds under way."""
-    pair = PairInParts(of(MIXES["binary"], epsilon=0.1, max_work=6, criterion=criterion, max_depth=5, alpha=0.05))
+    pair = PairInParts(of(MIXES["binary"], epsilon=0.1, max_work=10, criterion=criterion, max_depth=5, alpha=0.05))
     stream, seen = Stream(8, MIXES["binary"]), set()
     for event in stream.take(500):
         pair.feed([event])

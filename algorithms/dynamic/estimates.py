@@ -102,7 +102,7 @@ def _gini_reach(criterion: Criterion, weight: int, least: float, lightest: int) 
 # the gain is at most v (1 - x + s / (1 - x)); what is in brackets is convex in x, and is 1 + s at x = 0 and at
 # x = 1 - s. Beyond, the first bound is v 2 (1 - x), below v 2 s. So the gain is at most v (1 + s), and 1 + s is 2
 # less the Gini index of the node.
-_reach = by_criterion(
+reach_of = by_criterion(
     "Return what parting v of n gains at most for each of v, in a node of at least this impurity.",
     entropy=_entropy_reach,
     gini=_gini_reach,
@@ -123,7 +123,7 @@ def _common_of_classes(criterion: Criterion, segment: Segment, start: int, stop:
     margin = (0.25 * examples + segment.totals.size + 2.0) * rounding(weight, int64(0)) if is_whole else math.inf
     whole = impurity(criterion, segment.totals)
     error = noise(weight, segment.totals.size)
-    reach = _reach(criterion, weight, whole - error, segment.sizes[LIGHTEST])
+    reach = reach_of(criterion, weight, whole - error, segment.sizes[LIGHTEST])
     return Node(examples, weight, class_sum, whole, error, margin, reach)
 
 

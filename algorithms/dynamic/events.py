@@ -44,7 +44,7 @@ from algorithms.core.events import (
     Batch,
 )
 from algorithms.core.jit import inlined, jit
-from algorithms.dynamic import nodes, parts, slack, vocabulary
+from algorithms.dynamic import nodes, parts, slack, values, vocabulary
 from algorithms.dynamic.examples import content_key, side_of, value_in
 from algorithms.dynamic.labels import guess, is_label, loss, room_for, told, weight_of
 from algorithms.dynamic.looks import is_current, look, look_at_all
@@ -70,7 +70,7 @@ from algorithms.dynamic.update import begin, update
 _IGNORE, _REPLACE = 1, 2  # of `OnDuplicate`
 
 # What must be enlarged before the kernel can go on, beside `DONE` and `TOLD`.
-ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES, SEEN = range(2, 9)
+ROWS, CONTENT, WORDS, NODES, SCRATCH, INDEXES, SEEN, VALUES = range(2, 10)
 
 
 # --- examples
@@ -294,6 +294,8 @@ def _shortage(forest: Forest, rules: Rules, segment: Segment, batch: Batch, even
         return NODES
     if is_twice and not parts.has_room(forest, ones):
         return SEEN
+    if is_twice and values.room(forest.aside.values) < parts.more_values(forest, rules, tree, ones):
+        return VALUES
     if slack.is_short(forest.slack):
         return INDEXES
     fits = segment.rows.size >= examples and segment.column.size >= forest.trees[tree, ENTRIES] + ones

@@ -8,8 +8,8 @@ from algorithms.dynamic.terms import BETA, EPSILON, EXACT
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
-LEAST_WORK = 1 << 10  # below which a rebuild might never be done
-UNBOUNDED_WITH = "with numeric features, a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
+LEAST_WORK = 64  # below which a rebuild might never be done
+UNBOUNDED_WITH = "with a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
 
 
 def policy_of(
@@ -67,11 +67,11 @@ def missing(epsilon: float, alpha: float, beta: float, min_examples: int, criter
     return None
 
 
-def work_of(max_work: int | None, policy: int, is_plain: bool) -> int:
+def work_of(max_work: int | None, policy: int) -> int:
     """Return how many entries an event may touch of what is built aside, 0 where nothing bounds it."""
     if max_work is not None and max_work < 1:
         raise ValueError(f"expected a max_work of at least 1, or None, got {max_work}")
-    if policy == EPSILON and is_plain:
+    if policy == EPSILON:
         return max_work or 0
     if max_work is not None:
         raise ValueError(f"expected a max_work of None {UNBOUNDED_WITH}, got {max_work}")

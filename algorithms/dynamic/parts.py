@@ -5,8 +5,9 @@
     event -> UPDATE, which lets both subtrees follow -> parts: stage by stage, until `max_work` is spent
 
 The stages are those of aside.py. Work is counted in entries, by what was measured: an example that is counted is
-one more than it has features, one that is moved is two, a feature that is compared or no longer counted is three,
-and BUILD of some examples is three times as much as counting them. All of that depends on the events of the key
+one more than it has features, of which a numeric one is four, one that is moved is two, by a split six, a feature
+that is compared or no longer counted is three, so is a leaf of values that is no longer needed, and BUILD of some
+examples is three times as much as counting them, each feature one. All of that depends on the events of the key
 alone.
 
 Only the nodes of many examples are built like this. Below them, and everywhere where a rebuild fits into the work
@@ -17,12 +18,14 @@ and is neither beside it nor small, waits: it is still due at the next event tha
 from __future__ import annotations
 
 from algorithms.core import example_store, rows
-from algorithms.core.arrays import Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
 from algorithms.core.example_store import ExampleStore
 from algorithms.core.free_list import USED
 from algorithms.core.jit import apart, dispatch, inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import refer
-from algorithms.dynamic import epsilon, nodes, vocabulary
+from algorithms.core.rows import Rows
+from algorithms.dynamic import epsilon, nodes, values, vocabulary
 from algorithms.dynamic.aside import (
     BEFORE,
     CURSOR,
@@ -31,11 +34,13 @@ from algorithms.dynamic.aside import (
     GATHERING,
     HOLDERS,
     IDLE,
+    NEGATIVE,
     NEW,
     NEXT,
     NODE,
     OLD,
     PARTING,
+    POSITIVE,
     SCANNING,
     STAGE,
     TO_WIPE,
@@ -43,8 +48,10 @@ from algorithms.dynamic.aside import (
     WEIGHTS,
     WIPING,
     Aside,
+    has_values,
 )
 from algorithms.dynamic.build import is_done
+from algorithms.dynamic.choosing import choose, low_side
 from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
 from algorithms.dynamic.nodes import (
     BUILT,
@@ -62,9 +69,9 @@ from algorithms.dynamic.nodes import (
     PARENT,
     Nodes,
 )
-from algorithms.dynamic.segment import HEAVIEST, HELD, LIGHTEST, TOUCHED, WHOLE, Segment
+from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.slack import NoSlack, Slack
-from algorithms.dynamic.splitter import NO_SPLIT, best_split, forget
+from algorithms.dynamic.splitter import NO_SPLIT, Choice
 from algorithms.dynamic.state import (
     CHANGED,
     ENTRIES,
@@ -79,7 +86,9 @@ from algorithms.dynamic.state import (
 )
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
 
-_MOVE, _WIPE = 2, 3  # an example that is moved, and a feature that is no longer counted, are as much
+_MOVE, _WIPE = 2, 3  # an example that is moved, and what is no longer counted, are as much
+_PART = 6  # one that is moved by its value of a feature, which must be found in it
+_ORDER = 3  # and a value that is put in order, beside being counted
 _BUILD = 3  # how often BUILD looks at an entry, about
 
 
@@ -153,6 +162,18 @@ def has_room(forest: Forest, ones: int) -> bool:
     return rows.room(forest.aside.seen) >= forest.words.used[USED] + ones
 
 
+@inlined
+def more_values(forest: Forest, rules: Rules, tree: int, ones: int) -> int:
+    """Return how many values an event with so many features may put in order at most.
+
+    What is left of `max_work` may be passed by one example.
+    """
+    if not has_values(forest.aside):
+        return int64(0)
+    most = rules.max_work // (1 + _ORDER) + forest.aside.values.longest[0]
+    return min(most, forest.trees[tree, ENTRIES]) + 2 * ones
+
+
 @jit
 def begin(aside: Aside, state: Nodes, trees: Int64s, tree: int, top: int) -> None:
     """Begin to build a subtree anew aside of it. There must be none yet."""
@@ -207,25 +228,33 @@ def _follow(forest: Forest, tree: int, leaf: int, row: int, sign: int) -> None:
     label = forest.store.rows[row, example_store.LABEL]
     weight = forest.store.rows[row, example_store.WEIGHT]
     node = heads[tree, NEW]
+    is_at_work = False
     while True:
+        is_at_work = is_at_work or node == heads[tree, NODE]
         links[node, EXAMPLES] += sign
         forest.nodes.weights[node, label] += sign * weight
         epsilon.note(forest, node, weight)
         if links[node, FEATURE] == NONE:
             break
         node = child_of(forest, node, value_at(forest, row, node))
-    is_scanned = heads[tree, STAGE] == SCANNING and heads[tree, NODE] == node
+    is_scanned = is_at_work and heads[tree, STAGE] == SCANNING
     if sign > 0:
+        _note_length(forest.aside, forest.store.rows, row)
         links[node, FIRST] = link(examples_of(forest), links[node, FIRST], row)
         forest.aside.counted[row] = 1 if is_scanned else 0
     else:
         if is_scanned and heads[tree, CURSOR] == row:
             heads[tree, CURSOR] = int64(forest.chain[row, AFTER])
         _take_out(forest, leaf, heads[tree, NODE], node, row)
-    if is_scanned and forest.aside.counted[row] == 1:  # what comes is ahead of all that the scan has still to see
-        _count(forest.aside, forest.store, tree, row, sign)
-    elif sign < 0 and heads[tree, STAGE] == WIPING:
-        _count(forest.aside, forest.store, tree, row, int64(0))
+    # What comes is ahead of all that the scan has still to see.
+    if (is_scanned or (is_at_work and heads[tree, STAGE] == WIPING)) and forest.aside.counted[row] == 1:
+        _count(forest.aside, forest.store, forest.values, forest.words, tree, row, sign)
+
+
+@inlined
+def _note_length(aside: Aside, store: Int64s, row: int) -> None:
+    """Note how many values an example may have that will be counted at once."""
+    aside.values.longest[0] = max(aside.values.longest[0], store[row, example_store.LENGTH])
 
 
 @inlined
@@ -242,14 +271,17 @@ def _take_out(forest: Forest, leaf: int, at_work: int, new_leaf: int, row: int) 
 
 
 @jit
-def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) -> None:
-    """Count the features of an example (sign 1), or take them back (-1), or forget what was counted of them (0).
+def _count(aside: Aside, store: ExampleStore, own: Float64s, words: Rows, tree: int, row: int, sign: int) -> int:
+    """Count the features of an example (sign 1), or take them back (-1); return what work it is.
 
-    A feature that none has any more that was counted is not in the table: it may be forgotten.
+    A feature that none has any more that was counted is not in the table: it may be forgotten. What has been wiped
+    already is not there to be taken back.
     """
     seen = aside.seen
     start = store.rows[row, example_store.START]
     change = sign * store.rows[row, example_store.WEIGHT]
+    is_scanned = aside.heads[tree, STAGE] == SCANNING
+    work = 1 + store.rows[row, example_store.LENGTH]
     for entry in range(start, start + store.rows[row, example_store.LENGTH]):
         feature = int64(store.features[entry])
         at = rows.find(seen, tree, feature)
@@ -261,9 +293,16 @@ def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) ->
             aside.heads[tree, FOUND] = at
         if at == NONE:
             continue
+        is_valued = has_values(aside) and _is_valued(seen, words, at, feature)
+        if is_valued:
+            made = _put_in_order(aside, store, at, own[entry], row, sign)
+            aside.heads[tree, TO_WIPE] += made if is_scanned else 0
+            work += _ORDER
         seen.cells[at, HOLDERS] += sign
         seen.cells[at, WEIGHTS + store.rows[row, example_store.LABEL]] += change
-        if sign == 0 or seen.cells[at, HOLDERS] == 0:
+        if is_scanned and seen.cells[at, HOLDERS] == (1 if sign > 0 else 0):
+            aside.heads[tree, TO_WIPE] += sign * (4 if is_valued else 2)
+        if seen.cells[at, HOLDERS] == 0:
             before = seen.cells[at, BEFORE]
             after = rows.remove(seen, at)
             if after != NONE:
@@ -272,6 +311,33 @@ def _count(aside: Aside, store: ExampleStore, tree: int, row: int, sign: int) ->
                 aside.heads[tree, FOUND] = after
             else:
                 seen.cells[before - 1, rows.NEXT] = after
+    return work
+
+
+@inlined
+def _is_valued(seen: Rows, words: Rows, at: int, feature: int) -> bool:
+    """Return whether a feature is numeric, and has values that are not wiped, or its first one comes."""
+    if seen.cells[at, HOLDERS] > 0:
+        return bool(seen.cells[at, NEGATIVE] + seen.cells[at, POSITIVE] > 0)
+    return bool(words.cells[vocabulary.find(words, feature), vocabulary.KIND] != BINARY)
+
+
+@jit
+def _put_in_order(aside: Aside, store: ExampleStore, at: int, value: float, row: int, sign: int) -> int:
+    """Put a value among those of its feature, a row of `seen` (sign 1), or take it out (-1).
+
+    Returns how many more nodes there are.
+    """
+    held = aside.values
+    before = held.used[USED]
+    side = NEGATIVE if value < 0.0 else POSITIVE
+    top = aside.seen.cells[at, side] - 1
+    if sign > 0:
+        top = values.add(held, store.rows, top, values.key_of(value), row)
+    else:
+        top = values.take(held, store.rows, top, values.key_of(value), row)
+    aside.seen.cells[at, side] = top + 1
+    return held.used[USED] - before
 
 
 # --- stage by stage
@@ -295,8 +361,10 @@ def _spend(
         elif stage == NEXT:
             left = _take_next(forest, rules, segment, tree, left)
         elif stage == SCANNING:
-            left = _scan(forest.aside, forest.store, forest.chain, tree, left)
-            if left > 0:
+            left = _scan(forest.aside, forest.store, forest.values, forest.words, forest.chain, tree, left)
+            if left > 0 and left < min(rules.max_work, _work_to_choose(forest.aside, tree)):
+                left = int64(0)  # it is done with the next event, which has more left
+            elif left > 0:
                 left -= _choose(forest, rules, segment, tree)
         elif stage == WIPING:
             left = _wipe(forest.aside, tree, left)
@@ -321,6 +389,7 @@ def _gather(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int
             links[leaf, FIRST] = unlink(examples, row, row)
             links[new, FIRST] = link(examples, links[new, FIRST], row)
             aside.counted[row] = 0
+            _note_length(aside, examples.rows, row)
             continue
         while leaf != old and links[links[leaf, PARENT], LOW] == leaf:
             leaf = links[leaf, PARENT]
@@ -375,13 +444,14 @@ def _build(forest: Forest, rules: Rules, segment: Segment, tree: int, leaf: int)
 
 
 @jit
-def _scan(aside: Aside, store: ExampleStore, chain: Int32s, tree: int, left: int) -> int:
+def _scan(
+    aside: Aside, store: ExampleStore, own: Float64s, words: Rows, chain: Int32s, tree: int, left: int
+) -> int:
     """Count examples of the node at work."""
     row = aside.heads[tree, CURSOR]
     while left > 0 and row != NONE:
-        _count(aside, store, tree, row, int64(1))
+        left -= _count(aside, store, own, words, tree, row, int64(1))
         aside.counted[row] = 1
-        left -= 1 + store.rows[row, example_store.LENGTH]
         row = int64(chain[row, AFTER])
     aside.heads[tree, CURSOR] = row
     return left
@@ -396,74 +466,55 @@ def _choose(forest: Forest, rules: Rules, segment: Segment, tree: int) -> int:
     work = int64(1)
     choice = NO_SPLIT
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, depth):
-        work += _WIPE * _lay_out(forest, segment, tree)
-        choice = best_split(
-            forest.criterion,
-            segment,
-            forest.words,
-            forest.names,
-            int64(0),
-            links[node, EXAMPLES],
-            rules.terms.way,
-            int64(0),
-            rules.terms.drawn,
-            rules.terms.salt,
-            int64(0),
-        )
+        work = _work_to_choose(forest.aside, tree)
+        choice = choose(forest.criterion, forest, segment, heads[tree, FOUND], links[node, EXAMPLES])
     if choice.column != NONE:
-        feature = vocabulary.feature_of(forest.words, choice.column)
-        made = forest.trees[tree, MADE]
-        low = nodes.create(forest.nodes, node, int64(LOW), depth + 1, made)
-        high = nodes.create(forest.nodes, node, int64(HIGH), depth + 1, made + 1)
-        forest.trees[tree, MADE] += 2
-        links[node, FEATURE] = feature
-        links[node, KIND] = forest.words.cells[choice.column, vocabulary.KIND]
-        refer(forest.names, feature)
-        links[high, EXAMPLES] = segment.present[choice.column]
-        links[low, EXAMPLES] = links[node, EXAMPLES] - links[high, EXAMPLES]
-        for k in range(segment.totals.size):
-            forest.nodes.weights[high, k] = segment.counts[choice.column, k]
-            forest.nodes.weights[low, k] = segment.totals[k] - segment.counts[choice.column, k]
-    forget(segment)
+        _split(forest, segment, tree, node, choice)
     _settle(forest, node)
     heads[tree, STAGE] = WIPING
-    heads[tree, TO_WIPE] = _found(forest.aside, tree)
+    heads[tree, TO_WIPE] = _to_wipe(forest.aside, tree)
     return work
 
 
 @inlined
-def _lay_out(forest: Forest, segment: Segment, tree: int) -> int:
-    """Give what was counted to the splitter, but for the weights of examples; return how many features it is."""
-    seen = forest.aside.seen
-    touched = int64(0)
-    at = forest.aside.heads[tree, FOUND]
-    while at != NONE:
-        column = vocabulary.find(forest.words, rows.item_of(seen, at))
-        segment.touched[touched] = column
-        segment.present[column] = seen.cells[at, HOLDERS]
-        for k in range(segment.totals.size):
-            segment.counts[column, k] = seen.cells[at, WEIGHTS + k]
-        touched += 1
-        at = seen.cells[at, rows.NEXT]
-    segment.sizes[TOUCHED] = touched
-    weight = int64(0)
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
-    segment.sizes[WHOLE] = 0
-    segment.sizes[LIGHTEST] = 1
-    segment.sizes[HEAVIEST] = weight
-    return touched
+def _to_wipe(aside: Aside, tree: int) -> int:
+    """Return how many features and leaves are counted of a node that is scanned, or more.
+
+    It is one for each feature, and for each leaf at least: of l leaves in t tries, two tries a feature at most,
+    there are 2 l - t nodes.
+    """
+    return (aside.heads[tree, TO_WIPE] + 1) >> 1
 
 
 @inlined
-def _found(aside: Aside, tree: int) -> int:
-    """Return of how many features something is counted."""
-    found = int64(0)
-    at = aside.heads[tree, FOUND]
-    while at != NONE:
-        found += 1
-        at = aside.seen.cells[at, rows.NEXT]
-    return found
+def _work_to_choose(aside: Aside, tree: int) -> int:
+    return 1 + _WIPE * _to_wipe(aside, tree)
+
+
+@jit
+def _split(forest: Forest, segment: Segment, tree: int, node: int, choice: Choice) -> None:
+    """Let a new node have the split that was chosen, and children that know their class weights."""
+    links = forest.nodes.links
+    feature, depth = vocabulary.feature_of(forest.words, choice.column), links[node, DEPTH]
+    made = forest.trees[tree, MADE]
+    low = nodes.create(forest.nodes, node, int64(LOW), depth + 1, made)
+    high = nodes.create(forest.nodes, node, int64(HIGH), depth + 1, made + 1)
+    forest.trees[tree, MADE] += 2
+    links[node, FEATURE] = feature
+    links[node, KIND] = forest.words.cells[choice.column, vocabulary.KIND]
+    forest.nodes.threshold[node] = choice.threshold
+    refer(forest.names, feature)
+    at = rows.find(forest.aside.seen, tree, feature)
+    if links[node, KIND] == BINARY:
+        links[low, EXAMPLES] = links[node, EXAMPLES] - forest.aside.seen.cells[at, HOLDERS]
+        for k in range(segment.totals.size):
+            segment.below[k] = segment.totals[k] - forest.aside.seen.cells[at, WEIGHTS + k]
+    else:
+        links[low, EXAMPLES] = low_side(forest, segment, at, choice.threshold, links[node, EXAMPLES])
+    links[high, EXAMPLES] = links[node, EXAMPLES] - links[low, EXAMPLES]
+    for k in range(segment.totals.size):
+        forest.nodes.weights[low, k] = segment.below[k]
+        forest.nodes.weights[high, k] = segment.totals[k] - segment.below[k]
 
 
 @inlined
@@ -483,18 +534,30 @@ def _settle(forest: Forest, node: int) -> None:
 def _wipe(aside: Aside, tree: int, left: int) -> int:
     """Forget what was counted of the node at work.
 
-    Features that a delete has forgotten meanwhile take work as well: which of its features come late in the chain
-    follows from the numbers of names, and these from batches.
+    What a delete has taken back meanwhile takes work as well: which of its features come late in the chain follows
+    from the numbers of names, and these from batches.
     """
     heads = aside.heads
     while left > 0 and heads[tree, TO_WIPE] > 0:
         if heads[tree, FOUND] != NONE:
-            heads[tree, FOUND] = rows.remove(aside.seen, heads[tree, FOUND])
+            _wipe_some(aside, tree, heads[tree, FOUND])
         heads[tree, TO_WIPE] -= 1
         left -= _WIPE
     if heads[tree, FOUND] != NONE:
         aside.seen.cells[heads[tree, FOUND], BEFORE] = 0
     return left
+
+
+@inlined
+def _wipe_some(aside: Aside, tree: int, at: int) -> None:
+    """Forget a leaf of the values of a feature, the first of its chain, or the feature where it has none."""
+    cells = aside.seen.cells
+    if has_values(aside):
+        for side in (NEGATIVE, POSITIVE):
+            if cells[at, side] > 0:
+                cells[at, side] = values.drop_first(aside.values, cells[at, side] - 1) + 1
+                return
+    aside.heads[tree, FOUND] = rows.remove(aside.seen, at)
 
 
 @inlined
@@ -519,7 +582,7 @@ def _part(aside: Aside, state: Nodes, examples: Examples, tree: int, left: int) 
         child = links[node, LOW + side_of(links[node, KIND], state.threshold[node], value)]
         links[child, FIRST] = link(examples, links[child, FIRST], row)
         aside.counted[row] = 0
-        left -= _MOVE
+        left -= _PART
     if links[node, FIRST] == NONE:
         heads[tree, NODE] = NONE
         heads[tree, STAGE] = NEXT
@@ -566,8 +629,9 @@ def _abandon(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
         return
     heads = forest.aside.heads
     if heads[tree, STAGE] != FREEING:
-        heads[tree, TO_WIPE] = _found(forest.aside, tree)
-        _wipe(forest.aside, tree, ALL)
+        heads[tree, TO_WIPE] = ALL
+        while heads[tree, FOUND] != NONE:
+            _wipe(forest.aside, tree, _WIPE)
         heads[tree, OLD] = heads[tree, NEW]
     _free(forest, tree, ALL)
 

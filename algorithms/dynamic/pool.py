@@ -26,7 +26,7 @@ from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Answered
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
-from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment, slack, vocabulary
+from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment, slack, values, vocabulary
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
@@ -120,7 +120,9 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             chain=np.zeros((len(made.rows), 2), np.int32),
             words=vocabulary.make(16),
             slack=floors,
-            aside=aside.make(1, len(made.rows), rules.classes, is_bounded=rules.max_work > 0),
+            aside=aside.make(
+                1, len(made.rows), rules.classes, is_bounded=rules.max_work > 0, is_plain=self._plain
+            ),
             names=NO_NAMES,
             criterion=criterion,
         )
@@ -196,6 +198,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         elif short == kernel.SEEN:
             more = int(forest.words.used[rows.USED]) + ones
             self._state = forest._replace(aside=aside.with_features(forest.aside, more))
+        elif short == kernel.VALUES:
+            self._state = forest._replace(aside=aside.with_values(forest.aside))
         else:
             self._enlarge_scratch(key, ones)
 
@@ -216,6 +220,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         known = flattened(self._state.slack, "slack") if self.rules.terms.policy != EPSILON else {}
         if aside.is_bounded(self._state.aside):
             known = flattened(self._state.aside, "aside")
+            if aside.has_values(self._state.aside):
+                known |= flattened(self._state.aside.values, "aside.values")
         return super().arrays() | known
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -236,9 +242,13 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
 
     def _aside_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> aside.Aside:
         """Return what is built aside in a saved state; where nothing is told of it, nothing is."""
-        if "aside.heads" in arrays:
-            return rebuilt(self._state.aside, arrays, "aside")
-        return aside.make(len(arrays["trees"]), len(arrays["chain"]), self._classes, is_bounded=True)
+        if "aside.heads" not in arrays:
+            trees, examples_ = len(arrays["trees"]), len(arrays["chain"])
+            return aside.make(trees, examples_, self._classes, is_bounded=True, is_plain=self._plain)
+        made = rebuilt(self._state.aside, arrays, "aside")
+        if aside.has_values(made):
+            made = made._replace(values=rebuilt(made.values, arrays, "aside.values"))
+        return made
 
     # --- looking
 
@@ -393,6 +403,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         rows.check(
             forest.aside.seen, [row for at in first[busy].tolist() for row in rows.chain(forest.aside.seen, at)]
         )
+        self._check_values(first[busy].tolist())
         split_on = links[reached, FEATURE]
         return [self._check_words(), split_on[split_on != NONE]]
 
@@ -443,10 +454,35 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             assert waiting in made
             assert links[waiting, FEATURE] == NONE
             waiting = int(links[waiting, nodes.LOW])
-        assert len(rows.chain(forest.aside.seen, first)) <= to_wipe or stage != aside.WIPING
-        assert to_wipe == 0 or stage == aside.WIPING
+        counted = rows.chain(forest.aside.seen, first)
+        if stage == aside.WIPING:
+            assert len(counted) <= to_wipe
+        else:
+            numeric = sum(bool(self._tops([row])) for row in counted)
+            assert 2 * len(counted) + 2 * numeric + self._nodes_of_values(counted) == to_wipe
         self._check_seen(key, stage, at_work, first)
         return made, set(goes)
+
+    def _tops(self, counted: list[int]) -> list[int]:
+        """Return the tops of the tries of features that are counted."""
+        if not aside.has_values(self._state.aside):
+            return []
+        tops = self._state.aside.seen.cells[counted][:, [aside.NEGATIVE, aside.POSITIVE]] - 1
+        return [int(top) for top in tops.ravel() if top != NONE]
+
+    def _nodes_of_values(self, counted: list[int]) -> int:
+        cells, todo, found = self._state.aside.values.cells, self._tops(counted), 0
+        while todo:
+            node = todo.pop()
+            found += 1
+            if cells[node, values.BIT] >= 0:
+                todo += cells[node, [values.LOW, values.HIGH]].tolist()
+        return found
+
+    def _check_values(self, chains: list[int]) -> None:
+        """Check the values of all features that are counted."""
+        counted = [row for first in chains for row in rows.chain(self._state.aside.seen, first)]
+        values.check(self._state.aside.values, self._state.store.rows, self._tops(counted))
 
     def _check_routes(self, top: int, held: list[int]) -> dict[int, list[int]]:
         """Check the counts of a subtree that these examples belong to; return the nodes on the way of each."""
@@ -481,20 +517,27 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             assert stage == aside.WIPING or first == NONE
             return
         expected: dict[int, list[int]] = {}
+        entries: dict[int, list[float]] = {}
         for row in self._listed(at_work):
             start, length = forest.store.rows[row, [example_store.START, example_store.LENGTH]]
             label, weight = forest.store.rows[row, [example_store.LABEL, example_store.WEIGHT]].tolist()
-            for feature in forest.store.features[start : start + length] if forest.aside.counted[row] else ():
-                counts = expected.setdefault(int(feature), [0] * (1 + self._classes))
+            for at in range(start, start + length) if forest.aside.counted[row] else ():
+                feature = int(forest.store.features[at])
+                counts = expected.setdefault(feature, [0] * (1 + self._classes))
                 counts[0] += 1
                 counts[1 + label] += weight
+                if self.kinds_of(np.array([feature]))[0] != Kind.BINARY:
+                    entries.setdefault(feature, []).append(float(forest.values[at]))
         cells = forest.aside.seen.cells
         before = NONE
         for row in rows.chain(forest.aside.seen, first):
             assert int(rows.owner_of(forest.aside.seen, row)) == key
             assert cells[row, aside.BEFORE] == before + 1
-            found = [int(cells[row, aside.HOLDERS]), *cells[row, aside.WEIGHTS :].tolist()]
-            assert expected.pop(int(rows.item_of(forest.aside.seen, row))) == found
+            feature = int(rows.item_of(forest.aside.seen, row))
+            found = cells[row, [aside.HOLDERS, *range(aside.WEIGHTS, aside.WEIGHTS + self._classes)]].tolist()
+            assert expected.pop(feature) == found
+            keys = [key for top in self._tops([row]) for key in values.found(forest.aside.values, top)]
+            assert sorted(map(values.key_of, np.array(entries.get(feature, [])))) == sorted(keys)
             before = row
         assert not expected, "a feature was not counted"
 
@@ -595,8 +638,8 @@ class DynamicPool(LivePool[Answers, Float64s]):
         Entries of examples, about, that one event may touch to rebuild subtrees. What is more is spread over the
         next events of the key, while the old subtree answers; see parts.py. So what a beta beside an epsilon
         promises, and that with an epsilon of 0 the tree is the one that would be built from scratch, does not
-        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with
-        numeric features, a guarantee, or a beta without an epsilon.
+        hold meanwhile. None: one event may then take as long as building the whole tree. So it always is with a
+        guarantee, or a beta without an epsilon.
     max_keys, max_live_ids : int
         Bounds; what would pass them is refused.
     snapshots : Emit
@@ -633,7 +676,7 @@ class DynamicPool(LivePool[Answers, Float64s]):
         rules = rules_of(
             Terms(float(alpha), min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
             epsilon=epsilon,
-            max_work=work_of(max_work, policy, schema.all == {Kind.BINARY}),
+            max_work=work_of(max_work, policy),
             classes=classes,
             window=window,
             span=span,

@@ -10,8 +10,10 @@ from algorithms.core import example_store
 from algorithms.core.names import NO_NAMES, Interner, name_or_id
 from algorithms.core.rows import COUNT, EVER, KEY
 from algorithms.core.stored import rebuilt
+from algorithms.dynamic.aside import IDLE, STAGE, TO_WIPE
 from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.dynamic.pool import Sizes as ForgettingSizes
 from algorithms.mixed import heads as mixed
 from algorithms.regression import elements
 from algorithms.regression.pool import Sizes as RegressionSizes
@@ -34,6 +36,7 @@ from worker.models.tree import TreeModel
 
 Feature = int | bytes
 _EVALUATION = "evaluation."
+_ASIDE = "aside.heads"
 _OF_LEDGER = (example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT)
 
 
@@ -56,6 +59,16 @@ class Instance(NamedTuple):
     periods: tuple[int, int]
     live: list[Example]  # oldest first
     dropped: list[tuple[int, int] | None]  # digests of ids
+
+
+class Forgetting(NamedTuple):
+    """The tree of one key that forgets, and what is built aside of it."""
+
+    tree: Any
+    sizes: ForgettingSizes
+    live: list[Any]  # features, label, weight; oldest first
+    stage: int
+    counted: int  # what takes work to wipe
 
 
 class Grown(NamedTuple):
@@ -111,7 +124,9 @@ def _dynamic_trees(model: DynamicTreeModel) -> dict[bytes, Any]:
     keys = Interner(rebuilt(NO_NAMES, arrays, "keys"))
     found: dict[bytes, Any] = {b"": _evaluation(arrays)}
     for index in np.flatnonzero(arrays["trees"].any(axis=1)).tolist():
-        found[keys.name(index)] = (tree_columns(pool.tree(index)), pool.sizes(index), _live(pool, index))
+        stage, left = arrays[_ASIDE][index, [STAGE, TO_WIPE]].tolist() if _ASIDE in arrays else [IDLE, 0]
+        seen = tree_columns(pool.tree(index)), pool.sizes(index), _live(pool, index)
+        found[keys.name(index)] = Forgetting(*seen, stage, left)
     return found
 
 

@@ -240,11 +240,40 @@ NUMBERS: dict[str, dict[str, Any]] = {
 }
 
 
+# So little work for an event that most of them find a rebuild under way.
+IN_PARTS: dict[str, dict[str, Any]] = {
+    "parts-words": {
+        "kind": "dynamic-tree",
+        "input": WORDS,
+        "classes": ["ham", "spam"],
+        "features": "names",
+        "epsilon": 0.1,
+        "max_work": 64,
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": "change"},
+    },
+    "parts-clicks": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "classes": [1, 0, 2],
+        "features": "ids",
+        "attributes": {"numeric": [3, 5, 4294967295]},
+        "criterion": "entropy",
+        "epsilon": 0.1,
+        "max_work": 64,
+        "window": 60,
+        "emit": {"snapshots": {"every": 15}},
+    },
+}
+
+
 def every_kind(settings: str = SETTINGS) -> str:
     """Return settings with models of every kind: of one that has none, its sample on each topic.
 
-    So there are of trees that forget such as keep floors under the scores of splits, windows by time, and of
-    splits such as have more than two classes and binary features, and of both such whose labels are numbers.
+    So there are of trees that forget such as keep floors under the scores of splits, or are rebuilt in parts,
+    windows by time, and of splits such as have more than two classes and binary features, and of both such whose
+    labels are numbers.
     """
     options = yaml.safe_load(settings)
     known = {model["kind"] for model in options["models"].values()}
@@ -254,7 +283,7 @@ def every_kind(settings: str = SETTINGS) -> str:
         if kind not in known
         for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS | AGED | MIXED | NUMBERS
+    options["models"] |= FLOORS | AGED | MIXED | NUMBERS | IN_PARTS
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from algorithms.core.arrays import Int8s, Int64s
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
+from algorithms.core.stored import Arrays
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.trees.evaluation import Measures, Prequential
 from worker.bench.cases import Progress, Row, against_baselines, machine, significant
@@ -55,6 +56,8 @@ def bench_dynamic(
     repeats: int,
     progress: Progress = lambda step: None,
     latency: bool = False,
+    times: int = 1,
+    last: int | None = None,
 ) -> Iterator[Row]:
     """Yield one line for each model of updates and policy.
 
@@ -75,7 +78,12 @@ def bench_dynamic(
         Called with what is about to run.
     latency : bool
         Apply the events once more, one by one, and tell how long each took, and how long the first look took at
-        what an example is predicted by after its delete.
+        what an example is predicted by after its delete: of the processor's time.
+    times : int
+        Go through the table so often, each time with new ids.
+    last : int, optional
+        Only the last so many events count. What comes before them is learned once, with an epsilon of 1, and each
+        policy, which must have an epsilon, goes on with that.
     """
     progress("compile")
     warm = first(table, _WARM_UP)
@@ -85,28 +93,33 @@ def bench_dynamic(
             batches_of(warm, *plan(len(warm.label), "window:50")),
             len(table.classes),
         )
+    inserts = times * len(table.label)
     for model in updates:
-        op, example = plan(len(table.label), model)
-        batches = batches_of(table, op, example)
+        op, example = plan(inserts, model)
+        begin = len(op) - min(last or len(op), len(op))
+        start = _learned(table, op[:begin], example[:begin], options)
+        op, example = op[begin:], example[begin:]
         taken: list[list[float]] = [[] for _ in policies]
-        last: list[Run] = []
+        runs: list[Run] = []
         for repeat in range(repeats):
-            last = []
+            runs = []
             for at, policy in enumerate(policies):
                 progress(f"{table.name}, {model}: {_words(policy)}, round {repeat + 1} of {repeats}")
-                last.append(run(pool_for(table, policy, options), batches, len(table.classes)))
-                taken[at].append(last[-1].seconds)
+                pool = _begun(pool_for(table, policy, options), start)
+                runs.append(run(pool, batches_of(table, op, example), len(table.classes)))
+                taken[at].append(runs[-1].seconds)
         scratch = [times for policy, times in zip(policies, taken, strict=True) if policy == {"epsilon": 0.0}]
-        for policy, times, done in zip(policies, taken, last, strict=True):
+        for policy, seconds, done in zip(policies, taken, runs, strict=True):
             row: Row = {"bench": "dynamic", "data": table.name, "updates": model, **policy, **options}
-            row |= {"inserts": len(table.label), "events": len(op)} | _figures(done, len(op))
-            row["us_per_event"] = significant(statistics.median(times) / len(op) * 1e6)
+            row |= {"inserts": inserts, "events": len(op)} | _figures(done, len(op))
+            row["us_per_event"] = significant(statistics.median(seconds) / len(op) * 1e6)
             if scratch:
-                pairs = zip(times, scratch[0], strict=True)
+                pairs = zip(seconds, scratch[0], strict=True)
                 row["to_from_scratch"] = significant(statistics.median(mine / whole for mine, whole in pairs))
             if latency:
                 progress(f"{table.name}, {model}: {_words(policy)}, one by one")
-                row |= _latencies(pool_for(table, policy, options), batches_of(table, op, example, 1))
+                pool = _begun(pool_for(table, policy, options), start)
+                row |= _latencies(pool, batches_of(table, op, example, 1))
             yield row | {"repeats": repeats, "machine": machine()}
 
 
@@ -114,19 +127,34 @@ def _words(policy: Policy) -> str:
     return ", ".join(f"{name} {value}" for name, value in policy.items())
 
 
-def _latencies(pool: DynamicPool, events: list[Events]) -> Row:
-    """Return how long single events took, in microseconds: the call of the pool included."""
+def _learned(table: Table, op: Int8s, example: Int64s, options: Mapping[str, Any]) -> Arrays:
+    """Return a state that has learned some operations, with few rebuilds; of none, none."""
+    if not len(op):
+        return {}
+    pool = pool_for(table, {"epsilon": 1.0}, options)
+    for batch in batches_of(table, op, example):
+        pool.apply(batch)
+    return pool.arrays()
+
+
+def _begun(pool: DynamicPool, start: Arrays) -> DynamicPool:
+    """Return a pool that begins with a copy of a state, where there is one."""
+    return pool.restore({name: array.copy() for name, array in start.items()}) if start else pool
+
+
+def _latencies(pool: DynamicPool, events: Iterable[Events]) -> Row:
+    """Return how long each of the last events took, in microseconds of the processor, the pool's call included."""
     taken: dict[str, list[float]] = {"insert": [], "delete": [], "look_after_delete": []}
     for event in events:
         is_delete = event.op[0] == Op.DELETE
-        start = time.perf_counter()
+        start = time.thread_time()
         pool.apply(event)
-        taken["delete" if is_delete else "insert"].append(time.perf_counter() - start)
+        taken["delete" if is_delete else "insert"].append(time.thread_time() - start)
         if is_delete:
             look = event._replace(op=np.array([Op.PREDICT], np.int8))
-            start = time.perf_counter()
+            start = time.thread_time()
             pool.apply(look)
-            taken["look_after_delete"].append(time.perf_counter() - start)
+            taken["look_after_delete"].append(time.thread_time() - start)
     return {
         f"{what}_us": [
             significant(float(figure) * 1e6) for figure in (*np.quantile(times, (0.5, 0.99)), max(times))
@@ -161,7 +189,7 @@ def pool_for(table: Table, policy: Policy, options: Mapping[str, Any]) -> Dynami
     return DynamicPool(classes=len(table.classes), kinds=kinds, evaluate=True, **policy, **options)
 
 
-def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:
+def run(pool: DynamicPool, batches: Iterable[Events], classes: int) -> Run:
     """Apply batches; only the pool's own time counts."""
     kept = Prequential(classes, BATCH)
     seconds = 0.0
@@ -176,11 +204,14 @@ def run(pool: DynamicPool, batches: list[Events], classes: int) -> Run:
     return Run(pool, seconds, kept.total().measures(), scanned)
 
 
-def batches_of(table: Table, op: Int8s, example: Int64s, size: int = BATCH) -> list[Events]:
-    """Return operations on the examples of a table, `size` in each batch but the last; deletes are by id."""
-    batches = []
+def batches_of(table: Table, op: Int8s, example: Int64s, size: int = BATCH) -> Iterator[Events]:
+    """Yield operations on the examples of a table, `size` in each batch but the last; deletes are by id.
+
+    Beyond the last example the table begins anew, with new ids.
+    """
     for begin in range(0, len(op), size):
-        whose = example[begin : begin + size]
+        numbers = example[begin : begin + size]
+        whose = numbers % len(table.label)
         n = len(whose)
         start = table.pointer[whose]
         length = table.pointer[whose + 1] - start
@@ -189,5 +220,4 @@ def batches_of(table: Table, op: Int8s, example: Int64s, size: int = BATCH) -> l
         source = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], length)
         label = table.label[whose].astype(np.int32)
         events = Events.of(op[begin : begin + size], label, pointer, table.feature[source], table.value[source])
-        batches.append(events._replace(named=np.ones(n, np.int8), id_high=whose, id_low=whose))
-    return batches
+        yield events._replace(named=np.ones(n, np.int8), id_high=numbers, id_low=numbers)

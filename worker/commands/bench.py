@@ -23,7 +23,7 @@ from algorithms.trees.pool import LEAST_CANDIDATES, MOST_CANDIDATES
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
-from worker.bench.dynamic import against, bench_dynamic, pool_for
+from worker.bench.dynamic import against, bench_dynamic
 from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
@@ -350,7 +350,11 @@ def trees(
 @click.option("--betas", type=_Numbers(), help="Trees within beta of the best splits, without an epsilon.")
 @click.option("--exact", is_flag=True, help="The tree that is always the greedy one.")
 @click.option("--max-work", type=click.IntRange(1), help="Each epsilon once more, with rebuilds in parts.")
-@click.option("--latency", is_flag=True, help="Once more, one by one: median, 99 % and longest of each event.")
+@click.option(
+    "--latency", is_flag=True, help="Once more, one by one: median, 99 % and longest of each event (CPU)."
+)
+@click.option("--last", type=click.IntRange(1), help="Only the last so many events count; before: epsilon 1.")
+@click.option("--times", type=click.IntRange(1), default=1, show_default=True, help="Each example so often.")
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="gini", show_default=True)
 @click.option("--alpha", type=click.FloatRange(0.0), default=0.0, show_default=True)
 @click.option(
@@ -369,6 +373,8 @@ def dynamic(
     exact: bool,
     max_work: int | None,
     latency: bool,
+    last: int | None,
+    times: int,
     criterion: str,
     alpha: float,
     min_examples: int,
@@ -390,12 +396,12 @@ def dynamic(
     policies: list[dict[str, Any]] = [{"guarantee": "exact"}] if exact else []
     policies += [{"beta": beta} for beta in betas or ()] + [{"epsilon": epsilon} for epsilon in epsilons]
     if max_work is not None:
-        bounded: list[dict[str, Any]] = [{"epsilon": epsilon, "max_work": max_work} for epsilon in epsilons]
-        with _naming("--max-work"):
-            for policy in bounded:
-                pool_for(table, policy, options)
-        policies += bounded
-    _print(lambda progress: bench_dynamic(table, models, policies, options, repeats, progress, latency))
+        policies += [{"epsilon": epsilon, "max_work": max_work} for epsilon in epsilons]
+    if last is not None and (exact or betas):
+        raise click.UsageError("expected --epsilons alone with --last, got --exact or --betas; leave these out")
+    _print(
+        lambda progress: bench_dynamic(table, models, policies, options, repeats, progress, latency, times, last)
+    )
 
 
 @bench.command()

@@ -12,6 +12,8 @@ from worker.models.forgetting import ForgettingTreesModel, holdings_of, pool_ter
 from worker.models.holdings import Holdings
 from worker.settings.models import DynamicTreeSettings
 
+_OF_VALUES = [f"values.{name}" for name in ("cells", "used", "keys", "rows", "taken", "longest")]
+
 
 class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
     """All instances of one model name in one partition.
@@ -27,7 +29,7 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
     """
 
     LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | {
-        f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used")
+        f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used", *_OF_VALUES)
     }
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:

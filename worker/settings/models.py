@@ -786,10 +786,8 @@ class DynamicTreeSettings(ForgettingTreesSettings, TargetSettings):
     @classmethod
     def _where_rebuilds_are_bounded(cls, max_work: int | None, info: ValidationInfo) -> int | None:
         told = info.data
-        attributes = told.get("attributes")
         by_looks = told.get("guarantee") is not None or (told.get("beta") and told.get("epsilon") is None)
-        numbers = attributes is not None and (attributes.default == "numeric" or attributes.numeric)
-        if max_work is not None and (by_looks or numbers):
+        if max_work is not None and by_looks:
             raise expected(f"null {UNBOUNDED_WITH}")
         return max_work
 

@@ -105,6 +105,15 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         partial(DynamicPool, max_work=1 << 15, names=True),
         [*_DYNAMIC, "aside: heads counted", "aside.seen: table cells used"],
     ),
+    "dynamic tree of numbers, in parts": (
+        partial(DynamicPool, max_work=1 << 15, default=Kind.NUMERIC, names=True),
+        [
+            *_DYNAMIC,
+            "aside: heads counted",
+            "aside.seen: table cells used",
+            "aside.values: cells used keys rows taken longest",
+        ],
+    ),
     **{
         f"mixed splits, {kind.name.lower()}": (
             partial(MixedSplitPool, default=kind, names=True),

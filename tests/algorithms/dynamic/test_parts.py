@@ -15,7 +15,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import aside
+from algorithms.dynamic import aside, values
 from algorithms.dynamic.aside import FREEING, GATHERING, IDLE, NEXT, NODE, OLD, PARTING, SCANNING, STAGE, WIPING
 from algorithms.dynamic.pool import DynamicPool
 from tests.algorithms.dynamic.test_dynamic import Mix, Stream, insert, of, steps
@@ -28,6 +28,13 @@ MIXES = {
     "classes": Mix(dict.fromkeys(range(7), Kind.BINARY), classes=3, weights=(UNIT, UNIT // 3, 4 * UNIT), ids=True),
     "keys": Mix(dict.fromkeys(range(8), Kind.BINARY), indexes=3, deletes=0.2),
     "up and down": Mix(dict.fromkeys(range(12), Kind.BINARY), deletes=0.5, dense=0.3),
+    "numeric": Mix(dict.fromkeys(range(5), Kind.NUMERIC), ids=True),
+    "mixed": Mix(
+        {f: Kind.NUMERIC if f % 2 else Kind.BINARY for f in range(7)},
+        classes=3,
+        weights=(UNIT, UNIT // 3, 4 * UNIT),
+        deletes=0.4,
+    ),
 }
 
 
@@ -53,7 +60,7 @@ def test_long_streams_agree_with_the_oracle(name: str, epsilon: float, max_work:
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 def test_invariants_hold_in_every_stage(criterion: str) -> None:
     """Lists, counts and class weights are right after every event, whatever it finds under way."""
-    pair = PairInParts(of(MIXES["binary"], epsilon=0.1, max_work=6, criterion=criterion, max_depth=5, alpha=0.05))
+    pair = PairInParts(of(MIXES["binary"], epsilon=0.1, max_work=10, criterion=criterion, max_depth=5, alpha=0.05))
     stream, seen = Stream(8, MIXES["binary"]), set()
     for event in stream.take(500):
         pair.feed([event])
@@ -72,7 +79,7 @@ def test_invariants_hold_in_every_stage(criterion: str) -> None:
 @given(st.data())
 def test_any_history_leads_to_what_the_oracle_says(data: st.DataObject) -> None:
     """Whatever is inserted, deleted, predicted, dropped and restored, pool and oracle agree to the bit."""
-    features = [0, 2, 3, 5, 4294967295]
+    features: list[Any] = [0, 2, 3, 5, 4294967295]
     pair = PairInParts(
         Settings(
             epsilon=data.draw(st.sampled_from([0.0, 0.1, 0.5])),
@@ -86,12 +93,15 @@ def test_any_history_leads_to_what_the_oracle_says(data: st.DataObject) -> None:
             evaluate=data.draw(st.booleans()),
             max_work=data.draw(st.sampled_from([1, 3, 10, 40])),
             snapshots=data.draw(st.sampled_from([Emit(), Emit(When.CHANGE), Emit(When.EVERY, 3)])),
+            kinds=dict.fromkeys(data.draw(st.sets(st.sampled_from(features))), Kind.NUMERIC),
         )
     )
     event = st.builds(
         Event,
         st.sampled_from([Op.INSERT] * 9 + [Op.DELETE] * 4 + [Op.PREDICT, Op.DROP]),
-        st.fixed_dictionaries({}, optional=dict.fromkeys(features, st.sampled_from([0.0, 1.0, -2.5]))),
+        st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(features, st.sampled_from([0.0, 1.0, -2.5, 3.25, 1e-300]))
+        ),
         st.integers(0, 1),
         st.sampled_from([UNIT] * 5 + [1, 5 * UNIT]),
         st.sampled_from([None, None, 1, 2, 3]),
@@ -123,7 +133,8 @@ def test_batches_of_any_size_give_the_same_bytes() -> None:
         assert seen[0] == seen[1] == seen[2]
 
 
-def test_the_numbers_of_names_do_not_count() -> None:
+@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.NUMERIC])
+def test_the_numbers_of_names_do_not_count(kind: Kind) -> None:
     """What an event does is the same whatever numbers names have: these follow from batches and restarts."""
     rng = random.Random(7)
     known = words(24)
@@ -136,10 +147,11 @@ def test_the_numbers_of_names_do_not_count() -> None:
         made.append(number)
         x = [name for name in known if rng.random() < 0.3]
         label = int((known[0] in x) != (known[1] in x)) if rng.random() < 0.8 else rng.randrange(2)
-        events.append(insert(*x, label=label, id=number))
+        says: dict[Any, float] = {name: rng.choice([-1.0, 1.0, 2.0]) for name in x}
+        events.append(Event(Op.INSERT, says, label, id=number))
     seen = []
     for names in (known, known[::-1]):
-        pool = Settings(epsilon=0.1, names=True, max_work=25).pool()
+        pool = Settings(epsilon=0.1, names=True, max_work=25, default=kind).pool()
         assert pool.names is not None
         pool.names.intern_all(names)
         got = []
@@ -161,21 +173,53 @@ def _planted(n: int, d: int, seed: int = 5) -> list[Event]:
     return events
 
 
-def test_a_tree_that_rests_is_the_one_that_is_built_at_once() -> None:
+def _of_numbers(n: int, kinds: str, seed: int = 5) -> list[Event]:
+    """Return inserts of examples with numbers: some many, some few, of one sign or both, with zeros or without."""
+    rng = random.Random(seed)
+    events = []
+    for number in range(n):
+        label = rng.randrange(3)
+        x: dict[Any, float] = {}
+        for feature, kind in enumerate(kinds):
+            says = rng.gauss(label if feature % 2 else 0, 2.0)
+            if kind == "r" or (kind == "s" and rng.random() < 0.5):  # real numbers, half of them missing
+                x[feature] = says
+            elif kind == "p":
+                x[feature] = abs(says) + 0.5
+            elif kind == "i":
+                x[feature] = float(round(3 * says))
+            elif kind == "b" and says > 0.7:
+                x[feature] = 1.0
+        events.append(Event(Op.INSERT, x, label, id=number))
+    return events
+
+
+NUMBERS: dict[Any, Kind] = {feature: Kind.NUMERIC for feature, kind in enumerate("rspib") if kind != "b"}
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("kinds", ["", "rspib", "s", "ii"])
+def test_a_tree_that_rests_is_the_one_that_is_built_at_once(kinds: str, criterion: str) -> None:
     """Where each event leaves the same examples live, the new tree is the one that BUILD makes of them."""
-    events = _planted(200, 10)
-    settings_ = Settings(epsilon=0.0, on_duplicate=OnDuplicate.REPLACE, max_work=40)
+    events = _of_numbers(700, kinds) if kinds else _planted(200, 10)
+    settings_ = Settings(epsilon=1e9, on_duplicate=OnDuplicate.REPLACE, criterion=criterion, max_work=400)
+    settings_ = replace(settings_, classes=3, kinds=NUMBERS) if kinds else replace(settings_, max_work=40)
     at_once, pool = replace(settings_, max_work=None).pool(), settings_.pool()
     outcomes(at_once, events)
     outcomes(pool, events)
+    always = replace(settings_, epsilon=0.0)
+    at_once = replace(always, max_work=None).pool().restore(at_once.arrays())
+    pool = always.pool().restore(pool.arrays())
+    outcomes(at_once, events[-1:])
     built = 0
-    while built < 3:
+    while built < (1 if kinds else 3):
         before = stage(pool)
         outcomes(pool, events[-1:])  # the same example once more
         built += before not in (IDLE, FREEING) and stage(pool) in (IDLE, FREEING)
     shapes = [[row[2:] for row in rows_of(each.tree())] for each in (at_once, pool)]
     assert len(shapes[0]) > 30
     assert shapes[0] == shapes[1]
+    pool.check()
 
 
 def test_the_old_subtree_answers_until_the_new_one_is_whole() -> None:
@@ -240,18 +284,43 @@ def test_what_is_forgotten_meanwhile_is_in_no_array() -> None:
                     assert not (array & 0xFFFFFFFF == number).any()
 
 
-def test_a_key_that_is_dropped_takes_along_what_is_aside() -> None:
-    """In every stage a drop gives back all nodes and counts."""
+def test_a_value_that_goes_meanwhile_is_in_no_array() -> None:
+    """A number that nobody else has is in no array once it is deleted, whatever is done with it at the moment."""
+    rare, stages = 0.12345678901234567, set()
+    for number in (rare, -rare):
+        key = values.key_of(np.float64(number))
+        for wait in range(0, 400, 7):
+            pool = Settings(epsilon=0.3, max_work=24, default=Kind.NUMERIC).pool()
+            rng = random.Random(4)
+            made = [
+                Event(Op.INSERT, {feature: round(rng.gauss(0, 1), 1) for feature in range(3)}, rng.randrange(2))
+                for _ in range(500)
+            ]
+            outcomes(pool, [*made[:100], Event(Op.INSERT, {0: number}, 1, id=7), *made[100 : 100 + wait]])
+            stages.add(stage(pool))
+            outcomes(pool, [Event(Op.DELETE, {}, id=7)])
+            for name, array in pool.arrays().items():
+                bits = array.view(np.int64) if array.dtype == np.float64 else array
+                assert name == "nodes.threshold" or not (bits == key).any()
+                assert not (bits == np.float64(number).view(np.int64)).any()
+            pool.check()
+    assert stages >= {SCANNING, WIPING, PARTING}
+
+
+@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.NUMERIC])
+def test_a_key_that_is_dropped_takes_along_what_is_aside(kind: Kind) -> None:
+    """In every stage a drop gives back all nodes, counts and values."""
     seen = set()
     for size in range(30, 250, 4):
-        pool = Settings(epsilon=0.3, max_work=12).pool()
+        pool = Settings(epsilon=0.3, max_work=12, default=kind).pool()
         outcomes(pool, _planted(size, 8))
         seen.add(stage(pool))
         outcomes(pool, [Event(Op.DROP)])
         pool.check()
         assert pool.node_count == 0
         assert pool._state.aside.seen.used[0] == 0
-    assert len(seen) >= 4
+        assert pool._state.aside.values.used[0] == pool._state.aside.values.taken[0] == 0
+    assert len(seen) >= (4 if kind == Kind.BINARY else 3)
 
 
 def test_a_state_without_what_is_aside_is_taken_over() -> None:
@@ -287,17 +356,15 @@ def test_a_state_in_the_middle_of_a_rebuild_needs_a_bound() -> None:
 @pytest.mark.parametrize(
     "settings_",
     [
-        {"default": Kind.NUMERIC},
-        {"kinds": {3: Kind.NUMERIC}},
         {"guarantee": "exact", "epsilon": None},
         {"beta": 0.1, "epsilon": None},
     ],
     ids=str,
 )
 def test_where_nothing_is_bounded_a_bound_is_refused(settings_: dict[str, Any]) -> None:
-    """Numeric features and floors have no bound yet: it is none by default, and an error says so."""
+    """Floors have no bound yet: it is none by default, and an error says so."""
     assert replace(Settings(), **settings_).pool().rules.max_work == 0
-    with pytest.raises(ValueError, match="expected a max_work of None with numeric features, a guarantee"):
+    with pytest.raises(ValueError, match="expected a max_work of None with a guarantee, or a beta"):
         replace(Settings(max_work=5000), **settings_).pool()
 
 

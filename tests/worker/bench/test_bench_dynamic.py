@@ -70,15 +70,26 @@ def test_policies_stand_beside_each_other() -> None:
             assert 0 < median <= most <= longest
 
 
-def test_rebuilds_in_parts_stand_beside_those_at_once() -> None:
-    """Where rebuilds are done in parts there are fewer; with numbers there is no bound, which is said."""
+@pytest.mark.parametrize("data", ["led:noise=10", "sea"])
+def test_rebuilds_in_parts_stand_beside_those_at_once(data: str) -> None:
+    """Where rebuilds are done in parts there are fewer, whether features are binary or numbers."""
     given = ("--examples", "400", "--repeats", "1", "--updates", "window:150", "--epsilons", "0.05", "--max-work")
-    at_once, in_parts = _rows(_bench("--data", "led:noise=10", *given, "200"))
+    at_once, in_parts = _rows(_bench("--data", data, *given, "200"))
     assert (at_once.get("max_work"), in_parts["max_work"]) == (None, 200)
     assert 0 < in_parts["rebuilt_per_event"] < at_once["rebuilt_per_event"]
-    refused = _bench("--data", "sea", *given, "200")
+
+
+def test_the_last_events_of_a_set_that_is_repeated() -> None:
+    """Examples come again under new ids, so that more are live than the set has."""
+    given = ("--data", "sea", "--examples", "100", "--times", "3", "--repeats", "1", "--updates", "window:250")
+    [whole] = _rows(_bench(*given, "--epsilons", "0.1"))
+    [last] = _rows(_bench(*given, "--epsilons", "0.1", "--last", "40", "--latency"))
+    assert (whole["inserts"], whole["events"], whole["live"]) == (300, 350, 250)
+    assert (last["inserts"], last["events"], last["live"]) == (300, 40, 250)
+    assert last["insert_us"][0] <= last["insert_us"][2]
+    refused = _bench(*given, "--last", "40", "--exact")
     assert refused.exit_code == 2
-    assert "for --max-work: expected a max_work of None with numeric features" in " ".join(refused.output.split())
+    assert "expected --epsilons alone with --last" in " ".join(refused.output.split())
 
 
 def test_one_class_may_stand_against_all_others() -> None:

@@ -153,7 +153,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "exact at a look": {"guarantee": "exact", "criterion": "entropy", "emit": {"snapshots": "change"}},
     "within beta": {"beta": 0.02, "on_duplicate": "replace", "emit": {"snapshots": {"every": 10}}},
-    "bounded": {"max_work": 1024, "epsilon": 0.05, "emit": {"snapshots": "change"}},
+    "bounded": {"max_work": 64, "epsilon": 0.05, "emit": {"snapshots": "change"}},
+    "bounded numbers": {
+        "max_work": 64,
+        "epsilon": 0.05,
+        "attributes": {"numeric": ["word 0", "word 3"]},
+        "evaluate": {"window": 9, "emit": {"every": 20}},
+    },
     "promised": {"alpha": 0.9, "beta": 0.9, "epsilon": 0.05, "emit": {"snapshots": "change"}},
 }
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from tests.support.places import GOLDEN
-from tests.support.recordings import CLICKS, PARTITIONS, SETTINGS, WORDS, mixed, sample, understood, write
+from tests.support.recordings import (
+    CLICKS,
+    IN_PARTS,
+    PARTITIONS,
+    SETTINGS,
+    WORDS,
+    mixed,
+    sample,
+    understood,
+    write,
+)
 from worker import demo
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
@@ -71,11 +82,14 @@ def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_replays_the_same(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "models"),
+    [(kind, {topic: sample(kind, topic) for topic in TOPICS}) for kind in KINDS] + [("dynamic-tree", IN_PARTS)],
+    ids=[*KINDS, "dynamic-tree in parts"],
+)
+def test_every_kind_replays_the_same(tmp_path: Path, kind: str, models: dict[str, dict[str, Any]]) -> None:
     """A model of each kind that is registered gives the same bytes however its input is batched and restored."""
     settings, recording, expected = (tmp_path / name for name in ("kind.yaml", "mixed.db", "expected.db"))
-    models = {topic: sample(kind, topic) for topic in TOPICS}
     settings.write_text(yaml.safe_dump({"log": {"embedded": "mixed.db"}, "models": models}, sort_keys=False))
     write(recording, understood(kind, mixed(300)), TOPICS)
     assert _replay(settings, recording, expected, "--batch", "1000").exit_code == 0

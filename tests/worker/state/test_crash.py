@@ -21,7 +21,8 @@ import yaml
 
 import worker.checkpoint.writer
 import worker.pipeline
-from tests.support.model_contents import model_contents
+from algorithms.dynamic.aside import IDLE, SCANNING, WIPING
+from tests.support.model_contents import Forgetting, model_contents
 from tests.support.places import ROOT
 from tests.support.recordings import (
     CLICKS,
@@ -183,6 +184,9 @@ def test_undisturbed_work_is_worth_comparing(everything: Work, sms: Work) -> Non
         assert all(len(records) > 5 for records in work.outputs.values() if records)
         assert sum(map(len, work.outputs.values())) > 100
         assert all(work.contents)
+    held = [told for contents in everything.contents for told in contents.values()]
+    stages = {told.stage for told in held if isinstance(told, Forgetting)}
+    assert stages >= {IDLE, SCANNING, WIPING}, "subtrees are being built aside at the end, and all the time"
     models = load(everything.settings, {}).models.values()
     assert {kind_of(type(model)) for model in models} == set(KINDS)
 

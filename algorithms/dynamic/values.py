@@ -74,10 +74,13 @@ def grown(held: Values) -> Values:
 
 @inlined
 def room(held: Values) -> int:
-    """Return how many entries can be made before the storage must grow: of two nodes and a block at most each."""
+    """Return how many entries can be made before the storage must grow.
+
+    One takes four nodes and two blocks at most: it may part a block, and then lie beside both parts.
+    """
     return min(
-        (held.cells.shape[0] - held.used[USED]) >> 1,
-        held.keys.shape[0] - held.taken[USED],
+        (held.cells.shape[0] - held.used[USED]) >> 2,
+        (held.keys.shape[0] - held.taken[USED]) >> 1,
     )
 
 

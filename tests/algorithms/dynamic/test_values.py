@@ -142,6 +142,17 @@ def test_no_order_makes_a_trie_deep(kind: str) -> None:
     assert not pair.held.rows.any()
 
 
+def test_a_value_takes_four_nodes_and_two_blocks_at_most() -> None:
+    """One that parts a full block and lies beside both parts takes most, and the storage has room for it."""
+    pair = Pair(WIDTH + 1)
+    for number in range(WIDTH):
+        pair.add(1.0 + number / 1024)
+    before = [int(pair.held.used[0]), int(pair.held.taken[0])]
+    pair.add(1e9)
+    assert [int(pair.held.used[0]) - before[0], int(pair.held.taken[0]) - before[1]] == [4, 2]
+    pair.check()
+
+
 def test_keys_are_in_the_order_of_their_values() -> None:
     """Each value has a key of its own, from the least to the greatest of its sign."""
     rng = random.Random(5)

@@ -288,10 +288,11 @@ class Pipeline:
     def migrated(self, saved: Mapping[str, Arrays]) -> Mapping[str, Arrays]:
         """Return a state of this or an earlier version with the layouts of today.
 
-        Raises `NewerLayoutError` where it is of a newer version.
+        What is in it of models that are no longer here stays as it is. Raises `NewerLayoutError` where it is of a
+        newer version.
         """
         known = {model.name: self._migrations(model) for model in self.models}
-        return {name: migrated(arrays, known.get(name, ())) for name, arrays in saved.items()}
+        return {name: migrated(arrays, known[name]) if name in known else arrays for name, arrays in saved.items()}
 
     def _migrations(self, model: Model) -> Sequence[Migration]:
         return KINDS[kind_of(type(self._told[model.name]))].migrations

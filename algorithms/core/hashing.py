@@ -97,16 +97,20 @@ def _refill(table: Int64s, bigger: Int64s) -> None:
 
 def table_for(rows: int) -> Int64s:
     """Return an empty table that `rows` rows fill to at most two thirds."""
+    return zeros((_size_for(rows),), np.int64)
+
+
+def _size_for(rows: int) -> int:
     size = 8
     while size * 2 < rows * 3:
         size *= 2
-    return zeros((size,), np.int64)
+    return size
 
 
 def grown(table: Int64s, rows: int) -> Int64s:
     """Return a table with the same entries that `rows` rows fill to at most two thirds."""
-    bigger = table_for(rows)
-    if len(bigger) <= len(table):
+    if _size_for(rows) <= len(table):
         return table
+    bigger = table_for(rows)
     _refill(table, bigger)
     return bigger

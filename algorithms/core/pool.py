@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, larger
 from algorithms.core.canonical import plain
 from algorithms.core.criteria import make_criterion
 from algorithms.core.events import DONE, TOLD, Events, Op, Status
@@ -296,7 +296,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
     def _reserve(self, keys: int) -> None:
         before = len(self._heads)
         if keys > before:
-            self._grow_keys(max(keys, 2 * before))
+            self._grow_keys(larger(before, keys))
 
     def _show_names(self) -> None:
         """Let kernels see the names as they are now."""

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.core import free_list
-from algorithms.core.arrays import extended, int64
+from algorithms.core.arrays import extended, int64, larger
 from algorithms.core.criteria import coarse_rounding, impurity, rounding, score
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
@@ -579,8 +579,8 @@ def grown(finder: Quadtrees, indexes: int, capacity: int) -> Quadtrees:
 
 
 def enlarged(finder: Quadtrees) -> Quadtrees:
-    """Return the finder with room for twice as many nodes."""
-    return finder._replace(nodes=extended(finder.nodes, 2 * len(finder.nodes)))
+    """Return the finder with room for more nodes."""
+    return finder._replace(nodes=extended(finder.nodes, larger(len(finder.nodes), len(finder.nodes) + 1)))
 
 
 def check(finder: Quadtrees, slots: Slots) -> None:

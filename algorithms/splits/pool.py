@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from algorithms.core import ages, example_store
 from algorithms.core.aging import AgingPool
-from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, extended, larger
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import Batch, Events, OnDuplicate, Op
@@ -241,7 +241,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         state = self._state
         if short == kernel.SLOTS:
-            self._grow(len(state.heads), 2 * max(len(state.slots.rows), ones))
+            self._grow(len(state.heads), larger(len(state.slots.rows), int(state.slots.counts[slots.USED]) + ones))
         elif short == kernel.BOXES:
             self._enlarge_finder()
         elif short == kernel.ROWS:
@@ -276,7 +276,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         pool.names = Interner() if self.names is not None else None
         pool._apply = direct(kernel.apply)
         pool._state = self._empty(state.criterion)
-        pool._grow(_doubled(1, self.alive), _doubled(16, self.slots))
+        pool._grow(larger(1, self.alive), larger(16, self.slots))
         while len(pool._state.store.rows) < state.store.counts[example_store.USED]:
             pool._state = pool._state._replace(store=example_store.with_rows(pool._state.store))
         store = example_store.with_features(pool._state.store, int(state.store.counts[example_store.HELD]) // 2)
@@ -329,7 +329,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
     def _make_room(self, ones: int, rows: int, content: int) -> None:
         """Make room for so many slots, examples and features of examples."""
         if slots.room(self._state.slots) < ones:
-            capacity = _doubled(len(self._state.slots.rows), int(self._state.slots.counts[slots.USED]) + ones)
+            capacity = larger(len(self._state.slots.rows), int(self._state.slots.counts[slots.USED]) + ones)
             self._grow(len(self._state.heads), capacity)
         while len(self._state.store.rows) - self._state.store.counts[example_store.USED] < rows:
             self._enlarge(kernel.ROWS, 0, 0)
@@ -465,13 +465,6 @@ _HISTORY = ("updent", "updgini")  # finders whose answers follow from more than 
 _SLOT_BYTES = 64  # with its part of the table and of the finder
 _EXAMPLE_BYTES = 112
 _NOTHING = np.zeros(0, np.uint32)
-
-
-def _doubled(capacity: int, needed: int) -> int:
-    """Return a capacity of at least so many that doubling comes to."""
-    while capacity < needed:
-        capacity *= 2
-    return capacity
 
 
 def check_events(events: Events, names: Interner | None) -> None:

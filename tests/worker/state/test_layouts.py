@@ -93,6 +93,22 @@ def test_a_state_of_the_first_layout_goes_on(tmp_path: Path, monkeypatch: pytest
         upgraded.run(len(RECORDS), len(RECORDS))
 
 
+def test_a_state_of_a_removed_model_stays_as_it_is(tmp_path: Path) -> None:
+    """Which layouts its kind has had is not asked: it is no state of a newer version."""
+    desk = Desk(tmp_path / "desk")
+    settings = load(desk.path, {})
+    left = numbered({"weights": np.full((3, 2), 4096)}, [_second])
+    with EmbeddedLog(desk.log, group=settings.group) as log:
+        log.append(RECORDS[:10])
+        worker = worker_on(log, settings)
+        worker.run(lambda: False, until_end=True)
+        for partition in worker.partitions.values():
+            own = partition.pipeline.arrays()
+            found = partition.pipeline.migrated({**own, "gone": left})
+            assert found["gone"] is left
+            assert found.keys() == {*own, "gone"}
+
+
 def test_pools_that_keys_move_between_are_migrated_alike() -> None:
     """While keys move a state has the arrays of two pools."""
     first = {"shares": np.ones((1, 2)), MOVED + "shares": np.full((3, 2), 0.5), "other": np.arange(2)}

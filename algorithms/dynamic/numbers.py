@@ -32,7 +32,7 @@ from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import Out
 from algorithms.dynamic.terms import EPSILON, Terms
 from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, OF_FEATURE, OF_NODE, SUM, WEIGHT
-from algorithms.regression.answers import Tree
+from algorithms.trees.snapshot import NumberTree as Tree
 
 
 class NumberAnswers(NamedTuple):

@@ -15,6 +15,7 @@ from algorithms.regression.moments import Moments
 from algorithms.regression.state import FIRST_LABEL, PRIOR_MEAN, PRIOR_SQUARES, Forest
 from algorithms.trees import nodes
 from algorithms.trees.nodes import DEPTH, FEATURE, KIND, NUMBER, PRIOR, ROOTS, THRESHOLD
+from algorithms.trees.snapshot import NumberTree as Tree
 
 
 class Labels(NamedTuple):
@@ -41,21 +42,6 @@ class Split(NamedTuple):
     # where there were such examples, and categories.
     branches: list[int]
     sides: list[Labels]  # of those of the node, those of each branch
-
-
-class Tree(NamedTuple):
-    """A tree of n nodes in preorder, branches in ascending order; node 0 is the root, an empty tree has none."""
-
-    number: Int64s  # int64[n], which the node keeps for as long as it is there
-    parent: Int64s  # int64[n], -1: the root
-    branch: Int64s  # int64[n], of the parent, see `Split.branches`
-    depth: Int64s  # int64[n]
-    feature: list[int | bytes | None]  # what the node splits on, None: a leaf
-    kind: list[Kind | None]  # of that feature
-    threshold: Float64s  # float64[n], of a numeric split, else 0
-    weight: Float64s  # float64[n], in examples; an inner node's is that of when it split, as what follows
-    mean: Float64s  # float64[n], what the node predicts
-    variance: Float64s  # float64[n], mean squared deviation
 
 
 class Answers(NamedTuple):

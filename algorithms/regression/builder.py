@@ -18,9 +18,9 @@ from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
 from algorithms.core.schema import Kinds, Schema, kind_of
 from algorithms.regression import batch
-from algorithms.regression.answers import Tree
 from algorithms.regression.sorted_columns import scratch
 from algorithms.trees.gaussians import LARGEST_VALUE
+from algorithms.trees.snapshot import NumberTree as Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
 _SUM_BITS = 61  # of the sum of all labels

@@ -22,7 +22,7 @@ from algorithms.core.rows import COUNT, NONE
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened
 from algorithms.regression import categories, elements, grow, linear, memory, observers, packing, state
-from algorithms.regression.answers import Answers, Split, Tree, snapshot, split_of
+from algorithms.regression.answers import Answers, Split, snapshot, split_of
 from algorithms.regression.intervals import first_reach
 from algorithms.regression.leaves import known_of, seen_by
 from algorithms.regression.linear import Predict
@@ -33,6 +33,7 @@ from algorithms.trees.earlier import with_learned
 from algorithms.trees.gaussians import LARGEST_VALUE
 from algorithms.trees.growing import GrowingPool
 from algorithms.trees.nodes import ASLEEP, DEPTH, FEATURE, KIND, OBSERVED, PRIOR, SEEN, TREE, WEIGHT
+from algorithms.trees.snapshot import NumberTree as Tree
 from algorithms.trees.state import ATTEMPTS, EVENTS, LEARNED, LEAVES, SNAPSHOT_DUE, SPLIT_MADE, SPLITS
 
 WAYS = [each.name.lower() for each in Predict]

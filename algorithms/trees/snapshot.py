@@ -27,6 +27,21 @@ class Tree(NamedTuple):
     weight: Int64s  # int64[n, c], class weights in units of 2^-20; an inner node's are those of when it split
 
 
+class NumberTree(NamedTuple):
+    """A tree of n nodes that predicts numbers; node 0 is the root, an empty tree has none."""
+
+    number: Int64s  # int64[n], which the node keeps for as long as it is there
+    parent: Int64s  # int64[n], -1: the root
+    branch: Int64s  # int64[n], of the parent: 0 absent or at most the threshold, 1 present or above, or a category
+    depth: Int64s  # int64[n]
+    feature: list[int | bytes | None]  # what the node splits on, None: a leaf
+    kind: list[Kind | None]  # of that feature
+    threshold: Float64s  # float64[n], of a numeric split, else 0
+    weight: Float64s  # float64[n], in examples; an inner node's is that of when it split, as what follows
+    mean: Float64s  # float64[n], what the node predicts
+    variance: Float64s  # float64[n], mean squared deviation
+
+
 def snapshot(state: Nodes, tree: int) -> Tree:
     """Return a tree; its features are numbers."""
     order = nodes.preorder(state, int(nodes.root_of(state, tree)))

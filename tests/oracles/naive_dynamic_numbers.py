@@ -21,7 +21,7 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
 from algorithms.dynamic.numbers import DynamicNumberPool
-from algorithms.regression.answers import Tree as Snapshot
+from algorithms.trees.snapshot import NumberTree as Snapshot
 from tests.oracles.differential import Differential, columns_of, times_of
 from tests.oracles.naive_dynamic import (
     NO_SNAPSHOTS,

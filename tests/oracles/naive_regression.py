@@ -21,8 +21,9 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
-from algorithms.regression.answers import Split, Tree
+from algorithms.regression.answers import Split
 from algorithms.regression.pool import RegressionPool
+from algorithms.trees.snapshot import NumberTree as Tree
 from tests.oracles.differential import Differential, columns_of
 
 Feature: TypeAlias = int | bytes

@@ -8,7 +8,7 @@ import numpy as np
 
 from algorithms.core.arrays import UInt32s
 from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
-from algorithms.regression.answers import Tree
+from algorithms.trees.snapshot import NumberTree as Tree
 from worker.codec import Bounds, Events, Reason
 from worker.models.base import Prepared
 from worker.models.forgetting import holdings_of, shared_terms, told_of

@@ -11,7 +11,7 @@ import numpy as np
 from algorithms.core.events import OnDuplicate
 from algorithms.core.names import Interner
 from algorithms.dynamic.state import ALIVE
-from algorithms.regression.answers import Tree as RegressionTree
+from algorithms.trees.snapshot import NumberTree as RegressionTree
 from algorithms.trees.snapshot import Tree
 from worker.codec import Bounds
 from worker.models import tree_base

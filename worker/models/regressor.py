@@ -14,8 +14,8 @@ import numpy.typing as npt
 from algorithms.core import pool as core
 from algorithms.core.arrays import Float64s, Int32s, Int64s
 from algorithms.core.events import Op, Status
-from algorithms.regression.answers import Tree as Snapshot
 from algorithms.regression.baselines import Guesses
+from algorithms.trees.snapshot import NumberTree as Snapshot
 from worker.codec import RegressionPrediction, RegressionTree, Source
 from worker.models.awaited import Awaited
 from worker.models.base import Pool, PoolModel, Prepared

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
-from algorithms.regression.answers import Tree as RegressionSnapshot
+from algorithms.trees.snapshot import NumberTree as RegressionSnapshot
 from algorithms.trees.snapshot import Tree as Snapshot
 from worker.codec import RegressionTree, Source, Tree, cut
 from worker.models.classifier import TREE_SEQ

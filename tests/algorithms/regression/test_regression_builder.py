@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.kinds import Kind
 from algorithms.regression import batch
-from algorithms.regression.answers import Tree
 from algorithms.regression.builder import NumberSample, build_regression_tree
 from algorithms.regression.sorted_columns import scratch, sort_columns
 from algorithms.trees.quantised import between
+from algorithms.trees.snapshot import NumberTree as Tree
 from tests.oracles.naive import budget
 
 Row = tuple[dict[int, float], float, int]  # features with their values, label, weight

@@ -108,11 +108,13 @@ def test_grafana_asks_as_often_as_prometheus_scrapes() -> None:
 
 
 def _settings(folder: Path) -> Path:
-    """Write the demo's settings, a shadow, a model of numbers, and checkpoints that come soon."""
+    """Write the demo's settings, a shadow, a forest, a model of numbers, and checkpoints that come soon."""
     settings = demo.settings(folder / "demo.db", 0).model_copy(update={"metrics": MetricsSettings(port=0)})
     known = settings.model_dump(mode="json", exclude_unset=True)
     (tree,) = (model for model in known["models"].values() if model["kind"] == "tree")
-    known["models"] |= {"shadow": tree | {"shadow": True}, "prices": PRICES}
+    shared = {name: tree[name] for name in ("input", "classes", "features")}
+    forest = shared | {"kind": "forest", "of": {"kind": "tree"}, "trees": 2, "on_delete": "ignore"}
+    known["models"] |= {"shadow": tree | {"shadow": True}, "forest": forest, "prices": PRICES}
     known["topics"] = {demo.TOPIC: {"pending": {"max": 100, "for": "36500d"}}}
     path = folder / "worker.yaml"
     path.write_text(yaml.safe_dump(known | {"checkpoint": {"interval_ms": 1_000}, "logging": {"format": "json"}}))

@@ -609,6 +609,7 @@ def test_a_shadow_learns_and_only_its_evaluations_are_written(tmp_path: Path) ->
         "forest-of-tree-words",
         "forest-words",
         "majority-words",
+        "parts-words",
     }
     for name, each in beside.items():
         assert registry.get_sample_value(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.oracles.naive_window import NaiveWindow, Row, Went
-from tests.support.model_contents import Instance, model_contents
+from tests.support.model_contents import Forgetting, Instance, model_contents
 from tests.support.one_model import SOURCE, one_model
 from worker.codec import LetGo, RegressionTree, Tree, decode_output
 from worker.codec.event import encode_batch, encode_event
@@ -135,6 +135,8 @@ def _contents(pipeline: Pipeline) -> dict[bytes, Any]:
     for key, each in model_contents(pipeline.models[0]).items():
         if isinstance(each, Instance):
             found[key] = each._replace(dropped=[], live=sorted(each.live, key=repr))
+        elif isinstance(each, Forgetting):
+            found[key] = each._replace(live=sorted(each.live))
         else:
             found[key] = (*each[:-1], sorted(each[-1])) if key else each
     return found

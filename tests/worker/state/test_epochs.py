@@ -705,7 +705,10 @@ def test_a_partition_that_is_lost_in_the_middle_of_a_change(tmp_path: Path) -> N
     with desk.log() as log, desk.log() as other:
         worker, commit = worker_on(log, desk.settings), log.commit
 
-        def lost(*_: Any) -> None:
+        def lost(outputs: Any, offsets: Any, metadata: Any = "") -> None:
+            if all(source.topic == CLICKS for source in offsets):  # nothing changes there, and it may be its turn
+                commit(outputs, offsets, metadata)
+                return
             log.commit = commit  # type: ignore[method-assign]
             raise OwnershipLost("somebody else has it")
 

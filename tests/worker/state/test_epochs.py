@@ -712,7 +712,7 @@ def test_a_partition_that_is_lost_in_the_middle_of_a_change(tmp_path: Path) -> N
             log.commit = commit  # type: ignore[method-assign]
             raise OwnershipLost("somebody else has it")
 
-        log.commit = lost  # type: ignore[assignment]
+        log.commit = lost  # type: ignore[method-assign]
         with capture_logs() as lines:
             worker.run(lambda: False, until_end=True)
         held = contents(worker)

@@ -186,7 +186,7 @@ def test_rare_features_wait_and_wake(kind: Kind) -> None:
             *rng.sample(range(3, 200), 3),
             label=label,
         )
-        for label in (k % 2 for k in range(max(200, budget(600))))
+        for label in (k % 2 for k in range(600))
     ]
     pair.feed(events)
     pair.check()

@@ -300,6 +300,9 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         self._show_names()  # which a state that was just restored does not have yet
         waits = self.rules.terms.policy != EPSILON
         seen = np.array([key for key in keys if waits and self._root(key) != NONE], np.int32)
+        out = self._out(len(seen), 0)
+        if not len(seen):
+            return out
         asked = Events.of(
             np.full(len(seen), op, np.int8),
             np.zeros(len(seen), self._LABEL),
@@ -308,7 +311,6 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             key=seen,
         )
         events = self._as_learned(asked)
-        out = self._out(len(seen), 0)
         told = list(self._run(batch_of(events, self._canonical(events, self._schema.known)), out))
         assert not told, "a look by hand has nothing to tell"
         return out

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from algorithms.core import pool as core
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s
@@ -18,13 +17,13 @@ from algorithms.trees.evaluation import Guesses
 from algorithms.trees.predict import loss_of
 from worker.codec import Prediction
 from worker.models.awaited import Awaited
-from worker.models.base import Pool, PoolModel, Prepared
+from worker.models.base import Pool, Prepared
+from worker.models.evaluated import EvaluatedModel
 from worker.models.evaluation import LATER, Evaluations, Predictions
 from worker.models.intake import ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.settings.models import ClassifierSettings, EvaluateSettings
 from worker.settings.values import span_of
-from worker.watching.status import ModelStatus
 
 SPLIT_SEQ, EVALUATION_SEQ, TREE_SEQ = 0, 1, 2  # a tree's parts go on from there
 DRIFT_SEQ = 1_000_000  # no tree has as many parts
@@ -87,8 +86,8 @@ class Answers(NamedTuple):
         return cls(status, predicted, loss, asked, before[asked] / UNIT, np.zeros(len(asked), np.int64))
 
 
-class ClassifierModel(PoolModel[P, A]):
-    """A model that predicts classes; see `PoolModel`.
+class ClassifierModel(EvaluatedModel[P, A]):
+    """A model that predicts classes; see `EvaluatedModel`.
 
     Parameters
     ----------
@@ -102,7 +101,8 @@ class ClassifierModel(PoolModel[P, A]):
         How its predictions are evaluated, if they are.
     """
 
-    LATER: ClassVar[frozenset[str]] = PoolModel.LATER | LATER
+    LATER: ClassVar[frozenset[str]] = EvaluatedModel.LATER | LATER
+    _evaluations: Evaluations | None
 
     def __init__(
         self, name: str, settings: ClassifierSettings, pool: P, evaluate: EvaluateSettings | None = None
@@ -174,32 +174,3 @@ class ClassifierModel(PoolModel[P, A]):
                 source=source_of(prepared.records, events, event),
             )
             yield result_of(events, event, 0, prediction)
-
-    # --- state
-
-    def _renumber(self, keys: Int32s) -> None:
-        if self._evaluations is not None:
-            self._evaluations.renumber(keys)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return super().arrays() | evaluation
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        if self._evaluations is not None:
-            self._evaluations.restore(arrays)
-        super().restore(arrays)
-
-    def status(self) -> ModelStatus:
-        """Return how large the model is, and how good."""
-        quality = self._evaluations.quality() if self._evaluations is not None else None
-        return super().status()._replace(quality=quality)
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        super().check()
-        if self._evaluations is not None:
-            keys = self._evaluations.check()
-            assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"

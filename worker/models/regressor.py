@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from algorithms.core import pool as core
-from algorithms.core.arrays import Float64s, Int32s, Int64s
+from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.events import Op, Status
 from algorithms.regression.baselines import Guesses
 from algorithms.trees.snapshot import NumberTree as Snapshot
 from worker.codec import RegressionPrediction, RegressionTree, Source
 from worker.models.awaited import Awaited
-from worker.models.base import Pool, PoolModel, Prepared
+from worker.models.base import Pool, Prepared
 from worker.models.classifier import EVALUATION_SEQ
+from worker.models.evaluated import EvaluatedModel
 from worker.models.intake import Intake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.regression_evaluation import Evaluations, Predictions
@@ -62,8 +62,8 @@ P = TypeVar("P", bound=Pool)
 A = TypeVar("A", bound=Answered)
 
 
-class RegressorModel(PoolModel[P, A]):
-    """A model of trees that predict numbers; see `PoolModel`.
+class RegressorModel(EvaluatedModel[P, A]):
+    """A model of trees that predict numbers; see `EvaluatedModel`.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ class RegressorModel(PoolModel[P, A]):
     evaluations : Evaluations, optional
         What evaluates its predictions, if they are evaluated.
     """
+
+    _evaluations: Evaluations | None
 
     def __init__(
         self,
@@ -178,31 +180,7 @@ class RegressorModel(PoolModel[P, A]):
 
     # --- state
 
-    def _renumber(self, keys: Int32s) -> None:
-        if self._evaluations is not None:
-            self._evaluations.renumber(keys)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the whole state as named arrays, not copied."""
-        evaluation = self._evaluations.arrays() if self._evaluations is not None else {}
-        return super().arrays() | evaluation
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over a state that `arrays` of a model with the same settings returned."""
-        if self._evaluations is not None:
-            self._evaluations.restore(arrays)
-        super().restore(arrays)
-
     def status(self) -> ModelStatus:
         """Return how large the model is, and how good."""
         pool: Any = self._pool
-        quality = self._evaluations.quality() if self._evaluations is not None else None
-        size = super().status()
-        return size._replace(slots=pool.slots, nodes=pool.node_count, depth=pool.depth, quality=quality)
-
-    def check(self) -> None:
-        """Raise AssertionError unless every invariant of the state holds. For tests."""
-        super().check()
-        if self._evaluations is not None:
-            keys = self._evaluations.check()
-            assert self._pool.are_alive(keys).all(), "labels of a key that was dropped"
+        return super().status()._replace(slots=pool.slots, nodes=pool.node_count, depth=pool.depth)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.examples import budget
 from tests.support.kustomize import Kustomize, KustomizeUnavailable, find_kustomize
 from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
 from tests.support.schema_registry import SchemaRegistry, running_registry
@@ -34,8 +35,9 @@ def pytest_configure() -> None:
     if _has_memory():
         # Each commit of the embedded log waits for the disk, and tests commit some hundred thousand times.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
-    settings.register_profile("no deadline", deadline=None)
-    settings.load_profile("no deadline")
+    thorough = os.environ.get("THOROUGH") == "1"
+    settings.register_profile("ours", deadline=None, max_examples=100 if thorough else budget(40))
+    settings.load_profile("ours")
 
 
 def _has_memory() -> bool:

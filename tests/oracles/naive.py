@@ -6,13 +6,11 @@ it: the scalar `criteria.score`, because ties are decided on floats. `Pair` feed
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 
 from algorithms.core.cadence import Emit, When
@@ -23,6 +21,7 @@ from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import UpdEnt, UpdGini
+from tests.support.examples import budget as budget
 
 Feature: TypeAlias = int | bytes
 Features: TypeAlias = tuple[Feature, ...]
@@ -31,12 +30,6 @@ Change: TypeAlias = tuple[Features, int, int]  # features, label, units
 # Every finder with every criterion that it serves.
 KINDS = [(name, each) for name, made in FINDERS.items() for each in CRITERIA if made.criterion in (None, each)]
 ON_CHANGE, NEVER = Emit(When.CHANGE), Emit()
-
-
-def budget(examples: int) -> int:
-    """Return how many examples to try: a tenth for `make fast`, and where the compiler is off and kernels slow."""
-    few = numba.config.DISABLE_JIT or os.environ.get("TESTS") == "few"
-    return max(1, examples // 10) if few else examples
 
 
 @dataclass(frozen=True)

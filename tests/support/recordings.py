@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -284,6 +286,22 @@ def every_kind(settings: str = SETTINGS) -> str:
         for topic in (WORDS, CLICKS)
     }
     options["models"] |= FLOORS | AGED | MIXED | NUMBERS | IN_PARTS
+    return yaml.safe_dump(options, sort_keys=False)
+
+
+def some_kinds() -> str:
+    """Return settings with the models of `SETTINGS` and a third of the others of `every_kind`.
+
+    For tests of what no kind has a part in. Which third it is depends on the test's name, so that together they
+    have all; with THOROUGH=1 each has.
+    """
+    options = yaml.safe_load(every_kind())
+    own = yaml.safe_load(SETTINGS)["models"]
+    if os.environ.get("THOROUGH") != "1":
+        test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0]  # a phase comes after the name
+        others = [each for each in options["models"] if each not in own]
+        left = set(others) - set(others[zlib.crc32(test.encode()) % 3 :: 3])
+        options["models"] = {each: told for each, told in options["models"].items() if each not in left}
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -186,10 +186,11 @@ def _opened(path: Path, group: str | None) -> Iterator[_Shown]:
             states = [topic for topic in topics if topic.endswith(".state")]
             yield _Shown(log, topics, [], group, dead, states)
         return
-    from worker.watching import logs  # takes its time, and files have nothing to log
-
-    logs.configure("warning", "auto", sys.stderr)
     settings = read_settings(path)
+    if settings.log.kafka is not None:
+        from worker.watching import logs  # takes its time, and a file has nothing to log
+
+        logs.configure("warning", "auto", sys.stderr)
     if group is not None:
         settings = settings.model_copy(update={"group": group})
     named = list(settings.routes)

@@ -83,6 +83,12 @@ class Pool(Protocol):
 _EXPIRED_SEQ = BEFORE  # no event has as many results of its own
 _LET_GO_SEQ, _LET_GO_EACH = BEFORE + 1_000_000, 1_000_000  # nor has an example that goes before an event
 
+# As plain numbers: to look a member up takes as long as to compare a small batch with it.
+_OPERATIONS = tuple(kind.name.lower() for kind in Op)
+_INSERT, _DELETE, _DROP = int(Op.INSERT), int(Op.DELETE), int(Op.DROP)
+_APPLIED, _IGNORED, _ALREADY_DROPPED = int(Status.APPLIED), int(Status.IGNORED), int(Status.ALREADY_DROPPED)
+_SKIPPED = int(Status.SKIPPED)  # codes behind it are refusals
+
 _NO_CLOCK: Int64s = np.zeros((0, 3), np.int64)
 
 P = TypeVar("P", bound=Pool)
@@ -113,8 +119,8 @@ class Prepared(NamedTuple):
 
     def applied(self, status: Int8s) -> dict[str, int]:
         """Return how many events were applied, by operation."""
-        counts = np.bincount(self.op[status == Status.APPLIED], minlength=len(Op))
-        return {kind.name.lower(): int(counts[kind]) for kind in Op}
+        counts = np.bincount(self.op[status == _APPLIED], minlength=len(_OPERATIONS))
+        return dict(zip(_OPERATIONS, counts.tolist(), strict=False))
 
     def columns(self) -> Columns:
         """Return the events as pools take them."""
@@ -276,9 +282,9 @@ class PoolModel(ABC, Generic[P, A]):
         """Apply events, whose keys have these numbers."""
         label = self._intake.labels(events)
         feature = self._intake.numbers(events, self._pool.names)
-        deletes = events.op == Op.DELETE
+        deletes = events.op == _DELETE
         bare = (
-            (events.op == Op.DROP)
+            (events.op == _DROP)
             | (events.op == LET_GO)
             | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
         )
@@ -291,16 +297,16 @@ class PoolModel(ABC, Generic[P, A]):
         status = answers.status
         refused += [
             refusal(events, event, *REFUSALS[Status(int(status[event]))])
-            for event in np.flatnonzero(status > Status.SKIPPED).tolist()
+            for event in np.flatnonzero(status > _SKIPPED).tolist()
         ]
-        self._awaited.see(label[(op == Op.INSERT) & (status == Status.APPLIED)], feature, self._pool.names)
+        self._awaited.see(label[(op == _INSERT) & (status == _APPLIED)], feature, self._pool.names)
         outcome = self._outcome(prepared, answers)._replace(
             missing=self._awaited.missing,
             has_others=self._awaited.has_others,
             refusals=sorted(refused, key=_place),
             applied=prepared.applied(status),
-            ignored=int(np.count_nonzero(status == Status.IGNORED)),
-            already_dropped=int(np.count_nonzero(status == Status.ALREADY_DROPPED)),
+            ignored=int(np.count_nonzero(status == _IGNORED)),
+            already_dropped=int(np.count_nonzero(status == _ALREADY_DROPPED)),
         )
         if self._gone > gone:
             outcome = self._with_let_go(outcome, prepared, status, gone)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -142,11 +142,13 @@ def needed(pool: Holding, keys: Keys) -> int:
 
 def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool | PackingPool]:
     """Return whether less than half of the rows that were ever in use still are, in a pool that can move."""
-    if not (isinstance(pool, MovingPool | PackingPool) and pool.can_move):
+    if not getattr(pool, "can_move", False):
         return False
-    _, ever = pool.held
+    holding = cast(Holding, pool)
+    _, ever = holding.held
     ever += KEY_BYTES * keys.reached
-    return ever >= LEAST and needed(pool, keys) < ever
+    # Whether a pool has all methods takes longest, and this is asked after every batch.
+    return ever >= LEAST and needed(holding, keys) < ever and isinstance(pool, MovingPool | PackingPool)
 
 
 def give_back() -> None:

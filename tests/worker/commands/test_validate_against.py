@@ -40,24 +40,17 @@ def test_it_tells_what_a_start_would_do(tmp_path: Path) -> None:
         told = _against(desk, what)
         told = told[next(at for at, line in enumerate(told) if line.startswith("words")) :]
         assert "  bounds: others from here on" in told
-        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in told[1:17]} == {
-            "aged": "kept",
-            "aged-forest": "kept",
-            "exact-words": "kept",
+        on_words = [name for name, model in desk.models.items() if model["input"] == "words"]
+        fates = dict.fromkeys(on_words, "kept") | {
             "everything": "kept; what it writes, and when, changes from here on",
-            "forest-of-tree-words": "kept",
-            "forest-words": "kept",
-            "forgetting": "kept",
             "late": f"new; learns {words:,} offsets silently",
             "later": "new; begins at the committed offset",
-            "majority-words": "kept",
-            "mixed-words": "kept",
-            "parts-words": "kept",
-            "regression-tree-words": "kept",
             "recent": "removed: what it has learned goes",
             "tree": f"changed: begins anew, what it has learned goes; learns {words:,} offsets silently",
             "bounds": "others from here on",
         }
+        said = told[1 : 1 + len(fates)]
+        assert {line.partition(":")[0].strip(): line.partition(": ")[2] for line in said} == fates
         assert f"  read again before results go on: {words:,} offsets, at 20,000 a second about 1 s" in told
     desk.told["on_change"] = "refuse"
     assert "set on_change: apply" in "\n".join(_against(desk, "anabranch", code=1))

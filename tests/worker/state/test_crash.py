@@ -140,7 +140,7 @@ def _work(folder: Path, text: str, records: Iterator[OutRecord], topics: dict[st
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Work:
     """Return work on two topics of two partitions, with models of every kind and events of all kinds."""
     topics = {WORDS: PARTITIONS, CLICKS: PARTITIONS}
-    return _work(tmp_path_factory.mktemp("mixed"), every_kind(), mixed(400), topics)
+    return _work(tmp_path_factory.mktemp("mixed"), every_kind(), mixed(250), topics)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def _halves(
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory: pytest.TempPathFactory) -> list[Work]:
     """Return the work of `everything` in two parts."""
-    return _halves(tmp_path_factory, every_kind(), lambda: mixed(400))
+    return _halves(tmp_path_factory, every_kind(), lambda: mixed(250))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.examples import budget
+from tests.support.examples import THOROUGH, budget
 from tests.support.kustomize import Kustomize, KustomizeUnavailable, find_kustomize
 from tests.support.prometheus import Programs, PrometheusUnavailable, find_programs
 from tests.support.schema_registry import SchemaRegistry, running_registry
@@ -35,8 +35,7 @@ def pytest_configure() -> None:
     if _has_memory():
         # Each commit of the embedded log waits for the disk, and tests commit some hundred thousand times.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
-    thorough = os.environ.get("THOROUGH") == "1"
-    settings.register_profile("ours", deadline=None, max_examples=100 if thorough else budget(40))
+    settings.register_profile("ours", deadline=None, max_examples=100 if THOROUGH else budget(40))
     settings.load_profile("ours")
 
 
@@ -62,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     together still come by each kind, policy and criterion. Tests marked `wide(n)` have n at most; with THOROUGH=1
     all variants of all tests run.
     """
-    if os.environ.get("THOROUGH") != "1":
+    if not THOROUGH:
         left_out = _all_but(items, int(os.environ.get("VARIANTS", "1000000")))
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

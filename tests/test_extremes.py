@@ -11,7 +11,7 @@ import pytest
 
 from algorithms.core.cache import VARIABLE
 from tests import extremes
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 from tests.support.places import ROOT
 from worker.models.split import SplitModel
 

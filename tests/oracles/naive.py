@@ -21,7 +21,6 @@ from algorithms.splits.finders import FINDERS
 from algorithms.splits.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import UpdEnt, UpdGini
-from tests.support.examples import budget as budget
 
 Feature: TypeAlias = int | bytes
 Features: TypeAlias = tuple[Feature, ...]

@@ -1,10 +1,12 @@
-"""How many random examples tests try."""
+"""How much tests try."""
 
 from __future__ import annotations
 
 import os
 
 from algorithms.core.jit import IS_OFF
+
+THOROUGH = os.environ.get("THOROUGH") == "1"  # `make thorough`: all models, all variants, most random examples
 
 
 def budget(examples: int) -> int:

@@ -13,6 +13,7 @@ import msgpack
 import numpy as np
 import yaml
 
+from tests.support.examples import THOROUGH
 from tests.support.hostile import HOSTILE
 from worker.log.embedded import EmbeddedLog
 from worker.log.port import OutRecord
@@ -292,16 +293,16 @@ def every_kind(settings: str = SETTINGS) -> str:
 def some_kinds() -> str:
     """Return settings with the models of `SETTINGS` and a third of the others of `every_kind`.
 
-    For tests of what no kind has a part in. Which third it is depends on the test's name, so that together they
-    have all; with THOROUGH=1 each has.
+    For tests of what no kind has a part in. Which third it is depends on the name of the test that runs, so that
+    together they have all; with THOROUGH=1 each has. A fixture that tests share would have that of the first.
     """
     options = yaml.safe_load(every_kind())
-    own = yaml.safe_load(SETTINGS)["models"]
-    if os.environ.get("THOROUGH") != "1":
+    if not THOROUGH:
         test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0]  # a phase comes after the name
+        own = yaml.safe_load(SETTINGS)["models"]
         others = [each for each in options["models"] if each not in own]
-        left = set(others) - set(others[zlib.crc32(test.encode()) % 3 :: 3])
-        options["models"] = {each: told for each, told in options["models"].items() if each not in left}
+        kept = {*own, *others[zlib.crc32(test.encode()) % 3 :: 3]}
+        options["models"] = {each: told for each, told in options["models"].items() if each in kept}
     return yaml.safe_dump(options, sort_keys=False)
 
 

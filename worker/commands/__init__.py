@@ -31,7 +31,7 @@ COMMANDS = {  # what `anabranch --help` says of each, in the order of use
 
 @contextmanager
 def _importing() -> Iterator[None]:
-    """Import at half the cost: without what takes time and is of no use to what is imported."""
+    """Import without what takes time and is of no use to what is imported."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of NumPy: no command multiplies matrices
     collects = gc.isenabled()
     gc.disable()  # modules are no garbage, but are looked through as often as there are more of them

@@ -120,7 +120,7 @@ class Prepared(NamedTuple):
     def applied(self, status: Int8s) -> dict[str, int]:
         """Return how many events were applied, by operation."""
         counts = np.bincount(self.op[status == _APPLIED], minlength=len(_OPERATIONS))
-        return dict(zip(_OPERATIONS, counts.tolist(), strict=False))
+        return dict(zip(_OPERATIONS, counts.tolist(), strict=False))  # `LET_GO`, behind them, is none
 
     def columns(self) -> Columns:
         """Return the events as pools take them."""
@@ -316,7 +316,7 @@ class PoolModel(ABC, Generic[P, A]):
 
     def _with_let_go(self, outcome: Outcome, prepared: Prepared, status: Int8s, gone: int) -> Outcome:
         """Tell of examples that went because it was time, of every so many of them in a result."""
-        went = np.flatnonzero((prepared.op == LET_GO) & (status == Status.APPLIED))
+        went = np.flatnonzero((prepared.op == LET_GO) & (status == _APPLIED))
         results = list(outcome.results)
         for at in range(-gone % TOLD_EVERY, len(went), TOLD_EVERY):
             event = int(went[at])

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -140,15 +140,14 @@ def needed(pool: Holding, keys: Keys) -> int:
     return 2 * (held + KEY_BYTES * len(keys))  # they double as they grow
 
 
-def is_sparse(pool: object, keys: Keys) -> TypeGuard[MovingPool | PackingPool]:
+def is_sparse(pool: Any, keys: Keys) -> TypeGuard[MovingPool | PackingPool]:
     """Return whether less than half of the rows that were ever in use still are, in a pool that can move."""
     if not getattr(pool, "can_move", False):
         return False
-    holding = cast(Holding, pool)
-    _, ever = holding.held
+    _, ever = pool.held
     ever += KEY_BYTES * keys.reached
     # Whether a pool has all methods takes longest, and this is asked after every batch.
-    return ever >= LEAST and needed(holding, keys) < ever and isinstance(pool, MovingPool | PackingPool)
+    return ever >= LEAST and needed(pool, keys) < ever and isinstance(pool, MovingPool | PackingPool)
 
 
 def give_back() -> None:

@@ -15,8 +15,8 @@ from algorithms.core.canonical import Canonical, Canonicaliser, Terms, plain
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.schema import Schema
-from tests.oracles.naive import budget
 from tests.oracles.naive_canonical import Raw, canonical
+from tests.support.examples import budget
 
 LAST = 4294967295  # of feature ids
 VALUES = [

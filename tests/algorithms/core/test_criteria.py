@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from algorithms.core import criteria
 from algorithms.core.criteria import UNIT
 from algorithms.splits import exact, quadtree
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 NAMES = list(criteria.CRITERIA)
 WIDEST = (1 << 62) - 1

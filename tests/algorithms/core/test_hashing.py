@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from algorithms.core import hashing
 from algorithms.core.arrays import Int64s
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 HASHES = [0, 1, 7, 8, 15, (1 << 32) - 1, (1 << 32) - 2, 1 << 31]  # most share a home in a small table
 

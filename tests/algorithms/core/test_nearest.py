@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from algorithms.core import digits
 from algorithms.core.nearest import ROWS, nearest_ratio
 from algorithms.core.wide import BASE, difference, product, words_of
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 _SPARE = digits.make(ROWS)
 _MOST = (1 << 93) - 1

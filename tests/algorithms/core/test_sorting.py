@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.core.sorting import sort
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 VALUES = [-1e300, -2.5, -1.0, -5e-324, 0.0, 5e-324, 1e-9, 1.0, 1.0 + 2.0**-52, 2.0, 1e300]
 

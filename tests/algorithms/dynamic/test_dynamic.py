@@ -19,8 +19,9 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
 from algorithms.dynamic.pool import DynamicPool
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_dynamic import Event, Feature, Pair, Settings, columns, infeasible, outcomes, rows_of
+from tests.support.examples import budget
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 OFF = bool(numba.config.DISABLE_JIT)

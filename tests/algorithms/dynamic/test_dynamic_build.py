@@ -18,8 +18,8 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic.builder import Sample, build_tree
 from algorithms.dynamic.splitter import Way, is_searched
 from algorithms.trees.snapshot import Tree
-from tests.oracles.naive import budget
 from tests.oracles.naive_dynamic import Example, Feature, Terms, build, columns, rows_of, splits
+from tests.support.examples import budget
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 KINDS: dict[Any, Kind] = {0: BINARY, 3: NUMERIC, 7: BINARY, 9: NUMERIC, 4294967295: NUMERIC}

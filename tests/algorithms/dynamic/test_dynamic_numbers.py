@@ -20,7 +20,7 @@ from algorithms.core.scale import Scale
 from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.regression.builder import NumberSample, build_regression_tree
 from tests.algorithms.dynamic.test_dynamic import deleted, steps
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_dynamic import Event, Feature
 from tests.oracles.naive_dynamic_numbers import (
     NumberPair,
@@ -29,6 +29,7 @@ from tests.oracles.naive_dynamic_numbers import (
     number_outcomes,
     number_rows_of,
 )
+from tests.support.examples import budget
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 

@@ -19,9 +19,9 @@ from algorithms.dynamic.builder import build_tree
 from algorithms.dynamic.splitter import Way
 from algorithms.trees.snapshot import Tree
 from tests.algorithms.dynamic.test_dynamic_build import KINDS, VALUES, WEIGHTS, sample_of
-from tests.oracles.naive import budget
 from tests.oracles.naive_dynamic import Example, Feature, Terms, columns, rows_of
 from tests.oracles.naive_growth import Growth, build, resampled
+from tests.support.examples import budget
 
 SEARCHED: dict[str, Any] = {
     "deadline": None,

@@ -19,9 +19,10 @@ from algorithms.dynamic import build, indexes, rivals
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_dynamic import Event, Example, Settings, Terms, events_of, outcomes, rows_of
 from tests.oracles.naive_guarantees import GreedyPair, NearPair, lacks
+from tests.support.examples import budget
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 EXACT = Settings(epsilon=None, guarantee="exact")

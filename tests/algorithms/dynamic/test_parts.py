@@ -19,9 +19,10 @@ from algorithms.dynamic import aside, values
 from algorithms.dynamic.aside import FREEING, GATHERING, IDLE, NEXT, NODE, OLD, PARTING, SCANNING, STAGE, WIPING
 from algorithms.dynamic.pool import DynamicPool
 from tests.algorithms.dynamic.test_dynamic import Mix, Stream, insert, of, steps
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_dynamic import Event, Settings, outcomes, rows_of
 from tests.oracles.naive_parts import PairInParts
+from tests.support.examples import budget
 
 MIXES = {
     "binary": Mix(dict.fromkeys(range(9), Kind.BINARY)),

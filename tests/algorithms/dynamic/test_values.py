@@ -17,7 +17,7 @@ from algorithms.core.example_store import LABEL, WEIGHT
 from algorithms.core.free_list import NONE
 from algorithms.dynamic import values
 from algorithms.dynamic.values import WIDTH, Values
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 CLASSES = 3
 

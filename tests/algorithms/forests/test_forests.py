@@ -23,9 +23,10 @@ from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.draws import draws, ticket
 from algorithms.forests.pool import ForestPool
 from tests.algorithms.dynamic.test_dynamic import MIXES, Mix, Stream
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_dynamic import Event, Feature, events_of, rows_of
 from tests.oracles.naive_forest import Live, Pair, Settings, is_seen, outcomes, ticket_of, times_of
+from tests.support.examples import budget
 
 BINARY, NUMERIC = Kind.BINARY, Kind.NUMERIC
 OFF = bool(numba.config.DISABLE_JIT)

@@ -18,8 +18,8 @@ from algorithms.mixed.heads import LAST
 from algorithms.mixed.pool import MixedSplitPool, Split
 from algorithms.splits.last import GONE
 from algorithms.splits.pool import SplitPool
-from tests.oracles.naive import budget
 from tests.oracles.naive_mixed import NaiveMixed
+from tests.support.examples import budget
 
 CRITERIA = ["gini", "entropy"]
 KINDS: dict[bytes, Kind] = {

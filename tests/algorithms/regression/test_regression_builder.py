@@ -19,7 +19,7 @@ from algorithms.regression.builder import NumberSample, build_regression_tree
 from algorithms.regression.sorted_columns import scratch, sort_columns
 from algorithms.trees.quantised import between
 from algorithms.trees.snapshot import NumberTree as Tree
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 Row = tuple[dict[int, float], float, int]  # features with their values, label, weight
 Told = tuple[Any, ...]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from algorithms.core.criteria import UNIT
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.regression.coverage import Coverage, CoverageMeasures, Covered
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 Row = tuple[float, float, int]  # residual, margin, weight
 

@@ -16,7 +16,7 @@ from algorithms.regression.elements import EVER, SIZE, X
 from algorithms.regression.moments import Moments, learned, merged, nothing, unmerged
 from algorithms.regression.observer import Observer
 from algorithms.regression.observers import observe
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 NUMBERS = st.one_of(
     st.floats(-1e140, 1e140), st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0, 1.5, -1.0]), st.integers(-9, 9)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from algorithms.core.criteria import UNIT
 from algorithms.regression.evaluation import Measures, Prequential
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 Row = tuple[float, float, int]  # label, prediction, weight
 

@@ -16,8 +16,8 @@ from algorithms.core.criteria import UNIT
 from algorithms.regression.elements import BIT, ROOT
 from algorithms.regression.observer import Observer
 from algorithms.regression.observers import OBSERVERS
-from tests.oracles.naive import budget
 from tests.oracles.naive_regression import NaiveObserver, Point, exact_merit
+from tests.support.examples import budget
 
 Example = tuple[float, float, int]  # value, label, weight in units
 

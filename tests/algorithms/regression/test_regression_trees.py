@@ -18,8 +18,9 @@ from algorithms.regression.observers import OBSERVERS
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.state import LEARNED
 from tests.oracles.differential import columns_of
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_regression import Event, Feature, Pair, Settings, outcomes, pool_columns
+from tests.support.examples import budget
 
 BINARY, NOMINAL, NUMERIC = Kind.BINARY, Kind.NOMINAL, Kind.NUMERIC
 PREDICT = ("mean", "linear", "adaptive")

@@ -13,7 +13,8 @@ from tests.support.places import ROOT
 
 _DIGESTS = """
 import hashlib
-from tests.oracles.naive import KINDS, Mix, Settings, Stream, budget, outcomes, words
+from tests.oracles.naive import KINDS, Mix, Settings, Stream, outcomes, words
+from tests.support.examples import budget
 events = Stream(1).take(budget(400), Mix(words(120), ids=0.3, indexes=2, drops=0.01))
 for finder, criterion in KINDS:
     pool = Settings(finder=finder, criterion=criterion, names=True, window=50).pool()

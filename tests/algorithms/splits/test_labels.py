@@ -13,8 +13,8 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.core.kinds import Kind
 from algorithms.splits.labels import LabelSplits, _least
-from tests.oracles.naive import budget
 from tests.oracles.naive_dynamic import Terms
+from tests.support.examples import budget
 
 CRITERIA = ["gini", "entropy"]
 

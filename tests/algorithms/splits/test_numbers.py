@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from algorithms.core.events import OnDuplicate, Status
 from algorithms.core.scale import Scale
 from algorithms.splits.numbers import NumberSplitPool, NumberSplits
-from tests.oracles.naive import budget
 from tests.oracles.naive_numbers import Naive
+from tests.support.examples import budget
 
 
 def compare(splits: NumberSplits, naive: Naive, key: int = 0) -> None:

@@ -7,15 +7,8 @@ import pytest
 
 from algorithms.core.criteria import UNIT
 from tests.algorithms.splits.test_splits import HALF, of
-from tests.oracles.naive import (
-    KINDS,
-    Mix,
-    Pair,
-    Stream,
-    budget,
-    ids,
-    words,
-)
+from tests.oracles.naive import KINDS, Mix, Pair, Stream, ids, words
+from tests.support.examples import budget
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids="-".join)
 Kind = tuple[str, str]

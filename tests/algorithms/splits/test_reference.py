@@ -19,7 +19,8 @@ from algorithms.splits import count_groups, updent, updgini
 from algorithms.splits.count_groups import LOWER, MIDDLE, START, UPPER
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.reference import Tree, UpdEnt, UpdGini
-from tests.oracles.naive import REFERENCES, budget
+from tests.oracles.naive import REFERENCES
+from tests.support.examples import budget
 from worker.bench.streams import sparse
 
 ALPHAS = [0.01, 0.1, 1.0, 10.0, 40.0]

@@ -11,7 +11,8 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.splits.kernel import Decisions
 from algorithms.splits.pool import SplitPool
 from algorithms.splits.shards import ShardedPool
-from tests.oracles.naive import Event, Mix, Pair, Settings, Stream, batch_of, budget, ids
+from tests.oracles.naive import Event, Mix, Pair, Settings, Stream, batch_of, ids
+from tests.support.examples import budget
 
 CHANGE, THIRD, PERIOD, NEVER = Emit(When.CHANGE), Emit(When.EVERY, 3), Emit(When.EVERY_MS, 40), Emit()
 SHARDS = [1, 3, 8]

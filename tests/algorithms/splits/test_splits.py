@@ -26,11 +26,11 @@ from tests.oracles.naive import (
     Settings,
     Stream,
     batch_of,
-    budget,
     ids,
     outcomes,
     words,
 )
+from tests.support.examples import budget
 
 HALF, ODD = UNIT // 2, round(0.3 * UNIT)
 

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op
-from tests.oracles.naive import KINDS, REFERENCES, Event, Feature, Mix, Pair, Settings, Stream, budget, ids, words
+from tests.oracles.naive import KINDS, REFERENCES, Event, Feature, Mix, Pair, Settings, Stream, ids, words
+from tests.support.examples import budget
 
 TENTHS = [round(k / 10 * UNIT) for k in range(1, 11)]  # odd numbers of units among them
 WEIGHTS = st.one_of(st.just(UNIT), st.sampled_from([UNIT // 2, 2 * UNIT, 3 * UNIT, *TENTHS, 1, 3]))

@@ -13,8 +13,8 @@ from algorithms.core.arrays import Int8s, Int64s, int64
 from algorithms.core.jit import jit
 from algorithms.trees.policies import adwin
 from algorithms.trees.policies.adwin import DELTA, EVERY, LEVELS, ONES, WIDTH, M, Windows
-from tests.oracles.naive import budget
 from tests.oracles.naive_adwin import Window
+from tests.support.examples import budget
 
 
 @jit

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.trees.drift import DriftWatch, Rise
-from tests.oracles.naive import budget
 from tests.oracles.naive_adwin import Window
+from tests.support.examples import budget
 
 
 def watched(watch: DriftWatch, wrong: list[int]) -> list[Rise]:

@@ -19,10 +19,11 @@ from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.state import LEARNED
-from tests.oracles.naive import budget, ids, words
+from tests.oracles.naive import ids, words
 from tests.oracles.naive_trees import KINDS
 from tests.oracles.tree_parts import Event, Feature, Settings, nodes_of
 from tests.oracles.tree_streams import Mix, Pair, Stream, outcomes, pool_columns
+from tests.support.examples import budget
 
 BINARY, NOMINAL, NUMERIC, QUANTISED = Kind
 EXACT = [kind for kind in KINDS if POLICIES[kind[0]].only_binary]

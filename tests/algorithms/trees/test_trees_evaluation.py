@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from algorithms.core.criteria import UNIT
 from algorithms.trees.evaluation import Evaluated, Guesses, Measures, Prequential
-from tests.oracles.naive import budget
 from tests.oracles.naive_evaluation import Judged, NaiveBaselines, kappa_against, share_right
+from tests.support.examples import budget
 
 HEAVIEST = (1 << 62) - 1
 WEIGHTS = st.sampled_from([UNIT, UNIT // 2, 3 * UNIT, 1, 1 << 51, HEAVIEST])

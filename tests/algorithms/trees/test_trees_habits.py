@@ -15,10 +15,10 @@ from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from algorithms.trees.snapshot import Tree
 from tests.algorithms.trees.test_trees import MIXES, mixes_of, of
-from tests.oracles.naive import budget
 from tests.oracles.naive_trees import KINDS
 from tests.oracles.tree_parts import Event, Feature, Settings
 from tests.oracles.tree_streams import Stream, outcomes, pool_columns
+from tests.support.examples import budget
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids="-".join)
 TreeKind = tuple[str, str]

@@ -16,10 +16,11 @@ from algorithms.trees.nodes import alternates
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import MIXES, of
-from tests.oracles.naive import budget, words
+from tests.oracles.naive import words
 from tests.oracles.naive_trees import KINDS
 from tests.oracles.tree_parts import Event, Settings
 from tests.oracles.tree_streams import Mix, Pair, Stream, outcomes, pool_columns
+from tests.support.examples import budget
 
 pytestmark = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0] == "hat"], ids="-".join)
 TreeKind = tuple[str, str]

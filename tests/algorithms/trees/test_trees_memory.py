@@ -7,10 +7,11 @@ from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import EXACT, of
-from tests.oracles.naive import budget, ids
+from tests.oracles.naive import ids
 from tests.oracles.naive_trees import KINDS
 from tests.oracles.tree_parts import Event
 from tests.oracles.tree_streams import Mix, Stream, outcomes, pool_columns
+from tests.support.examples import budget
 
 LIMITED = [kind for kind in KINDS if POLICIES[kind[0]].limits]
 

@@ -10,7 +10,7 @@ from algorithms.core.rows import COUNT
 from algorithms.trees import gain
 from algorithms.trees.pool import TreePool
 from algorithms.trees.ranking import rank
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 from worker.data import sms_spam
 
 GIVEN = settings(max_examples=budget(200), deadline=None, derandomize=True, database=None)

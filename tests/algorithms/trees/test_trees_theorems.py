@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from algorithms.core.criteria import UNIT, make_criterion
 from algorithms.trees import normal
 from algorithms.trees.theorems import step
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 
 GIVEN = settings(max_examples=budget(100), deadline=None, derandomize=True, database=None)
 WEIGHTS = st.sampled_from([UNIT, UNIT // 2, 3 * UNIT, round(0.3 * UNIT), 1])

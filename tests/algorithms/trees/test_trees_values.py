@@ -17,10 +17,10 @@ from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import EXACT, MIXES, ODD, mixes_of, of
 from tests.algorithms.trees.test_trees_habits import grown, shape
 from tests.oracles.differential import columns_of
-from tests.oracles.naive import budget
 from tests.oracles.naive_trees import KINDS
 from tests.oracles.tree_parts import Event, Feature, Node, Seen
 from tests.oracles.tree_streams import Mix, Pair, Stream, outcomes, pool_columns
+from tests.support.examples import budget
 
 VALUED = [kind for kind in KINDS if kind not in EXACT]
 TreeKind = tuple[str, str]

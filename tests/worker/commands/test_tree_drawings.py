@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracles.naive import budget
+from tests.support.examples import budget
 from tests.worker.commands.test_show import TREE
 from worker.codec import Tree
 from worker.views import tree_dot, tree_svg

@@ -15,9 +15,9 @@ from rich.console import Console
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
-from tests.oracles.naive import budget
 from tests.oracles.naive_dynamic import Event, Feature, Outcome
 from tests.oracles.naive_dynamic_numbers import NaiveNumbers, NumberSettings
+from tests.support.examples import budget
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
 from worker.codec import (

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.oracles.naive import budget
 from tests.oracles.naive_numbers import Naive
+from tests.support.examples import budget
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
 from worker.codec import (

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from tests.support.recordings import WORDS
+from tests.support.recordings import WORDS, every_kind
 from tests.worker.state.test_epochs import NEW, SOURCES, Desk
 from worker.commands import main
 from worker.log.embedded import EmbeddedLog
@@ -24,7 +24,7 @@ def _done(*arguments: object, code: int = 0) -> Result:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a log on which workers ran, each with other settings than the one before."""
-    desk = Desk(tmp_path_factory.mktemp("changes"))
+    desk = Desk(tmp_path_factory.mktemp("changes"), models=yaml.safe_load(every_kind())["models"])
     desk.run(120)
     desk.models |= {"late": NEW, "later": NEW | {"start": "latest"}}
     desk.told["bounds"]["keys"] = 4

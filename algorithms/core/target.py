@@ -78,16 +78,43 @@ class _Library(codegen.JITCodeLibrary):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._is_inner = _compiling.is_inner  # by now: it is optimised while its caller is compiled
+        self._is_inner = _compiling.is_inner  # by now: it is linked while its caller is compiled
 
-    def _optimize_final_module(self) -> None:
-        if not self._is_inner:
-            super()._optimize_final_module()
+    def finalize(self) -> None:
+        """Link and optimise the code; numba calls this when all of the function's own code is there.
+
+        Code of a called function waits as it is. The kernel that is called by Python links what it reaches once:
+        linked by each caller, a function would be copied and optimised again at every level above it.
+        """
+        if self._is_inner:
+            self._finalized = True
             return
-        passes, builder = self._codegen._module_pass_manager(
-            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
-        )
-        passes.run(self._final_module, builder)
+        self._linking_libraries = self._reached()
+        super().finalize()
+
+    def _reached(self) -> list[_Library]:
+        """Return the libraries of what this one calls, at any depth: each before those that it calls itself.
+
+        LLVM links a function only where what is linked already names it: callers come first.
+        """
+        ordered: list[_Library] = []
+        seen: set[_Library] = set()
+
+        def visit(library: _Library) -> None:
+            seen.add(library)
+            for each in library._linking_libraries:
+                if each not in seen:
+                    visit(each)
+            ordered.append(library)
+
+        visit(self)
+        return ordered[-2::-1]
+
+    def _verify_declare_only_symbols(self) -> None:
+        # Numba looks for its own functions alone; without one of ours the process would end at its call.
+        for function in self._final_module.functions:
+            if function.is_declaration and function.name.startswith("_ZN"):
+                raise AssertionError(f"expected the code of {function.name} linked into {self.name}, found none")
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

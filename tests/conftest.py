@@ -18,9 +18,10 @@ from tests.support.schema_registry import SchemaRegistry, running_registry
 from tests.support.secured import Secured, secured_node
 from worker.broker import BrokerUnavailable, Cluster, Installation, install
 
-_BROKERS = {"installation", "kafka", "kafka3", "schema_registry", "secured"}
+_BROKERS = ("schema_registry", "secured", "kafka3", "kafka", "installation")
 _FETCHING = 240.0  # s for the jars, the first time; less than a test may take
 _MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
+_LONG = 100  # characters of a parameter in a test's name
 _ENOUGH = 8 << 30  # bytes free in it; all tests together write some three
 
 
@@ -54,8 +55,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + brokers
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Return a short name for a long text or bytes: pytest spells them out, a file of 64 MB in 256 MB a test."""
+    if isinstance(val, str | bytes) and len(val) > _LONG:
+        return f"{argname}-{len(val)}-{zlib.crc32(val.encode() if isinstance(val, str) else val):08x}"
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that start brokers; with `--dist loadgroup` one process has them all.
+    """Mark the tests that start brokers; with `--dist loadgroup` one process has all tests with the same ones.
 
     VARIANTS=3 leaves three variants of each test, always the same ones and others in each test, so that all tests
     together still come by each kind, policy and criterion. Tests marked `wide(n)` have n at most; with THOROUGH=1
@@ -66,9 +75,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
-        if _BROKERS & set(getattr(item, "fixturenames", ())):
+        if started := [name for name in _BROKERS if name in getattr(item, "fixturenames", ())]:
             item.add_marker("broker")
-            item.add_marker(pytest.mark.xdist_group("brokers"))
+            item.add_marker(pytest.mark.xdist_group(started[0]))
 
 
 def _all_but(items: list[pytest.Item], most: int) -> list[pytest.Item]:

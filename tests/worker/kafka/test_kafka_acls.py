@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import yaml
 from click.testing import CliRunner, Result
 from confluent_kafka.admin import AclBinding, AclOperation
 
+from tests.support.logs import Interrupted
 from tests.support.secured import Secured, principal
 from worker.codec.event import encode_event
 from worker.commands import main
@@ -121,6 +123,18 @@ _CASES = [
 ]
 
 
+def _take(secured: Secured, user: Mapping[str, str], name: str, operation: str, instead: str | None) -> None:
+    """Take one permission from a user, and give another one instead."""
+    given = secured.acls(user)
+    wanted = AclOperation["DESCRIBE_CONFIGS" if operation == "DescribeConfigs" else operation.upper()]
+    (missing,) = [acl for acl in given if (acl.name, acl.operation) == (name, wanted)]
+    secured.forbid(user)
+    secured.allow(acl for acl in given if acl != missing)
+    if instead is not None:
+        pattern = (missing.restype, missing.name, missing.resource_pattern_type, missing.principal, missing.host)
+        secured.allow([AclBinding(*pattern, AclOperation[instead], missing.permission_type)])
+
+
 @pytest.mark.parametrize(("resource", "name", "operation", "instead"), _CASES)
 def test_what_is_missing_is_named(
     tenant: Tenant, resource: str, name: str, operation: str, instead: str | None
@@ -130,14 +144,7 @@ def test_what_is_missing_is_named(
     if (name, operation) == ("T.state", "Read"):
         assert tenant.run("run", settings, "--until-end").exit_code == 0
     name = name.replace("T", tenant.topic).replace("G", f"g-{tenant.topic}-{user['sasl.username']}")
-    given = tenant.secured.acls(user)
-    wanted = AclOperation["DESCRIBE_CONFIGS" if operation == "DescribeConfigs" else operation.upper()]
-    (missing,) = [acl for acl in given if (acl.name, acl.operation) == (name, wanted)]
-    tenant.secured.forbid(user)
-    tenant.secured.allow(acl for acl in given if acl != missing)
-    if instead is not None:
-        pattern = (missing.restype, missing.name, missing.resource_pattern_type, missing.principal, missing.host)
-        tenant.secured.allow([AclBinding(*pattern, AclOperation[instead], missing.permission_type)])
+    _take(tenant.secured, user, name, operation, instead)
     result = tenant.run("run", settings, "--until-end")
     assert result.exit_code == 1
     told = result.output.splitlines()[-1]
@@ -149,6 +156,19 @@ def test_what_is_missing_is_named(
         assert f"expected the permission {operation} {what}" in told
     assert f"--{resource} {name}; " in told
     assert "anabranch topics create SETTINGS --acls User:NAME" in told
+
+
+def test_what_is_missing_is_named_while_records_are_handed_over(tenant: Tenant) -> None:
+    """A client that has heard of the refusal takes no record more, and does not say why by itself."""
+    user, _ = tenant.permitted()
+    name = f"{tenant.topic}.out"
+    _take(tenant.secured, user, name, "Write", "DESCRIBE")
+    records = [OutRecord(name, 0, b"k", b"value", (), 1)] * 2
+    with (
+        KafkaLog(user, group=f"g-{tenant.topic}-{user['sasl.username']}", instance="w") as log,
+        pytest.raises(LogError, match=f"expected the permission Write for the topic '{name}'"),
+    ):
+        log.commit(Interrupted(records, lambda: time.sleep(2.0)), {})
 
 
 def test_the_commands_are_shown(tenant: Tenant) -> None:

@@ -12,6 +12,7 @@ from worker.log.kafka.errors import Needed, Verdict, explain, verdict
 from worker.log.kafka.names import names_of_any_bytes
 from worker.log.port import Headers, LogError, OutRecord, TopicPartition
 
+_DROPPED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 _FULL_SECONDS = 0.1  # to wait for room in the client's queue, before looking again
 
 
@@ -47,7 +48,12 @@ class Sender:
         self._failures: list[Failure] = []
 
     def on_delivery(self, error: Any, message: Any) -> None:
-        """Take note of a failure; called by the producer, which does not survive exceptions in here."""
+        """Take note of a failure; called by the producer, which does not survive exceptions in here.
+
+        Of what a commit has dropped the reports may come during the next commit, to which they mean nothing.
+        """
+        if error.code() in _DROPPED:
+            return
         size = len(message.key() or b"") + len(message.value() or b"")
         self._failures.append(Failure(error, TopicPartition(message.topic(), message.partition()), size))
 

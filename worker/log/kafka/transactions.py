@@ -187,6 +187,8 @@ class Transactions:
 
     def _given_up(self, error: Any) -> LogError:
         """Abort, where that can be done, and return the error to be raised."""
+        if error.code() == KafkaError._STATE:
+            error = self._cause(error)
         found = verdict(error)
         if error.fatal() or found is Verdict.FENCED:
             return self._beyond_repair(error)
@@ -212,6 +214,17 @@ class Transactions:
         if found is Verdict.REFUSED and error.code() != KafkaError._STATE:
             return LogError(f"the transaction was refused: {explain(error, *self._needed)}")
         return CommitAborted(f"the transaction was aborted: {explain(error)}")
+
+    def _cause(self, error: Any) -> Any:
+        """Return why the transaction takes nothing any more.
+
+        Whoever hands over a record or offsets then only hears that it does not; whoever begins another hears why.
+        """
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as failure:
+            return failure.args[0]
+        return error
 
     def _abort(self, *, sound: bool = True) -> None:
         """Abort the transaction, with another producer where this one cannot."""

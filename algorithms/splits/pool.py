@@ -225,14 +225,14 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         return self._state.heads
 
     def _grow_keys(self, keys: int) -> None:
-        self._grow(keys, len(self._state.slots.rows))
+        self._grow(keys, len(self._state.slots.rows), int(self._state.slots.counts[slots.USED]))
 
-    def _grow(self, keys: int, capacity: int) -> None:
+    def _grow(self, keys: int, capacity: int, needed: int | None = None) -> None:
         before = len(self._state.heads)
         heads = extended(self._state.heads, keys)
         heads[before:] = kernel.HEAD
         self._state = self._state._replace(
-            slots=slots.grown(self._state.slots, keys, capacity),
+            slots=slots.grown(self._state.slots, keys, capacity, needed),
             finder=self._module.grown(self._state.finder, keys, capacity),
             store=example_store.grown(self._state.store, keys),
             heads=heads,
@@ -241,7 +241,8 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         state = self._state
         if short == kernel.SLOTS:
-            self._grow(len(state.heads), larger(len(state.slots.rows), int(state.slots.counts[slots.USED]) + ones))
+            needed = int(state.slots.counts[slots.USED]) + ones
+            self._grow(len(state.heads), larger(len(state.slots.rows), needed), needed)
         elif short == kernel.BOXES:
             self._enlarge_finder()
         elif short == kernel.ROWS:

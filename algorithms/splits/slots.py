@@ -52,7 +52,7 @@ SPREAD = 1 << 16  # entries of a table: half a megabyte
 class Slots(NamedTuple):
     """Shared storage of the indexes of one pool."""
 
-    table: Int64s  # int64[power of two]
+    table: Int64s  # int64[places]
     rows: Int64s  # int64[capacity, 4]
     chain: Int32s  # int32[capacity, 2]
     heads: Int64s  # int64[indexes, HEAD_COLUMNS]
@@ -73,11 +73,14 @@ def make(indexes: int, capacity: int) -> Slots:
     return slots
 
 
-def grown(slots: Slots, indexes: int, capacity: int) -> Slots:
-    """Return the same storage with room for more indexes and slots."""
+def grown(slots: Slots, indexes: int, capacity: int, needed: int | None = None) -> Slots:
+    """Return the same storage with room for more indexes and slots.
+
+    The rows beyond `needed`, where that is told, come into the table later, as room for them costs time there.
+    """
     before = len(slots.heads)
     more = Slots(
-        table=hashing.grown(slots.table, capacity),
+        table=hashing.grown(slots.table, capacity, needed),
         rows=extended(slots.rows, capacity) if capacity > len(slots.rows) else slots.rows,
         chain=extended(slots.chain, capacity) if capacity > len(slots.chain) else slots.chain,
         heads=extended(slots.heads, indexes) if indexes > before else slots.heads,
@@ -100,7 +103,7 @@ def reset(slots: Slots, index: int) -> None:
 @inlined
 def room(slots: Slots) -> int:
     """Return how many slots can be made before the storage must grow."""
-    return slots.rows.shape[0] - slots.counts[USED]
+    return min(slots.rows.shape[0], hashing.holds(slots.table)) - slots.counts[USED]
 
 
 @inlined
@@ -116,8 +119,7 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
     rows = slots.rows
     hashed = hashing.mix(index, feature)
     wanted = (index << 32) | feature
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -126,7 +128,7 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
             slot = hashing.entry_row(entry)
             if rows[slot, KEY] == wanted:
                 return slot
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 @inlined
@@ -138,14 +140,14 @@ def is_spread(slots: Slots) -> bool:
 @inlined
 def see_to_entry(slots: Slots, index: int, feature: int) -> None:
     """Have the place in the table brought to the cache from which on (index, feature) will be looked for."""
-    prefetch(slots.table, hashing.mix(index, feature) & (slots.table.size - 1))
+    prefetch(slots.table, hashing.home(slots.table, hashing.mix(index, feature)))
 
 
 @inlined
 def see_to_row(slots: Slots, index: int, feature: int) -> None:
     """Have the slot brought to the cache that probably is that of (index, feature); its entry is there by now."""
     hashed = hashing.mix(index, feature)
-    entry = slots.table[hashed & (slots.table.size - 1)]
+    entry = slots.table[hashing.home(slots.table, hashed)]
     if hashing.entry_hash(entry) == hashed:
         prefetch(slots.rows, hashing.entry_row(entry))
 
@@ -194,8 +196,7 @@ def check(slots: Slots) -> None:
     high = int(slots.counts[EVER])
     used = [slot for slot in range(high) if rows[slot, KEY] != _FREE_KEY]
     free_list.check(slots.counts, rows[:, C0], used)
-    assert np.count_nonzero(slots.table) == len(used)
-    assert len(slots.table) > len(used), "a full table would probe for ever"
+    hashing.check(slots.table, len(used))
     chained = []
     for index in range(len(heads)):
         n0, n1 = heads[index, N0], heads[index, N1]

@@ -113,11 +113,22 @@ def feature_of(slots: Slots, slot: int) -> int:
 
 
 @inlined
+def hash_of(index: int, feature: int) -> int:
+    """Return the hash under which the slot of (index, feature) is in the table."""
+    return hashing.mix(index, feature)
+
+
+@inlined
 def lookup(slots: Slots, index: int, feature: int) -> int:
     """Return the slot of (index, feature), or NONE."""
+    return find(slots, index, feature, hash_of(index, feature))
+
+
+@inlined
+def find(slots: Slots, index: int, feature: int, hashed: int) -> int:
+    """Return the slot of (index, feature), whose hash is known, or NONE."""
     table = slots.table
     rows = slots.rows
-    hashed = hashing.mix(index, feature)
     wanted = (index << 32) | feature
     at = hashing.home(table, hashed)
     while True:
@@ -138,15 +149,14 @@ def is_spread(slots: Slots) -> bool:
 
 
 @inlined
-def see_to_entry(slots: Slots, index: int, feature: int) -> None:
-    """Have the place in the table brought to the cache from which on (index, feature) will be looked for."""
-    prefetch(slots.table, hashing.home(slots.table, hashing.mix(index, feature)))
+def see_to_entry(slots: Slots, hashed: int) -> None:
+    """Have the place in the table brought to the cache from which on a hash will be looked for."""
+    prefetch(slots.table, hashing.home(slots.table, hashed))
 
 
 @inlined
-def see_to_row(slots: Slots, index: int, feature: int) -> None:
-    """Have the slot brought to the cache that probably is that of (index, feature); its entry is there by now."""
-    hashed = hashing.mix(index, feature)
+def see_to_row(slots: Slots, hashed: int) -> None:
+    """Have the slot brought to the cache that probably has this hash; its entry is there by now."""
     entry = slots.table[hashing.home(slots.table, hashed)]
     if hashing.entry_hash(entry) == hashed:
         prefetch(slots.rows, hashing.entry_row(entry))
@@ -155,12 +165,18 @@ def see_to_row(slots: Slots, index: int, feature: int) -> None:
 @inlined
 def create(slots: Slots, index: int, feature: int) -> int:
     """Return a new slot with counts 0 for an (index, feature) that has none; there must be room."""
+    return enter(slots, index, feature, hash_of(index, feature))
+
+
+@inlined
+def enter(slots: Slots, index: int, feature: int, hashed: int) -> int:
+    """Return a new slot as `create` does, where the hash is known."""
     slot = free_list.take(slots.counts, slots.rows[:, C0])
     slots.rows[slot, KEY] = (index << 32) | feature
     slots.rows[slot, C0] = 0
     slots.rows[slot, C1] = 0
     slots.rows[slot, MARK] = NO_MARK
-    hashing.put(slots.table, hashing.mix(index, feature), slot)
+    hashing.put(slots.table, hashed, slot)
     newest = slots.heads[index, CHAIN]
     slots.chain[slot, OLDER] = newest
     slots.chain[slot, NEWER] = NONE
@@ -174,7 +190,7 @@ def create(slots: Slots, index: int, feature: int) -> int:
 @inlined
 def remove(slots: Slots, index: int, slot: int) -> None:
     """Give back a slot."""
-    hashing.take(slots.table, hashing.mix(index, feature_of(slots, slot)), slot)
+    hashing.take(slots.table, hash_of(index, feature_of(slots, slot)), slot)
     older = slots.chain[slot, OLDER]
     newer = slots.chain[slot, NEWER]
     if older != NONE:

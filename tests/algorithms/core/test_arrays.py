@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from algorithms.core import arrays
+from algorithms.core import rooms
 from algorithms.core.arrays import extended, larger, zeros
 
 
@@ -65,7 +65,7 @@ def test_what_was_extended_before_is_copied(part: str) -> None:
 
 def test_without_addresses_to_spare_arrays_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system gives no room it is as with small arrays."""
-    monkeypatch.setattr(arrays, "_LEAST_ROOM", 1 << 62)
+    monkeypatch.setattr(rooms, "_LEAST_SPACE", 1 << 62)
     before = _large(100_000)
     longer = extended(before, 200_000)
     assert not np.shares_memory(before, longer)

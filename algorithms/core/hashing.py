@@ -28,9 +28,9 @@ from algorithms.core.jit import ahead, inlined, jit
 
 _M31 = (1 << 31) - 1
 _M32 = (1 << 32) - 1
-_SMALL = 1 << 17  # places; so many are rehashed in less than a millisecond, and smaller tables double
-_FEW = _SMALL // 2  # rows that it is for from the beginning
-_STEP = 1 << 16  # places that a larger table grows by, in half a millisecond
+_SMALL = 1 << 15  # places; a smaller table is rehashed in less time than a batch takes
+_STEP = 1 << 16  # places that a table grows by at most, in half a millisecond
+_FEW = _STEP  # rows; a table is made for as many as there may be, up to so many
 _SHARE = 16  # of a table's places as many rows come in while it doubles: a step for every 4,096 rows
 
 
@@ -164,7 +164,7 @@ def grown(table: Int64s, rows: int, needed: int | None = None) -> Int64s:
             _refill(table, bigger)
             table = bigger
         else:
-            table = lengthened(table, _STEP)
+            table = lengthened(table, min(len(table), _STEP))
     return table
 
 

@@ -1,8 +1,8 @@
 """Rooms: ranges of addresses in which arrays grow, and the memory that is brought to them ahead of time.
 
 A room costs nothing but addresses. The system gives memory page by page where something is first written. Huge
-pages make random reads of large arrays cheaper, for the processor finds them without a look at a table; but who first
-writes to one waits until its 2 MB are cleared. That is 0.2 ms, and 5 ms and more in a virtual machine whose
+pages make random reads of large arrays cheaper, for the processor finds them without a look at a table. But who
+first writes to one waits until its 2 MB are cleared: for 0.2 ms, and for 5 ms and more in a virtual machine whose
 host has to find the memory, too. So another thread brings them::
 
     room   [ rows of the array                |                                    ... ]
@@ -26,15 +26,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_ROOMY = 1 << 20  # bytes; what is smaller is copied in less time than a batch takes
+_ROOMY = 1 << 18  # bytes; what is smaller is copied in less time than a batch takes
 _SPACE = 16  # times its size is set aside for an array that grows, and no less than
 _LEAST_SPACE = 1 << 32  # bytes of addresses, which cost nothing
 _PAGE = 1 << 21  # bytes of a huge page
 _AHEAD = 1 << 24  # bytes that are brought at most, and an eighth of the array's
 
-_POPULATE_WRITE = (
-    23  # MADV_POPULATE_WRITE, from Linux 5.14 on: as if each page were written to, and nothing changes
-)
+# MADV_POPULATE_WRITE, from Linux 5.14 on: as if each page were written to, and nothing changes.
+_POPULATE_WRITE = 23
 
 # The last is MAP_NORESERVE, which mmap has from Python 3.13 on.
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000
@@ -86,7 +85,7 @@ def array_in(room: Room, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.ND
     begin = array.ctypes.data
     first = _up(begin + room.used)
     end = _up(begin + room.used + min(_AHEAD, room.used >> 3))
-    if room.asked < end - begin <= len(room):
+    if first < end and room.asked < end - begin <= len(room):
         room.asked = end - begin
         Thread(target=_bring, args=(room, first, end, room.asked), daemon=True).start()
     return array

@@ -20,8 +20,9 @@ import mmap
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,12 +88,42 @@ def array_in(room: Room, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.ND
     end = _up(begin + room.used + min(_AHEAD, room.used >> 3))
     if first < end and room.asked < end - begin <= len(room):
         room.asked = end - begin
-        Thread(target=_bring, args=(room, first, end, room.asked), daemon=True).start()
+        _ask(_Pages(room, room.asked, first, end))
     return array
 
 
 def _up(address: int) -> int:
     return -(-address // _PAGE) * _PAGE
+
+
+# --- the other thread: one for all rooms, as two that bring pages would be in each other's way, and in everyone's
+
+
+class _Pages(NamedTuple):
+    """Huge pages that are asked for."""
+
+    room: Room  # which is not given back to the system before they are there
+    asked: int  # that it has while no others are asked for
+    first: int  # address
+    end: int
+
+
+_asked_for: SimpleQueue[_Pages] = SimpleQueue()
+_bringer: Thread | None = None
+
+
+def _ask(pages: _Pages) -> None:
+    """Have pages brought by the thread, which begins with the first, and anew in a process that was forked."""
+    global _bringer
+    if _bringer is None or not _bringer.is_alive():
+        _bringer = Thread(target=_bring_all, name="pages", daemon=True)
+        _bringer.start()
+    _asked_for.put(pages)
+
+
+def _bring_all() -> None:
+    while True:
+        _bring(_asked_for.get())
 
 
 @cache
@@ -103,14 +134,14 @@ def _madvise() -> Any:
     return call
 
 
-def _bring(room: Room, first: int, end: int, asked: int) -> None:
-    """Bring the huge pages at these addresses of a room, until others are asked for.
+def _bring(pages: _Pages) -> None:
+    """Bring pages, until others of the room are asked for.
 
     From the far end: the array may come to those in front while they are brought.
     """
     advise = _madvise()
-    for page in range(end - _PAGE, first - 1, -_PAGE):
-        if room.asked != asked:
+    for page in range(pages.end - _PAGE, pages.first - 1, -_PAGE):
+        if pages.room.asked != pages.asked:
             return
         if advise(page, _PAGE, mmap.MADV_HUGEPAGE) or advise(page, _PAGE, _POPULATE_WRITE):
             return

@@ -104,7 +104,7 @@ def test_the_memo_changes_no_bit_of_the_entropy(u: int, v: int, fraction: int) -
 
 
 def test_a_memo_grows_as_far_as_it_is_worth() -> None:
-    """What is added is what a memo made at once holds; none is beyond a million examples, or without logarithms."""
+    """What is added is what a memo made at once holds; nothing is where it is no use."""
     memo = make("entropy")
     for examples in (100, 5_000, 5_001, 100_000, 3_000_000, 4_000_000):
         memo = criteria.covering(memo, examples)

@@ -1,13 +1,15 @@
-"""Rooms: ranges of addresses in which arrays grow, and the memory that is brought to them ahead of time.
+"""Rooms: ranges of addresses in which arrays grow, and the huge pages that are laid there.
 
 A room costs nothing but addresses. The system gives memory page by page where something is first written. Huge
 pages make random reads of large arrays cheaper, for the processor finds them without a look at a table. But who
 first writes to one waits until its 2 MB are cleared: for 0.2 ms, and for 5 ms and more in a virtual machine whose
-host has to find the memory, too. So another thread brings them::
+host has to find the memory, too. So another thread keeps a few that are ready, and where an array grows the system
+moves them there, which takes some microseconds::
 
-    room   [ rows of the array                |                                    ... ]
-           [ brought before        ][ small   |  ][ huge ][ huge ][ huge ]
-                                              ^used    <- from the far end
+    room     [ rows of the array                  |                                 ... ]
+             [ huge   ][ huge   ][ small  ][ huge ]
+                                                   ^used
+    reserve  [ huge   ][ huge   ][ huge   ]         <- the other thread
 
 An array that grows faster than that comes to small pages, of 4 KB each: it is never kept waiting, and what is read
 there costs a few percent more.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections import deque
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,23 +31,24 @@ import numpy as np
 import numpy.typing as npt
 
 _ROOMY = 1 << 18  # bytes; what is smaller is copied in less time than a batch takes
+_SOON = 1 << 16  # bytes; what has so many will need a room before long
 _SPACE = 16  # times its size is set aside for an array that grows, and no less than
 _LEAST_SPACE = 1 << 32  # bytes of addresses, which cost nothing
 _PAGE = 1 << 21  # bytes of a huge page
-_AHEAD = 1 << 24  # bytes that are brought at most, and an eighth of the array's
-
-# MADV_POPULATE_WRITE, from Linux 5.14 on: as if each page were written to, and nothing changes.
-_POPULATE_WRITE = 23
+_RESERVE = 8  # pages that are ready: an array of 32 bytes a row takes two where it grows, see `larger`
+_MOST_LAID = 1 << 14  # pages: each is a mapping of its own, and the system allows 65,530 of them
 
 # The last is MAP_NORESERVE, which mmap has from Python 3.13 on.
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000
+_MOVE = 1 | 2  # MREMAP_MAYMOVE | MREMAP_FIXED
+_FAILED = ctypes.c_void_p(-1).value
 
 
 class Room(mmap.mmap):
     """Addresses for an array that grows."""
 
+    begin: int = 0  # bytes before the array, which begins where a huge page may
     used: int = 0  # bytes of the longest array in it; what lies beyond has never been written to
-    asked: int = 0  # bytes up to which huge pages have been asked for
 
 
 @cache
@@ -58,7 +62,10 @@ def _may_set_aside() -> bool:
 
 def room_for(size: int) -> Room | None:
     """Return room for a growing array that has so many bytes now; None where the system gives none."""
-    if size < _ROOMY or not _may_set_aside():
+    if size < _SOON or not _may_set_aside():
+        return None
+    _keep_reserve()
+    if size < _ROOMY:
         return None
     try:
         room = Room(-1, max(_SPACE * size, _LEAST_SPACE), flags=_FLAGS)
@@ -66,29 +73,28 @@ def room_for(size: int) -> Room | None:
         return None
     with suppress(OSError):  # a kernel without huge pages
         room.madvise(mmap.MADV_NOHUGEPAGE)
-        if size >= _PAGE:  # what is copied now waits for its pages anyway
-            room.madvise(mmap.MADV_HUGEPAGE, 0, size)
+    address = np.ndarray((1,), np.uint8, room).ctypes.data
+    room.begin = _up(address) - address
     return room
 
 
-def room_of(array: npt.NDArray[Any]) -> Room | None:
-    """Return the room that an array can grow in: it is the longest there."""
+def room_of(array: npt.NDArray[Any], size: int) -> Room | None:
+    """Return the room in which an array can grow to so many bytes: it is the longest there."""
     room: object = array.base
-    if isinstance(room, Room) and room.used == array.nbytes and array.flags.c_contiguous:
-        return room
+    if isinstance(room, Room) and room.used == array.nbytes <= size <= len(room) - room.begin:
+        return room if array.flags.c_contiguous else None
     return None
 
 
 def array_in(room: Room, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the array at the beginning of a room, the longest in it from now on; have pages brought behind it."""
-    array: npt.NDArray[Any] = np.ndarray(shape, dtype, room)
+    """Return the array at the beginning of a room, the longest in it from now on; what is new is zero."""
+    array: npt.NDArray[Any] = np.ndarray(shape, dtype, room, room.begin)
+    address, end = array.ctypes.data, room.begin + array.nbytes
+    laid = _lay(address + room.used, address + array.nbytes) - address + room.begin
+    if room.used == 0 and laid + _PAGE <= end:  # all of it is about to be written, which takes its time anyway
+        with suppress(OSError):
+            room.madvise(mmap.MADV_HUGEPAGE, laid, end - laid)
     room.used = array.nbytes
-    begin = array.ctypes.data
-    first = _up(begin + room.used)
-    end = _up(begin + room.used + min(_AHEAD, room.used >> 3))
-    if first < end and room.asked < end - begin <= len(room):
-        room.asked = end - begin
-        _ask(_Pages(room, room.asked, first, end))
     return array
 
 
@@ -96,52 +102,82 @@ def _up(address: int) -> int:
     return -(-address // _PAGE) * _PAGE
 
 
-# --- the other thread: one for all rooms, as two that bring pages would be in each other's way, and in everyone's
+# --- the reserve
 
 
-class _Pages(NamedTuple):
-    """Huge pages that are asked for."""
+class _System(NamedTuple):
+    """Calls of the system."""
 
-    room: Room  # which is not given back to the system before they are there
-    asked: int  # that it has while no others are asked for
-    first: int  # address
-    end: int
-
-
-_asked_for: SimpleQueue[_Pages] = SimpleQueue()
-_bringer: Thread | None = None
-
-
-def _ask(pages: _Pages) -> None:
-    """Have pages brought by the thread, which begins with the first, and anew in a process that was forked."""
-    global _bringer
-    if _bringer is None or not _bringer.is_alive():
-        _bringer = Thread(target=_bring_all, name="pages", daemon=True)
-        _bringer.start()
-    _asked_for.put(pages)
-
-
-def _bring_all() -> None:
-    while True:
-        _bring(_asked_for.get())
+    mmap: Any
+    munmap: Any
+    madvise: Any
+    mremap: Any  # it keeps other threads of Python waiting, as it is over before they could begin
 
 
 @cache
-def _madvise() -> Any:
-    """Return the system's call; that of `mmap` would keep all threads of Python waiting."""
-    call = ctypes.CDLL(None).madvise
-    call.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    return call
+def _system() -> _System:
+    library, waiting = ctypes.CDLL(None), ctypes.PyDLL(None)
+    address, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    library.mmap.restype = waiting.mremap.restype = address
+    library.mmap.argtypes = (address, size, number, number, number, ctypes.c_long)
+    library.munmap.argtypes = (address, size)
+    library.madvise.argtypes = (address, size, number)
+    waiting.mremap.argtypes = (address, size, size, number, address)
+    return _System(library.mmap, library.munmap, library.madvise, waiting.mremap)
 
 
-def _bring(pages: _Pages) -> None:
-    """Bring pages, until others of the room are asked for.
+_ready: deque[int] = deque()  # addresses of pages
+_wanted: SimpleQueue[None] = SimpleQueue()  # one for each that is missing
+_laid = 0
+_maker: Thread | None = None
 
-    From the far end: the array may come to those in front while they are brought.
-    """
-    advise = _madvise()
-    for page in range(pages.end - _PAGE, pages.first - 1, -_PAGE):
-        if pages.room.asked != pages.asked:
+
+def _keep_reserve() -> None:
+    """Begin the thread that fills the reserve, where none is: at first, and in a process that was forked."""
+    global _maker
+    if _maker is None or not _maker.is_alive():
+        _maker = Thread(target=_fill, name="pages", daemon=True)
+        for _ in range(_RESERVE - len(_ready) - _wanted.qsize()):
+            _wanted.put(None)
+        _maker.start()
+
+
+def _fill() -> None:
+    while True:
+        _wanted.get()
+        page = _page()
+        if page is None:
             return
-        if advise(page, _PAGE, mmap.MADV_HUGEPAGE) or advise(page, _PAGE, _POPULATE_WRITE):
-            return
+        _ready.append(page)
+
+
+def _page() -> int | None:
+    """Return the address of a huge page that has memory; None where the system gives none."""
+    system = _system()
+    found = system.mmap(None, 2 * _PAGE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+    if found == _FAILED:
+        return None
+    page = _up(found)
+    if page > found:
+        system.munmap(found, page - found)
+    system.munmap(page + _PAGE, found + _PAGE - page)
+    system.madvise(page, _PAGE, mmap.MADV_HUGEPAGE)
+    ctypes.memset(page, 0, _PAGE)
+    return page
+
+
+def _lay(begin: int, end: int) -> int:
+    """Lay pages between two addresses, where nothing is yet; return where the next would be laid."""
+    global _laid
+    page = _up(begin)
+    while page < end and _laid < _MOST_LAID:
+        try:
+            ready = _ready.popleft()
+        except IndexError:
+            break
+        _wanted.put(None)
+        if _system().mremap(ready, _PAGE, _PAGE, _MOVE, page) == _FAILED:
+            break
+        _laid += 1
+        page += _PAGE
+    return page

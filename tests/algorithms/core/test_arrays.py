@@ -80,3 +80,4 @@ def test_capacities_double_and_then_grow_by_an_eighth() -> None:
     assert larger(0, 1) == 1
     assert larger(1 << 16, (1 << 16) + 1) == (1 << 16) + (1 << 13)
     assert larger(larger(16, 100_000), 1_000_000) == larger(16, 1_000_000)
+    assert larger(1 << 23, (1 << 23) + 1) == (1 << 23) + (1 << 17)

@@ -115,7 +115,7 @@ class Out(NamedTuple):
     guides: Float64s  # float64[n], the score of that feature
     counts: Int64s  # int64[3]: decisions, predictions, changes of a best feature
     scratch: Int32s  # the slots of one example
-    hashes: UInt32s  # of the features of the whole batch, each in its event's index
+    hashes: UInt32s  # of the features of the batch, each in its event's index, where the storage is spread
 
 
 @stored("heads", "alive", "slots", "finder", "ledger", None, None)
@@ -160,9 +160,10 @@ def _gather_or_create(
     pool: State, index: int, features: UInt32s, hashes: UInt32s, start: int, stop: int, found: Int32s
 ) -> None:
     """Write the slots of an example to `found`, made where there are none."""
+    is_spread = slots.is_spread(pool.slots)
     for at in range(start, stop):
         feature = int64(features[at])
-        hashed = int64(hashes[at])
+        hashed = int64(hashes[at]) if is_spread else slots.hash_of(index, feature)
         slot = slots.find(pool.slots, index, feature, hashed)
         if slot == NONE:
             slot = slots.enter(pool.slots, index, feature, hashed)
@@ -580,9 +581,9 @@ _FAR = 2
 
 
 @inlined
-def _hash(batch: Batch, hashes: UInt32s) -> None:
-    """Make the hashes of all features of a batch: once, where each is asked for three times."""
-    for event in range(batch.key.size):
+def _hash(batch: Batch, hashes: UInt32s, first: int) -> None:
+    """Make the hashes of all features of a batch from an event on: once, where each is asked for three times."""
+    for event in range(first, batch.key.size):
         index = int64(batch.key[event])
         for at in range(batch.pointer[event], batch.pointer[event + 1]):
             hashes[at] = slots.hash_of(index, int64(batch.feature[at]))
@@ -640,8 +641,8 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
 
     Returns where it stopped, whether that event is applied, and why.
     """
-    if event == 0 and not decide:
-        _hash(batch, out.hashes)
+    if slots.is_spread(pool.slots):
+        _hash(batch, out.hashes, event)
     while event < batch.key.size:
         op = batch.op[event]
         due = int64(NONE)

@@ -162,7 +162,7 @@ def _page() -> int | None:
         system.munmap(found, page - found)
     system.munmap(page + _PAGE, found + _PAGE - page)
     system.madvise(page, _PAGE, mmap.MADV_HUGEPAGE)
-    ctypes.memset(page, 0, _PAGE)
+    ctypes.memset(page, 0, _PAGE)  # all of it: the system may have no huge page to give
     return page
 
 

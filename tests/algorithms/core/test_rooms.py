@@ -82,10 +82,10 @@ def test_no_page_is_laid_over_what_was_written(reserve: deque[int]) -> None:
     array[:] = 5
     _fill(reserve, 4)
     array = extended(array, 3 * PAGE // 8)
+    assert _laid(array) == [True, False, True]
+    assert len(reserve) == 3
     assert (array[: 3 * PAGE // 16] == 5).all()
     assert not array[3 * PAGE // 16 :].any()
-    assert len(reserve) == 3
-    assert _laid(array) == [True, False, True]
 
 
 def test_where_the_system_moves_no_pages_arrays_grow_as_well(
@@ -124,6 +124,6 @@ def test_a_thread_fills_the_reserve() -> None:
     for array in arrays:
         assert array[:FEW].tolist() == list(range(FEW))
         assert not array[FEW:].any()
-    used = [weakref.ref(room_of(array, array.nbytes)) for array in arrays]  # type: ignore[type-var]
+    used = [weakref.ref(room_of(array, array.nbytes)) for array in arrays]
     del array, arrays
     assert [each() for each in used] == [None] * 20

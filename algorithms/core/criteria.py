@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s
+from algorithms.core.arrays import Float64s, extended
 from algorithms.core.fixed_point import LN2, PER_UNIT, UNIT_BITS
 from algorithms.core.fixed_point import UNIT as UNIT  # for all who import it from here
 from algorithms.core.jit import inlined, jit, select
@@ -106,6 +106,19 @@ def make_criterion(name: str, examples: int) -> Criterion:
     """Make a criterion for nodes of up to about `examples` examples (it is correct beyond them too)."""
     table = _table(examples) if name in _WITH_LOGARITHMS else np.zeros(1, np.float64)
     return Criterion(table, list(CRITERIA).index(name))
+
+
+def covering(criterion: Criterion, examples: int) -> Criterion:
+    """Return a criterion with a longer memo, for nodes of so many examples; the one given is used no more.
+
+    Nothing is made again: an event that waits for this waits for what is added.
+    """
+    table, size = criterion.table, min(_TABLE_LIMIT, examples + 1)
+    if len(table) == 1 or size <= len(table):
+        return criterion
+    longer = extended(table, size)
+    _fill(longer, len(table))
+    return criterion._replace(table=longer)
 
 
 def by_criterion(doc: str, **equations: Callable[..., Any]) -> Callable[..., Any]:

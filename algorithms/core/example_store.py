@@ -57,7 +57,7 @@ _M61 = (1 << 61) - 1
 class ExampleStore(NamedTuple):
     """Live examples of all indexes of a pool."""
 
-    table: Int64s  # int64[power of two], see hashing.py; of duplicates only the newest is in it
+    table: Int64s  # int64[places], see hashing.py; of duplicates only the newest is in it
     rows: Int64s  # int64[capacity, 12]
     features: UInt32s  # uint32[...]
     heads: Int64s  # int64[indexes, 6]
@@ -161,8 +161,7 @@ def lookup(store: ExampleStore, owner: int, high: int, low: int) -> int:
     """Return the newest row with a key, or NONE."""
     table = store.table
     hashed = _hash(owner, low)
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -171,7 +170,7 @@ def lookup(store: ExampleStore, owner: int, high: int, low: int) -> int:
             row = hashing.entry_row(entry)
             if store.rows[row, LOW] == low and store.rows[row, HIGH] == high and store.rows[row, OWNER] == owner:
                 return row
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 @jit
@@ -396,7 +395,7 @@ def check(store: ExampleStore) -> None:
                 before, row = row, int(rows[row, NEWER])
             assert store.heads[index, first + 1] == before
             assert store.heads[index, first + 2] == length
-    assert np.count_nonzero(store.table) == len(keys)
+    hashing.check(store.table, len(keys))
     free_list.check(counts, rows[:, OLDER], seen)
     alive = [row for row in seen if rows[row, STATE] == LIVE]
     assert counts[HELD] == sum(int(rows[row, LENGTH]) for row in alive)

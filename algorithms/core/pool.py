@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, are_set, larger
 from algorithms.core.canonical import plain
-from algorithms.core.criteria import make_criterion
+from algorithms.core.criteria import covering
 from algorithms.core.events import DONE, TOLD, Events, Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import (
@@ -39,6 +39,7 @@ from algorithms.core.schema import Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 
 MEMO = 1024  # examples of weight 1 that the memo of a criterion covers at first
+_MEMO_STEP = 1 << 16  # that it covers more at most, where it grows
 LAST_TIME = 1 << 62
 
 Example = Mapping[Any, float] | Iterable[Any]  # features with their values, or those that are present
@@ -309,9 +310,12 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
         if self._criterion is None or self._covered >= 0:
             return
         largest = self._heaviest() // UNIT + inserts
-        if 2 * largest > self._reach:  # with room, or a sliding window would come here all the time
-            self._reach = 2 * largest
-            self._state = self._state._replace(criterion=make_criterion(self._criterion, self._reach))
+        # With room, or a sliding window would come here all the time; but no event waits for much of it.
+        reach = largest + min(largest, _MEMO_STEP)
+        if reach > self._reach:
+            self._reach = reach
+            state: Any = self._state
+            self._state = state._replace(criterion=covering(state.criterion, reach))
         self._covered = self._reach - largest
 
     # --- looking

@@ -38,7 +38,7 @@ _FREE_KEY = -1
 class Rows(NamedTuple):
     """Class weights under keys."""
 
-    table: Int64s  # int64[power of two]
+    table: Int64s  # int64[places]
     cells: Int64s  # int64[capacity, COUNT + c]; key and weights lie together, one cache miss a look-up
     used: Int64s  # int64[3], a free list through NEXT
 
@@ -87,8 +87,7 @@ def find(rows: Rows, owner: int, item: int) -> int:
     table = rows.table
     hashed = hashing.mix(owner, item)
     wanted = (owner << 32) | item
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -97,7 +96,7 @@ def find(rows: Rows, owner: int, item: int) -> int:
             row = hashing.entry_row(entry)
             if rows.cells[row, KEY] == wanted:
                 return row
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 @jit
@@ -155,8 +154,7 @@ def check(rows: Rows, chained: list[int]) -> None:
     used = np.flatnonzero(rows.cells[:high, KEY] != _FREE_KEY).tolist()
     assert sorted(chained) == used, "a row is in no chain, or in two"
     free_list.check(rows.used, rows.cells[:, NEXT], used)
-    assert np.count_nonzero(rows.table) == len(used)
-    assert len(rows.table) > len(used), "a full table would probe for ever"
+    hashing.check(rows.table, len(used))
     for row in used:
         assert find(rows, int(owner_of(rows, row)), int(item_of(rows, row))) == row, "not found under its key"
     assert (rows.cells[used, COUNT:] >= 0).all()

@@ -57,7 +57,7 @@ _FREE_KEY = -1
 class Questions(NamedTuple):
     """The questions of all indexes of a pool."""
 
-    table: Int64s  # int64[power of two], see hashing.py; blocks are not in it
+    table: Int64s  # int64[places], see hashing.py; blocks are not in it
     rows: Int64s  # int64[capacity, WEIGHT + K]
     links: Int32s  # int32[capacity, 3], see heaps.py
     floor: Float64s  # float64[capacity], the keys in the heaps
@@ -148,8 +148,7 @@ def lookup(questions: Questions, index: int, feature: int, category: int) -> int
     table = questions.table
     hashed = mix(mix(index, feature), category)
     wanted = (index << 32) | feature
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -158,7 +157,7 @@ def lookup(questions: Questions, index: int, feature: int, category: int) -> int
             row = hashing.entry_row(entry)
             if questions.rows[row, KEY] == wanted and questions.rows[row, CATEGORY] == category:
                 return row
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 @jit
@@ -347,8 +346,7 @@ def check(questions: Questions, roots: Sequence[Sequence[int]], totals: list[lis
     in_use = [row for row in range(high) if rows[row, KEY] != _FREE_KEY]
     free_list.check(questions.used, rows[:, NEXT], in_use)
     found = [row for row in in_use if rows[row, KIND] != BLOCK]
-    assert np.count_nonzero(questions.table) == len(found)
-    assert len(questions.table) > len(found), "a full table would probe for ever"
+    hashing.check(questions.table, len(found))
     columns = [row for row in found if rows[row, KIND] == NUMERIC]
     blocks: list[int] = []
     for row in found:

@@ -79,7 +79,7 @@ class Bins(NamedTuple):
     bins: Int32s  # int32[capacity, 7]
     points: Int64s  # int64[groups, 2], the counts (a, b)
     groups: Int32s  # int32[groups, 9]
-    table: Int64s  # int64[power of two], of groups, see hashing.py
+    table: Int64s  # int64[places], of groups, see hashing.py
     keys: Float64s  # float64[nodes]
     nodes: Int32s  # int32[nodes, 6]
     lists: Int32s  # int32[slots, 2], neighbours in the group
@@ -253,8 +253,7 @@ def find_group(finder: Bins, a: int, b: int, low: int, high: int) -> int:
     """Return the group (a, b) in a run of bins, or NONE."""
     table = finder.table
     hashed = _hash(a, b, low, high)
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -268,7 +267,7 @@ def find_group(finder: Bins, a: int, b: int, low: int, high: int) -> int:
                 and finder.groups[group, HIGH] == high
             ):
                 return group
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 # --- groups in heaps
@@ -521,7 +520,7 @@ def check(finder: Bins, slots: Slots) -> None:
             assert finder.groups[group, LEAST] in [NONE, *members[first:]]
         assert held == [{}, {}, {}], "a heap holds what has gone"
         assert len(set(members)) == slots.heads[index, FEATURES], "a slot is in no group, or in two"
-    assert np.count_nonzero(finder.table) == len(in_use[OF_GROUPS])
+    hashing.check(finder.table, len(in_use[OF_GROUPS]))
     links = ((finder.bins, ABOVE), (finder.groups, QUEUE), (finder.nodes, NEXT))
     for kind, (array, column) in enumerate(links):
         free_list.check(finder.counts[kind], array[:, column], list(in_use[kind]))

@@ -115,6 +115,7 @@ class Out(NamedTuple):
     guides: Float64s  # float64[n], the score of that feature
     counts: Int64s  # int64[3]: decisions, predictions, changes of a best feature
     scratch: Int32s  # the slots of one example
+    hashes: UInt32s  # of the features of the batch, each in its event's index, where the storage is spread
 
 
 @stored("heads", "alive", "slots", "finder", "ledger", None, None)
@@ -155,13 +156,17 @@ def _gather(pool: State, index: int, features: UInt32s, start: int, stop: int, f
 
 
 @inlined
-def _gather_or_create(pool: State, index: int, features: UInt32s, start: int, stop: int, found: Int32s) -> None:
+def _gather_or_create(
+    pool: State, index: int, features: UInt32s, hashes: UInt32s, start: int, stop: int, found: Int32s
+) -> None:
     """Write the slots of an example to `found`, made where there are none."""
+    is_spread = slots.is_spread(pool.slots)
     for at in range(start, stop):
         feature = int64(features[at])
-        slot = slots.lookup(pool.slots, index, feature)
+        hashed = int64(hashes[at]) if is_spread else slots.hash_of(index, feature)
+        slot = slots.find(pool.slots, index, feature, hashed)
         if slot == NONE:
-            slot = slots.create(pool.slots, index, feature)
+            slot = slots.enter(pool.slots, index, feature, hashed)
             refer(pool.names, feature)
         found[at - start] = slot
 
@@ -302,7 +307,7 @@ def _strike_row(pool: State, row: int) -> None:
 
 
 @inlined
-def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) -> int:
+def _insert(pool: State, rules: Rules, batch: Batch, event: int, hashes: UInt32s, found: Int32s) -> int:
     index = int64(batch.key[event])
     named = int64(batch.named[event])
     weight = batch.weight[event]
@@ -336,7 +341,7 @@ def _insert(pool: State, rules: Rules, batch: Batch, event: int, found: Int32s) 
     if pool.heads[index, ALIVE] == 0:
         pool.heads[index, ALIVE] = 1
         pool.alive[0] += 1
-    _gather_or_create(pool, index, batch.feature, start, stop, found)
+    _gather_or_create(pool, index, batch.feature, hashes, start, stop, found)
     _add(pool, index, label, weight, found, stop - start)
     if named or rules.tracked:
         _enter_row(pool, owner, high, low, batch, event)
@@ -576,7 +581,16 @@ _FAR = 2
 
 
 @inlined
-def _see_to(pool: State, batch: Batch, event: int) -> None:
+def _hash(batch: Batch, hashes: UInt32s, first: int) -> None:
+    """Make the hashes of all features of a batch from an event on: once, where each is asked for three times."""
+    for event in range(first, batch.key.size):
+        index = int64(batch.key[event])
+        for at in range(batch.pointer[event], batch.pointer[event + 1]):
+            hashes[at] = slots.hash_of(index, int64(batch.feature[at]))
+
+
+@inlined
+def _see_to(pool: State, batch: Batch, hashes: UInt32s, event: int) -> None:
     """Have what the next events will look at brought to the cache, where the storage is larger than that."""
     if not slots.is_spread(pool.slots):
         return
@@ -585,11 +599,10 @@ def _see_to(pool: State, batch: Batch, event: int) -> None:
         prefetch(pool.heads, index)
         prefetch(pool.slots.heads, index)
         for at in range(batch.pointer[event + _FAR], batch.pointer[event + _FAR + 1]):
-            slots.see_to_entry(pool.slots, index, int64(batch.feature[at]))
+            slots.see_to_entry(pool.slots, int64(hashes[at]))
     if event + 1 < batch.key.size:
-        index = int64(batch.key[event + 1])
         for at in range(batch.pointer[event + 1], batch.pointer[event + 2]):
-            slots.see_to_row(pool.slots, index, int64(batch.feature[at]))
+            slots.see_to_row(pool.slots, int64(hashes[at]))
 
 
 @inlined
@@ -628,6 +641,8 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
 
     Returns where it stopped, whether that event is applied, and why.
     """
+    if slots.is_spread(pool.slots):
+        _hash(batch, out.hashes, event)
     while event < batch.key.size:
         op = batch.op[event]
         due = int64(NONE)
@@ -635,13 +650,13 @@ def apply(pool: State, rules: Rules, batch: Batch, out: Out, event: int, decide:
             due = example_store.turn(pool.store, batch, event, rules.span)
         index = int64(batch.key[event])
         if not decide:
-            _see_to(pool, batch, event)
+            _see_to(pool, batch, out.hashes, event)
             short = _shortage(pool, rules, batch, event)
             if short != DONE:
                 return event, False, short
             status = APPLIED
             if op == INSERT:
-                status = _insert(pool, rules, batch, event, out.scratch)
+                status = _insert(pool, rules, batch, event, out.hashes, out.scratch)
             elif op == DELETE:
                 status = _delete(pool, rules, batch, event, out.scratch)
             elif op == DROP:

@@ -210,7 +210,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         events = self._begin(events, checked=True)
         batch = _batch_of(events)
         longest = int(np.diff(events.pointer).max(initial=0))
-        out = _out(len(events.key), max(longest, self._longest_live))
+        out = _out(len(events.key), max(longest, self._longest_live), len(events.feature))
         if self.rules.tracked or events.named.any():
             self._longest_live = max(self._longest_live, longest)
         told = list(self._run(batch, out))
@@ -225,14 +225,14 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         return self._state.heads
 
     def _grow_keys(self, keys: int) -> None:
-        self._grow(keys, len(self._state.slots.rows))
+        self._grow(keys, len(self._state.slots.rows), int(self._state.slots.counts[slots.USED]))
 
-    def _grow(self, keys: int, capacity: int) -> None:
+    def _grow(self, keys: int, capacity: int, needed: int | None = None) -> None:
         before = len(self._state.heads)
         heads = extended(self._state.heads, keys)
         heads[before:] = kernel.HEAD
         self._state = self._state._replace(
-            slots=slots.grown(self._state.slots, keys, capacity),
+            slots=slots.grown(self._state.slots, keys, capacity, needed),
             finder=self._module.grown(self._state.finder, keys, capacity),
             store=example_store.grown(self._state.store, keys),
             heads=heads,
@@ -241,7 +241,8 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002
         state = self._state
         if short == kernel.SLOTS:
-            self._grow(len(state.heads), larger(len(state.slots.rows), int(state.slots.counts[slots.USED]) + ones))
+            needed = int(state.slots.counts[slots.USED]) + ones
+            self._grow(len(state.heads), larger(len(state.slots.rows), needed), needed)
         elif short == kernel.BOXES:
             self._enlarge_finder()
         elif short == kernel.ROWS:
@@ -372,7 +373,7 @@ class SplitPool(SplitCalls, AgingPool[State, Decisions, Float64s]):
         # A decision that is due, of no event: the search alone, called from here, would be compiled once more.
         always = self.rules._replace(split_when=int(When.EVERY), split_argument=1)
         nothing = _NO_EXAMPLE._replace(key=np.array([key], np.int32), label=np.zeros(1, self._COUNTED))
-        batch, out = _batch_of(nothing), _out(1, 0)
+        batch, out = _batch_of(nothing), _out(1, 0, 0)
         while self._apply(self._state, always, batch, out, 0, True)[0] == 0:
             self._enlarge_finder()
         heads[key] = before
@@ -515,8 +516,8 @@ def _batch_of(events: Events) -> Batch:
     )
 
 
-def _out(events: int, ones: int) -> Out:
-    """Return where the kernel writes for so many events, of which no example is longer than `ones`."""
+def _out(events: int, longest: int, ones: int) -> Out:
+    """Return where the kernel writes for so many events of so many features in all, the longest of so many."""
     return Out(
         status=np.zeros(events, np.int8),
         event=np.empty(events, np.int64),
@@ -526,7 +527,8 @@ def _out(events: int, ones: int) -> Out:
         asked=np.empty((events, 5), np.int64),
         guides=np.empty(events, np.float64),
         counts=np.zeros(3, np.int64),
-        scratch=np.empty(ones, np.int32),
+        scratch=np.empty(longest, np.int32),
+        hashes=np.empty(ones, np.uint32),
     )
 
 

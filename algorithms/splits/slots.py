@@ -52,7 +52,7 @@ SPREAD = 1 << 16  # entries of a table: half a megabyte
 class Slots(NamedTuple):
     """Shared storage of the indexes of one pool."""
 
-    table: Int64s  # int64[power of two]
+    table: Int64s  # int64[places]
     rows: Int64s  # int64[capacity, 4]
     chain: Int32s  # int32[capacity, 2]
     heads: Int64s  # int64[indexes, HEAD_COLUMNS]
@@ -73,11 +73,14 @@ def make(indexes: int, capacity: int) -> Slots:
     return slots
 
 
-def grown(slots: Slots, indexes: int, capacity: int) -> Slots:
-    """Return the same storage with room for more indexes and slots."""
+def grown(slots: Slots, indexes: int, capacity: int, needed: int | None = None) -> Slots:
+    """Return the same storage with room for more indexes and slots.
+
+    The rows beyond `needed`, where that is told, come into the table later, as room for them costs time there.
+    """
     before = len(slots.heads)
     more = Slots(
-        table=hashing.grown(slots.table, capacity),
+        table=hashing.grown(slots.table, capacity, needed),
         rows=extended(slots.rows, capacity) if capacity > len(slots.rows) else slots.rows,
         chain=extended(slots.chain, capacity) if capacity > len(slots.chain) else slots.chain,
         heads=extended(slots.heads, indexes) if indexes > before else slots.heads,
@@ -100,7 +103,7 @@ def reset(slots: Slots, index: int) -> None:
 @inlined
 def room(slots: Slots) -> int:
     """Return how many slots can be made before the storage must grow."""
-    return slots.rows.shape[0] - slots.counts[USED]
+    return min(slots.rows.shape[0], hashing.holds(slots.table)) - slots.counts[USED]
 
 
 @inlined
@@ -110,14 +113,24 @@ def feature_of(slots: Slots, slot: int) -> int:
 
 
 @inlined
+def hash_of(index: int, feature: int) -> int:
+    """Return the hash under which the slot of (index, feature) is in the table."""
+    return hashing.mix(index, feature)
+
+
+@inlined
 def lookup(slots: Slots, index: int, feature: int) -> int:
     """Return the slot of (index, feature), or NONE."""
+    return find(slots, index, feature, hash_of(index, feature))
+
+
+@inlined
+def find(slots: Slots, index: int, feature: int, hashed: int) -> int:
+    """Return the slot of (index, feature), whose hash is known, or NONE."""
     table = slots.table
     rows = slots.rows
-    hashed = hashing.mix(index, feature)
     wanted = (index << 32) | feature
-    mask = table.size - 1
-    at = hashed & mask
+    at = hashing.home(table, hashed)
     while True:
         entry = table[at]
         if entry == 0:
@@ -126,7 +139,7 @@ def lookup(slots: Slots, index: int, feature: int) -> int:
             slot = hashing.entry_row(entry)
             if rows[slot, KEY] == wanted:
                 return slot
-        at = (at + 1) & mask
+        at = hashing.after(table, at)
 
 
 @inlined
@@ -136,16 +149,15 @@ def is_spread(slots: Slots) -> bool:
 
 
 @inlined
-def see_to_entry(slots: Slots, index: int, feature: int) -> None:
-    """Have the place in the table brought to the cache from which on (index, feature) will be looked for."""
-    prefetch(slots.table, hashing.mix(index, feature) & (slots.table.size - 1))
+def see_to_entry(slots: Slots, hashed: int) -> None:
+    """Have the place in the table brought to the cache from which on a hash will be looked for."""
+    prefetch(slots.table, hashing.home(slots.table, hashed))
 
 
 @inlined
-def see_to_row(slots: Slots, index: int, feature: int) -> None:
-    """Have the slot brought to the cache that probably is that of (index, feature); its entry is there by now."""
-    hashed = hashing.mix(index, feature)
-    entry = slots.table[hashed & (slots.table.size - 1)]
+def see_to_row(slots: Slots, hashed: int) -> None:
+    """Have the slot brought to the cache that probably has this hash; its entry is there by now."""
+    entry = slots.table[hashing.home(slots.table, hashed)]
     if hashing.entry_hash(entry) == hashed:
         prefetch(slots.rows, hashing.entry_row(entry))
 
@@ -153,12 +165,18 @@ def see_to_row(slots: Slots, index: int, feature: int) -> None:
 @inlined
 def create(slots: Slots, index: int, feature: int) -> int:
     """Return a new slot with counts 0 for an (index, feature) that has none; there must be room."""
+    return enter(slots, index, feature, hash_of(index, feature))
+
+
+@inlined
+def enter(slots: Slots, index: int, feature: int, hashed: int) -> int:
+    """Return a new slot as `create` does, where the hash is known."""
     slot = free_list.take(slots.counts, slots.rows[:, C0])
     slots.rows[slot, KEY] = (index << 32) | feature
     slots.rows[slot, C0] = 0
     slots.rows[slot, C1] = 0
     slots.rows[slot, MARK] = NO_MARK
-    hashing.put(slots.table, hashing.mix(index, feature), slot)
+    hashing.put(slots.table, hashed, slot)
     newest = slots.heads[index, CHAIN]
     slots.chain[slot, OLDER] = newest
     slots.chain[slot, NEWER] = NONE
@@ -172,7 +190,7 @@ def create(slots: Slots, index: int, feature: int) -> int:
 @inlined
 def remove(slots: Slots, index: int, slot: int) -> None:
     """Give back a slot."""
-    hashing.take(slots.table, hashing.mix(index, feature_of(slots, slot)), slot)
+    hashing.take(slots.table, hash_of(index, feature_of(slots, slot)), slot)
     older = slots.chain[slot, OLDER]
     newer = slots.chain[slot, NEWER]
     if older != NONE:
@@ -194,8 +212,7 @@ def check(slots: Slots) -> None:
     high = int(slots.counts[EVER])
     used = [slot for slot in range(high) if rows[slot, KEY] != _FREE_KEY]
     free_list.check(slots.counts, rows[:, C0], used)
-    assert np.count_nonzero(slots.table) == len(used)
-    assert len(slots.table) > len(used), "a full table would probe for ever"
+    hashing.check(slots.table, len(used))
     chained = []
     for index in range(len(heads)):
         n0, n1 = heads[index, N0], heads[index, N1]

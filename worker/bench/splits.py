@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from algorithms.core.cadence import Emit, When
 from algorithms.splits.finders import FINDERS
 from algorithms.splits.pool import SplitPool
-from worker.bench.cases import Case, Progress, Row, machine, measured
+from worker.bench.cases import Case, Progress, Row, machine, measured, significant
 from worker.bench.sides import FLOORS, finding, floors, warm_up
-from worker.bench.updates import Workload
+from worker.bench.updates import Workload, one_of
 
 
 def bench_splits(
@@ -20,6 +21,8 @@ def bench_splits(
     criterion: str,
     repeats: int,
     progress: Progress = lambda step: None,
+    *,
+    latency: bool = False,
 ) -> Iterator[Row]:
     """Yield one line for each floor and each finder.
 
@@ -35,6 +38,8 @@ def bench_splits(
         Rounds; in each round everything runs once, figures are medians over the rounds.
     progress : callable
         Called with what is about to run.
+    latency : bool
+        Whether each finder takes the events once more, one by one, and the time of each is measured.
     """
     chosen = [(finder, FINDERS[finder].criterion or criterion) for finder in finders]
     warm_up(chosen, progress)
@@ -44,6 +49,9 @@ def bench_splits(
         if case.finder in FINDERS:
             progress(f"scores of {case.finder}")
             line |= answers(case)
+            if latency:
+                progress(f"single events of {case.finder}")
+                line |= latencies(case)
         yield line
 
 
@@ -63,4 +71,25 @@ def answers(case: Case) -> Row:
         "score": best.score,
         "state_bytes": pool.nbytes,
         "refused": refused,
+    }
+
+
+def latencies(case: Case) -> Row:
+    """Return how long single events take a finder, in processor time of the thread that applies them."""
+    assert case.criterion is not None
+    pool = SplitPool(finder=case.finder, criterion=case.criterion, splits=Emit(When.CHANGE))
+    took = np.zeros(case.work.events, np.int64)  # ns
+    at = 0
+    for batch in case.work.batches:
+        for event in range(len(batch.key)):
+            alone = one_of(batch, event)
+            started = time.thread_time_ns()
+            pool.apply(alone, checked=True)
+            took[at] = time.thread_time_ns() - started
+            at += 1
+    return {
+        "median_event_us": significant(float(np.median(took)) / 1e3),
+        "p999_event_us": significant(float(np.quantile(took, 0.999)) / 1e3),
+        "longest_event_ms": significant(float(took.max()) / 1e6),
+        "longest_event": int(np.argmax(took)),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,18 @@ def sparse(n: int, d1: int, d2: int, q: float, seed: int = 0) -> Stream:
     return stream_of(f"sparse:{n},{d1},{d2},{q}", rows, label, d1 + d2)
 
 
+def fresh(n: int, d1: int, new: int, seed: int = 0) -> Stream:
+    """Return n examples, each with d1 features of `sparse` and `new` ones that no example had before."""
+    known = sparse(n, d1, 0, 0.0, seed)
+    ones = np.diff(known.pointer)
+    pointer = known.pointer + new * np.arange(n + 1)
+    feature = np.empty(pointer[-1], np.uint32)
+    feature[np.arange(known.pointer[-1]) + np.repeat(new * np.arange(n), ones)] = known.feature
+    last = pointer[1:, np.newaxis] - np.arange(new, 0, -1)
+    feature[last] = d1 + np.arange(n * new).reshape(n, new)
+    return known._replace(name=f"fresh:{n},{d1},{new}", pointer=pointer, feature=feature, features=d1 + n * new)
+
+
 def stream_of(name: str, rows: list[npt.NDArray[np.int64]], label: npt.NDArray[np.int64], features: int) -> Stream:
     """Return a stream of the features that each example has, in order."""
     pointer = np.zeros(len(rows) + 1, np.int64)
@@ -49,7 +62,8 @@ def load(data: str, limit: int | None = None) -> Stream:
     Parameters
     ----------
     data : str
-        `sparse:n,d1,d2,q`, or the path of an `.npz` with the arrays indptr, indices, labels and shape.
+        `sparse:n,d1,d2,q`, `fresh:n,d1,new`, or the path of an `.npz` with the arrays indptr, indices, labels
+        and shape.
     limit : int, optional
         Take only so many examples.
 
@@ -58,7 +72,8 @@ def load(data: str, limit: int | None = None) -> Stream:
     ValueError
         With what was expected.
     """
-    stream = _generated(data) if data.startswith("sparse:") else _recorded(Path(data))
+    kind, _, numbers = data.partition(":")
+    stream = _generated(kind, numbers) if kind in _GENERATED else _recorded(Path(data))
     return stream if limit is None else first(stream, limit)
 
 
@@ -78,12 +93,27 @@ def between(stream: Stream, begin: int, end: int) -> Stream:
     )
 
 
-def _generated(data: str) -> Stream:
+class _Generator(NamedTuple):
+    numbers: str  # that follow its name
+    kinds: tuple[type, ...]  # of these numbers
+    example: str
+    make: Callable[..., Stream]
+
+
+_GENERATED = {
+    "sparse": _Generator("n,d1,d2,q", (int, int, int, float), "10000,10,10000,0.001", sparse),
+    "fresh": _Generator("n,d1,new", (int, int, int), "100000,10,100", fresh),
+}
+
+
+def _generated(kind: str, numbers: str) -> Stream:
+    maker = _GENERATED[kind]
     try:
-        n, d1, d2, q = data.removeprefix("sparse:").split(",")
-        return sparse(int(n), int(d1), int(d2), float(q))
+        return maker.make(*(of(each) for of, each in zip(maker.kinds, numbers.split(","), strict=True)))
     except ValueError as error:
-        raise ValueError(f"expected sparse:n,d1,d2,q as in sparse:10000,10,10000,0.001, got {data!r}") from error
+        raise ValueError(
+            f"expected {kind}:{maker.numbers} as in {kind}:{maker.example}, got {f'{kind}:{numbers}'!r}"
+        ) from error
 
 
 def _recorded(path: Path) -> Stream:
@@ -98,6 +128,6 @@ def _recorded(path: Path) -> Stream:
             )
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
-            f"expected sparse:n,d1,d2,q or an .npz file with indptr, indices, labels, shape, got {str(path)!r}; "
-            f"it says: {error}"
+            f"expected {', '.join(f'{kind}:{each.numbers}' for kind, each in _GENERATED.items())} or an .npz file "
+            f"with indptr, indices, labels, shape, got {str(path)!r}; it says: {error}"
         ) from error

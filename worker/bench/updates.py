@@ -131,3 +131,10 @@ def _batch(stream: Stream, op: Int8s, example: Int64s) -> Events:
     # Where in the stream each one comes from: its place in the batch, moved by what its example was moved.
     source = np.arange(pointer[-1]) + np.repeat(start - pointer[:-1], ones)
     return Events.of(op.copy(), stream.label[example].astype(np.int32), pointer, stream.feature[source])
+
+
+def one_of(batch: Events, event: int) -> Events:
+    """Return a batch of one event of a batch of these workloads."""
+    start, stop = batch.pointer[event : event + 2].tolist()
+    of = slice(event, event + 1)
+    return Events.of(batch.op[of], batch.label[of], np.array([0, stop - start]), batch.feature[start:stop])

@@ -67,6 +67,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, path_type=Path)
 _PREDICT = {each.name.lower().replace("_", "-"): each for each in Predict}
+_STREAM = "An .npz with indptr, indices, labels, shape; or sparse:n,d1,d2,q; or fresh:n,d1,new."
 _TIME_LIMIT = 20.0  # s; a side of a comparison that has taken longer in all is not run again
 
 
@@ -152,19 +153,28 @@ def bench() -> None:
 
 
 @bench.command()
-@click.option("--data", required=True, help="An .npz with indptr, indices, labels, shape; or sparse:n,d1,d2,q.")
+@click.option("--data", required=True, help=_STREAM)
 @click.option("--finders", type=_Listed(list(FINDERS)), default=",".join(FINDERS), show_default=True)
 @click.option("--criterion", type=click.Choice(list(CRITERIA)), default="entropy", show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Take only so many examples.")
 @click.option("--updates", default="incremental", show_default=True, help=f"What is deleted: {EXPECTED}.")
+@click.option("--latency", is_flag=True, help="And the longest single event, in processor time.")
 @_repeats
-def splits(data: str, finders: list[str], criterion: str, limit: int | None, updates: str, repeats: int) -> None:
+def splits(
+    data: str,
+    finders: list[str],
+    criterion: str,
+    limit: int | None,
+    updates: str,
+    latency: bool,
+    repeats: int,
+) -> None:
     """Insert and delete examples and ask for the best split after each, beside what counting alone costs."""
     with _naming("--data"):
         stream = load(data, limit)
     with _naming("--updates"):
         work = workload(stream, updates)
-    _print(lambda progress: bench_splits(work, finders, criterion, repeats, progress))
+    _print(lambda progress: bench_splits(work, finders, criterion, repeats, progress, latency=latency))
 
 
 @bench.command()
@@ -172,7 +182,7 @@ def splits(data: str, finders: list[str], criterion: str, limit: int | None, upd
     "--data",
     default="sparse:10000,10,10000,0.001",
     show_default=True,
-    help="An .npz with indptr, indices, labels, shape; or sparse:n,d1,d2,q.",
+    help=_STREAM,
 )
 @click.option("--criterion", type=click.Choice(list(CRITERIA)), default="gini", show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Take only so many examples.")

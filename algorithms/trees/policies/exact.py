@@ -168,7 +168,7 @@ def grown(policy: Exact, nodes: int) -> Exact:
 
 def is_full(policy: Exact, ones: int, rows: int) -> bool:
     """Return whether so many features more need a slot where only so many slots are allowed."""
-    return slots.room(policy.slots) < ones and len(policy.slots.rows) >= rows
+    return len(policy.slots.rows) - policy.slots.counts[slots.USED] < ones and len(policy.slots.rows) >= rows
 
 
 def keys(policy: Exact) -> Int64s:

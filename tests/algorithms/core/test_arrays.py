@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from algorithms.core import arrays
+from algorithms.core import rooms
 from algorithms.core.arrays import extended, larger, zeros
 
 
@@ -65,7 +65,7 @@ def test_what_was_extended_before_is_copied(part: str) -> None:
 
 def test_without_addresses_to_spare_arrays_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system gives no room it is as with small arrays."""
-    monkeypatch.setattr(arrays, "_LEAST_ROOM", 1 << 62)
+    monkeypatch.setattr(rooms, "_LEAST_SPACE", 1 << 62)
     before = _large(100_000)
     longer = extended(before, 200_000)
     assert not np.shares_memory(before, longer)
@@ -80,3 +80,4 @@ def test_capacities_double_and_then_grow_by_an_eighth() -> None:
     assert larger(0, 1) == 1
     assert larger(1 << 16, (1 << 16) + 1) == (1 << 16) + (1 << 13)
     assert larger(larger(16, 100_000), 1_000_000) == larger(16, 1_000_000)
+    assert larger(1 << 23, (1 << 23) + 1) == (1 << 23) + (1 << 17)

@@ -87,17 +87,30 @@ def test_score_is_symmetric_to_the_bit(name: str, data: st.DataObject) -> None:
     assert score == criteria.score(criterion, c0 - a, c1 - b, c0, c1)
 
 
+GROWN = criteria.covering(criteria.covering(make("entropy"), 2_000), 7_000)
+
+
 @GIVEN
 @given(st.integers(0, 5000), st.integers(0, 5000), st.integers(0, UNIT - 1))
 def test_the_memo_changes_no_bit_of_the_entropy(u: int, v: int, fraction: int) -> None:
-    """A long memo, a short one and none at all give the same entropy."""
+    """A long memo, a short one, one that has grown and none at all give the same entropy."""
     u, v = u * UNIT, v * UNIT + fraction
     bare = make("entropy")._replace(table=np.zeros(1, np.float64))
     values = {
         criteria.impurity(memo, u, v)
-        for memo in (bare, make("entropy"), criteria.make_criterion("entropy", 20_000))
+        for memo in (bare, make("entropy"), criteria.make_criterion("entropy", 20_000), GROWN)
     }
     assert len(values) == 1
+
+
+def test_a_memo_grows_as_far_as_it_is_worth() -> None:
+    """What is added is what a memo made at once holds; nothing is where it is no use."""
+    memo = make("entropy")
+    for examples in (100, 5_000, 5_001, 100_000, 3_000_000, 4_000_000):
+        memo = criteria.covering(memo, examples)
+    assert np.array_equal(memo.table, criteria.make_criterion("entropy", 4_000_000).table)
+    assert criteria.covering(memo, 5_000_000) is memo
+    assert len(criteria.covering(make("gini"), 5_000).table) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

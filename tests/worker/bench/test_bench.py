@@ -238,6 +238,32 @@ def test_bench_splits_prints_a_line_for_each_floor_and_finder(updates: str) -> N
     }
 
 
+def test_bench_splits_tells_how_long_single_events_take() -> None:
+    """With --latency lines of finders have the median and the longest of all events."""
+    arguments = ["--data", "fresh:50,2,3", "--repeats", "1", "--finders", "exact", "--latency"]
+    floors, (found,) = (lambda lines: (lines[:2], lines[2:]))(_lines(_bench("splits", *arguments)))
+    assert all(set(line) == COSTS for line in floors)
+    assert set(found) - COSTS - ANSWERS == {
+        "median_event_us",
+        "p999_event_us",
+        "longest_event_ms",
+        "longest_event",
+    }
+    assert 0 < found["median_event_us"] <= found["p999_event_us"] <= 1e3 * found["longest_event_ms"]
+    assert 0 <= found["longest_event"] < 50
+
+
+def test_features_of_a_fresh_stream_are_new() -> None:
+    """Each example has those of `sparse`, and as many as asked for that none had before."""
+    stream, known = load("fresh:30,4,3"), sparse(30, 4, 0, 0.0)
+    assert np.array_equal(stream.label, known.label)
+    for example in range(30):
+        given = stream.feature[slice(*stream.pointer[example : example + 2])].tolist()
+        new = [4 + 3 * example + each for each in range(3)]
+        assert given == [*known.feature[slice(*known.pointer[example : example + 2])].tolist(), *new]
+    assert (stream.features, stream.pointer[-1]) == (4 + 90, len(stream.feature))
+
+
 def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None:
     """Each line is JSON with every figure."""
     lines = _lines(
@@ -272,7 +298,8 @@ def test_bench_pipeline_compares_formats() -> None:
     [
         (["splits"], "Missing option '--data'"),
         (["splits", "--data", "sparse:1"], "expected sparse:n,d1,d2,q as in sparse:10000,10,10000,0.001"),
-        (["splits", "--data", "absent.npz"], "expected sparse:n,d1,d2,q or an .npz file"),
+        (["splits", "--data", "absent.npz"], "expected sparse:n,d1,d2,q, fresh:n,d1,new or an .npz"),
+        (["splits", "--data", "fresh:9,1"], "expected fresh:n,d1,new as in fresh:100000,10,100, got 'fresh:9,1'"),
         (["splits", "--data", "sparse:9,1,1,0.5", "--finders", "best"], "expected some of exact, "),
         (["splits", "--data", "sparse:9,1,1,0.5", "--updates", "window:0"], "--updates: expected incremental, "),
         (["pipeline", "--keys", "0"], "expected whole numbers from 1, got '0'"),

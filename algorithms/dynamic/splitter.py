@@ -475,7 +475,7 @@ def _consider(
             others = min(others, _keep(segment, column, kept_score, wanted))
     else:
         if everywhere and _is_constant(segment, column, start, stop):
-            return leader
+            return _beside_constant(leader, node, wanted)
         if way == _ORDERED:
             values, owners, begin = segment.value, segment.owner, segment.group[column]
             entries = segment.present[column]
@@ -486,7 +486,7 @@ def _consider(
         if everywhere and values[begin] == values[begin + entries - 1]:
             segment.constant[column, BEGIN] = start
             segment.constant[column, END] = stop
-            return leader
+            return _beside_constant(leader, node, wanted)
         found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.bar, wanted > 0)
     best, least, below, above = leader.column, leader.score, leader.below, leader.above
     if found.score < least or (
@@ -507,6 +507,15 @@ def _consider(
     if bar < leader.bar and way != _DENSE:
         rare = estimates.rare(criterion, segment, node, bar)
     return _Leader(best, least, below, above, others, bar, rare)
+
+
+@inlined
+def _beside_constant(leader: _Leader, node: Node, wanted: int) -> _Leader:
+    """Return the best so far after a column that parts nothing, but would with an example that lacks its value."""
+    if wanted == 0:
+        return leader
+    others, bar = min(leader.others, node.impurity), min(leader.bar, node.impurity)
+    return _Leader(leader.column, leader.score, leader.below, leader.above, others, bar, leader.rare)
 
 
 @jit

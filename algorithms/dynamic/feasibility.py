@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from algorithms.dynamic.terms import BETA, EPSILON, EXACT
+from algorithms.dynamic.variance import CRITERION
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
@@ -57,6 +58,8 @@ def missing(epsilon: float, alpha: float, beta: float, min_examples: int, criter
     """
     if beta == 0.0:
         return None
+    if criterion == CRITERION:
+        return "no epsilon, as the proof is of classes"
     if criterion != "gini":
         return "the criterion gini, whose gains are the ones that the proof bounds"
     if alpha == 0.0:

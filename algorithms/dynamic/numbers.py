@@ -26,12 +26,12 @@ from algorithms.core.wide import carry_of, low_of, whole_numbers, words_of
 from algorithms.dynamic import variance
 from algorithms.dynamic.builder import UNBOUNDED, check_sizes
 from algorithms.dynamic.canonical import check_kinds
-from algorithms.dynamic.feasibility import policy_of
+from algorithms.dynamic.feasibility import VARIANCE, policy_of
 from algorithms.dynamic.pool import LivePool, rules_of
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import Out
 from algorithms.dynamic.terms import Terms
-from algorithms.dynamic.variance import CRITERION, HIGH_SQUARES, LOW_SQUARES, OF_FEATURE, OF_NODE, SUM, WEIGHT
+from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, OF_FEATURE, OF_NODE, SUM, WEIGHT
 from algorithms.trees.snapshot import NumberTree as Tree
 
 
@@ -98,7 +98,7 @@ class DynamicNumberPool(LivePool[NumberAnswers, float]):
         check_sizes(min_examples, max_depth)
         check_kinds([default, *(kinds or {}).values()])
         self.scale = scale
-        policy, epsilon = policy_of(guarantee, epsilon, 0.0, beta, min_examples, CRITERION)
+        policy, epsilon = policy_of(guarantee, epsilon, 0.0, beta, min_examples, VARIANCE)
         rules = rules_of(
             Terms(0.0, min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
             epsilon=epsilon,

@@ -22,8 +22,6 @@ from algorithms.core.jit import apart, inlined
 from algorithms.core.nearest import nearest_ratio
 from algorithms.core.wide import BASE, carry_of, difference, low_of, product
 
-CRITERION = "variance"  # its name, as settings and messages have it
-
 # Columns of the sums: of features the first two, of nodes all.
 WEIGHT, SUM, LOW_SQUARES, HIGH_SQUARES = range(4)
 OF_FEATURE, OF_NODE = 2, 4

@@ -240,6 +240,31 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 20, "emit": {"every": 25}},
         "emit": {"snapshots": "change"},
     },
+    "numbers-exact": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [-1, 1],
+        "label_unit": 0.5,
+        "features": "ids",
+        "attributes": {"numeric": [3, 4294967295]},
+        "guarantee": "exact",
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 20}},
+    },
+    "numbers-near": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [0, 5],
+        "label_unit": 0.25,
+        "features": "ids",
+        "attributes": {"default": "numeric"},
+        "beta": 0.02,
+        "window": 60,
+        "emit": {"snapshots": "change"},
+    },
 }
 
 

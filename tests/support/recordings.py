@@ -240,6 +240,11 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 20, "emit": {"every": 25}},
         "emit": {"snapshots": "change"},
     },
+}
+
+
+# Of numbers too, with floors under what splits leave.
+NUMBERS_KEPT: dict[str, dict[str, Any]] = {
     "numbers-exact": {
         "kind": "dynamic-tree",
         "input": CLICKS,
@@ -311,7 +316,7 @@ def every_kind(settings: str = SETTINGS) -> str:
         if kind not in known
         for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS | AGED | MIXED | NUMBERS | IN_PARTS
+    options["models"] |= FLOORS | AGED | MIXED | NUMBERS | NUMBERS_KEPT | IN_PARTS
     return yaml.safe_dump(options, sort_keys=False)
 
 

@@ -13,6 +13,7 @@ from tests.support.places import GOLDEN
 from tests.support.recordings import (
     CLICKS,
     IN_PARTS,
+    NUMBERS_KEPT,
     PARTITIONS,
     SETTINGS,
     WORDS,
@@ -84,8 +85,9 @@ def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str])
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "models"),
-    [(kind, {topic: sample(kind, topic) for topic in TOPICS}) for kind in KINDS] + [("dynamic-tree", IN_PARTS)],
-    ids=[*KINDS, "dynamic-tree in parts"],
+    [(kind, {topic: sample(kind, topic) for topic in TOPICS}) for kind in KINDS]
+    + [("dynamic-tree", IN_PARTS), ("dynamic-tree", NUMBERS_KEPT)],
+    ids=[*KINDS, "dynamic-tree in parts", "dynamic-tree of numbers with floors"],
 )
 def test_every_kind_replays_the_same(tmp_path: Path, kind: str, models: dict[str, dict[str, Any]]) -> None:
     """A model of each kind that is registered gives the same bytes however its input is batched and restored."""

@@ -347,7 +347,7 @@ def test_looking_by_hand_changes_nothing() -> None:
     """Trees, sizes and questions leave all arrays as they are."""
     kinds = KINDS["mixed"]
     pool = exact_of(kinds, evaluate=False).pool()
-    events = Stream(2, kinds, (0.0, 100.0, 1.0)).take(80)
+    events = Stream(2, kinds, (0.0, 100.0, 1.0)).take(40)
     number_outcomes(pool, [event for event in events if event.op != Op.DROP])
     before = {name: array.copy() for name, array in pool.arrays().items()}
     assert pool.awaits_look(0)

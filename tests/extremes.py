@@ -191,10 +191,9 @@ def dynamic_settings(draw: random.Random, criterion: str) -> dict[str, Any]:
 
 def dynamic_number_settings(draw: random.Random) -> dict[str, Any]:
     """Return settings of a model of kind `dynamic-tree` whose labels are numbers."""
-    told = dynamic_settings(draw, "variance") | {"epsilon": draw.choice((0.0, 0.1, 1_000.0)), "alpha": 0.0}
-    of_classes = {name: value for name, value in told.items() if name not in ("guarantee", "beta")}
+    told = dynamic_settings(draw, "variance") | {"alpha": 0.0}
     of_numbers = number_settings(draw)
-    return of_classes | {name: of_numbers[name] for name in ("target", "label_range", "label_unit")}
+    return told | {name: of_numbers[name] for name in ("target", "label_range", "label_unit")}
 
 
 def growing_settings(draw: random.Random, policy: str) -> dict[str, Any]:

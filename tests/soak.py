@@ -161,6 +161,17 @@ MODELS: dict[str, dict[str, Any]] = {
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},
     },
+    "forgotten-exact": {
+        "kind": "dynamic-tree",
+        "input": PRICES,
+        "target": "number",
+        "label_range": [-100, 100],
+        "label_unit": 0.01,
+        "features": "names",
+        "guarantee": "exact",
+        "max_depth": 4,
+        "emit": {"snapshots": {"every": 500}},
+    },
 }
 SETTINGS: dict[str, Any] = {
     "group": "soak",

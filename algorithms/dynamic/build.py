@@ -13,13 +13,13 @@ import math
 from typing import Any
 
 from algorithms.core.arrays import int64
-from algorithms.core.class_sums import impurity, noise
 from algorithms.core.hashing import mix
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
-from algorithms.dynamic import indexes, nodes, rivals, slack, vocabulary
+from algorithms.dynamic import columns, exact, floors, indexes, nodes, rivals, slack, vocabulary
+from algorithms.dynamic.columns import Columns, NoColumns
 from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.labels import add_to_node, is_pure
 from algorithms.dynamic.nodes import (
@@ -194,20 +194,22 @@ def settle(
             return
     else:
         indexes.drop(known.indexes, node)
-    weight = int64(0)
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
+    whole = floors.whole_of(criterion, state.weights, node, segment.totals)
     floor = choice.floor
     is_binary = state.links[node, FEATURE] != NONE and state.links[node, KIND] == BINARY
-    if choice.column != NONE and segment.numeric[choice.column] == 1 and (is_binary or terms.policy != EXACT):
-        floor = min(floor, choice.score)
-    if not is_binary and terms.policy != EXACT:
-        floor = min(floor, own)  # of other thresholds between the values beside its own one
-    floor = _take_rivals(criterion, state, known, segment, words, node, stop - start, floor)
+    if not columns.are_kept(segment.kept_columns):
+        if choice.column != NONE and segment.numeric[choice.column] == 1 and (is_binary or terms.policy != EXACT):
+            floor = min(floor, choice.score)
+        if not is_binary and terms.policy != EXACT:
+            floor = min(floor, own)  # of other thresholds between the values beside its own one
+    floor = _take_rivals(state, known, segment, words, node, stop - start, whole.score, floor)
     if not is_binary or is_indexed or floor < math.inf:  # else all features of its examples are its rivals
-        floor = min(floor, impurity(criterion, segment.totals)) - noise(weight, segment.totals.size)
+        floor = floors.left_by(criterion, whole, min(floor, whole.score)) - whole.error
     known.floor[node] = floor
+    _take_columns(known.columns, criterion, state, segment, words, terms, node, start, stop, choice, whole)
     if terms.policy != EXACT or is_binary:
+        return
+    if not exact.knows_beside(known.columns, known, node, state.links[node, FEATURE]):
         return
     known.beside[node, BELOW] = choice.below
     known.beside[node, ABOVE] = choice.above
@@ -228,19 +230,69 @@ def _take_index(known: Slack, segment: Segment, words: Rows, node: int) -> None:
         known.indexes.of[node] = indexes.begin(known.indexes, segment, words) + 1
 
 
+@inlined
+def _take_no_columns(
+    known: NoColumns,
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    words: Rows,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+    whole: floors.Whole,
+) -> None:
+    pass
+
+
+@apart
+def _take_kept_columns(
+    known: Columns,
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    words: Rows,
+    terms: Terms,
+    node: int,
+    start: int,
+    stop: int,
+    choice: Choice,
+    whole: floors.Whole,
+) -> None:
+    columns.begin_extremes(known, node, segment.label[segment.order[start]])
+    for position in range(start + 1, stop):
+        columns.note_label(known, node, segment.label[segment.order[position]])
+    kept = segment.kept_columns
+    for at in range(kept.size[0]):
+        feature = vocabulary.feature_of(words, kept.column[at])
+        is_own = feature == state.links[node, FEATURE]
+        score = kept.second[at] if is_own and terms.policy == EXACT else kept.score[at]
+        floor = floors.left_by(criterion, whole, min(score, whole.score)) - whole.error
+        columns.add(known, node, feature, floor, is_own)
+
+
+_take_columns = dispatch(
+    "Give the numeric features that a scan has kept floors of their own, and note which labels a node has.",
+    {NoColumns: _take_no_columns, Columns: _take_kept_columns},
+)
+
+
 @jit
 def _take_rivals(
-    criterion: Any,
     state: Nodes,
     known: Slack,
     segment: Segment,
     words: Rows,
     node: int,
     examples: int,
+    whole: float,
     floor: float,
 ) -> float:
     """Make rivals of what a scan has kept below its floor; return the floor under what is no rival.
 
+    These are scores, as is `whole`, that of what parts nothing.
     What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
     """
     block = int64(NONE)
@@ -251,7 +303,7 @@ def _take_rivals(
         known.counts[node, BLOCK] = block + 1
     most = floor
     if block == NONE:
-        floor = min(floor, impurity(criterion, segment.totals))
+        floor = min(floor, whole)
     for at in range(segment.sizes[KEPT]):
         feature = vocabulary.feature_of(words, segment.kept_column[at])
         if feature == state.links[node, FEATURE]:

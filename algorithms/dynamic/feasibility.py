@@ -8,6 +8,8 @@ from algorithms.dynamic.terms import BETA, EPSILON, EXACT
 
 DEFAULT = 0.1  # epsilon, where nothing else says when a tree is rebuilt
 
+VARIANCE = "variance"  # the criterion of labels that are numbers
+
 LEAST_WORK = 64  # below which a rebuild might never be done
 UNBOUNDED_WITH = "with a guarantee, or a beta without an epsilon: there rebuilds are not bounded"
 
@@ -57,6 +59,8 @@ def missing(epsilon: float, alpha: float, beta: float, min_examples: int, criter
     """
     if beta == 0.0:
         return None
+    if criterion == VARIANCE:
+        return "no epsilon, as the proof is of classes"
     if criterion != "gini":
         return "the criterion gini, whose gains are the ones that the proof bounds"
     if alpha == 0.0:

@@ -11,23 +11,28 @@ node is judged when it is looked at, and not before: what closes and opens again
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from algorithms.core.arrays import Float64s, UInt32s, int64
-from algorithms.core.class_sums import impurity, noise, score
-from algorithms.core.fixed_point import PER_UNIT
+from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
+from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
-from algorithms.dynamic import beta, exact, indexes, rivals, vocabulary
+from algorithms.dynamic import beta, columns, exact, floors, indexes, rivals, slack, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
+from algorithms.dynamic.columns import Columns, NoColumns
 from algorithms.dynamic.examples import side_of, value_in
+from algorithms.dynamic.labels import score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
-from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
-from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, forget
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
+from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, best_threshold, forget
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.subtrees import gather
 from algorithms.dynamic.terms import EXACT
 from algorithms.dynamic.update import replace
+from algorithms.dynamic.variance import Variance
+from algorithms.trees.quantised import between
 
 _NOT_KNOWN = -2  # in the place of a feature: it takes a search to tell
 
@@ -101,7 +106,7 @@ look_at_all = dispatch(
 def _is_current(known: Slack, forest: Forest, rules: Rules, segment: Segment, tree: int) -> bool:
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
-        if not _stands(forest, rules, segment, node, False):
+        if not _stands(forest, rules, segment, tree, node, False):
             return False
         node = _next(forest, node)
     return True
@@ -129,9 +134,19 @@ def _next(forest: Forest, node: int) -> int:
     return links[links[node, PARENT], HIGH] if links[node, PARENT] != NONE else int64(NONE)
 
 
+class _Own(NamedTuple):
+    """What a node does: its split, or where it is a leaf nothing."""
+
+    score: float
+    left: float  # what that leaves, see floors.py
+    error: float
+    gains: bool  # whether it gains more than rounding
+    most: float  # how much more than the best it may leave, of the policy BETA
+
+
 @jit
-def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_search: bool) -> bool:
-    """Return whether a node surely is what the policy promises, as its floor, rivals and index tell.
+def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, may_search: bool) -> bool:
+    """Return whether a node surely is what the policy promises, as its floors, rivals and index tell.
 
     Unless an index `may_search`, nothing is changed.
     """
@@ -143,11 +158,18 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_searc
         return bool(is_leaf)
     if rules.terms.policy == EXACT and is_leaf:
         return exact.leaf_stands(known, node)
-    own, whole, weight = _scores(forest, segment, node)
-    error = noise(weight, segment.totals.size)
-    rival, score_of_it = int64(NONE), math.inf
+    own = _own(forest, rules, segment, tree, node)
+    return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
+        known.columns, forest, rules, node, own
+    )
+
+
+@jit
+def _beats_rest(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own, may_search: bool) -> bool:
+    """Return whether a node surely is so beside all splits but those of columns that have floors of their own."""
+    known, links = forest.slack, forest.nodes.links
     if known.counts[node, BLOCK] == INDEXED:
-        rival, score_of_it = _best_binary(forest, segment, node, may_search)
+        rival, score_of_it = _best_binary(forest.criterion, forest, segment, node, may_search)
         if rival == _NOT_KNOWN:
             return False
         if rival == links[node, FEATURE]:
@@ -155,38 +177,55 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, node: int, may_searc
     else:
         rival, score_of_it = _best_rival(forest, segment, node)
     if rules.terms.policy == EXACT:
-        is_ahead = rival == NONE or exact.is_ahead(forest.names, own, links[node, FEATURE], score_of_it, rival)
-        return is_ahead and exact.stands(known, node, own, whole, error)
-    floor = min(known.floor[node], score_of_it - error)
-    return beta.stands(floor, own, rules.terms.beta * (weight * PER_UNIT), error)
+        is_ahead = rival == NONE or exact.is_ahead(
+            forest.names, own.score, links[node, FEATURE], score_of_it, rival
+        )
+        return bool(is_ahead and own.gains and own.left < known.floor[node] - own.error)
+    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
+    floor = known.floor[node]
+    if rival != NONE:
+        floor = min(floor, floors.left_by(forest.criterion, whole, score_of_it) - own.error)
+    return beta.stands(floor, own.left, own.most, own.error)
 
 
-@jit
-def _best_binary(forest: Forest, segment: Segment, node: int, may_search: bool) -> tuple[int, float]:
-    """Return the binary feature that scores least in a node, its own among them, and its score; NONE and inf.
+@inlined
+def _no_best_binary(
+    criterion: Variance, forest: Forest, segment: Segment, node: int, may_search: bool
+) -> tuple[int, float]:
+    return int64(NONE), math.inf
 
-    By the node's index, which is made where it lacks one; where there is no room for it, by counts.
-    """
+
+@apart
+def _best_indexed(
+    criterion: Criterion, forest: Forest, segment: Segment, node: int, may_search: bool
+) -> tuple[int, float]:
     held = forest.slack.indexes
     if held.of[node] > 0 and not may_search:
-        slot = indexes.surely_best(held, forest.criterion, held.of[node] - 1)
+        slot = indexes.surely_best(held, criterion, held.of[node] - 1)
         if slot == NONE:
             return int64(_NOT_KNOWN), math.inf
-        return indexes.feature_of(held, slot), indexes.score_of(held, forest.criterion, held.of[node] - 1, slot)
+        return indexes.feature_of(held, slot), indexes.score_of(held, criterion, held.of[node] - 1, slot)
     if not may_search:
         return int64(_NOT_KNOWN), math.inf
     if held.of[node] == 0:
         gather(forest, segment, node)
-        lay_out(forest.criterion, segment, examples_of(forest), forest.words)
+        lay_out(criterion, segment, examples_of(forest), forest.words)
         held.of[node] = indexes.begin(held, segment, forest.words) + 1
         feature, least = _best_counted(forest, segment)
         forget(segment)
         clear(segment)
         return feature, least
-    slot = indexes.best(held, forest.criterion, forest.names, held.of[node] - 1)
+    slot = indexes.best(held, criterion, forest.names, held.of[node] - 1)
     if slot == NONE:
         return int64(NONE), math.inf
-    return indexes.feature_of(held, slot), indexes.score_of(held, forest.criterion, held.of[node] - 1, slot)
+    return indexes.feature_of(held, slot), indexes.score_of(held, criterion, held.of[node] - 1, slot)
+
+
+_best_binary = dispatch(
+    "Return the binary feature that scores least in a node, its own among them, and its score; NONE and inf. By "
+    "the node's index, which is made where it lacks one; where there is no room for it, by counts.",
+    {Criterion: _best_indexed, Variance: _no_best_binary},
+)
 
 
 @jit
@@ -224,35 +263,39 @@ def _best_rival(forest: Forest, segment: Segment, node: int) -> tuple[int, float
     return best, least
 
 
-@inlined
-def _scores(forest: Forest, segment: Segment, node: int) -> tuple[float, float, int]:
-    """Return the score of what a node does, its impurity and weight; `totals` has its class weights."""
-    links = forest.nodes.links
-    whole = impurity(forest.criterion, segment.totals)
-    weight = int64(0)
-    for k in range(segment.totals.size):
-        weight += segment.totals[k]
-    own = whole
+@jit
+def _own(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int) -> _Own:
+    """Return what a node does, by its sums, which are in `totals`, and those of its low side."""
+    links, weights = forest.nodes.links, forest.nodes.weights
+    whole = floors.whole_of(forest.criterion, weights, node, segment.totals)
+    now = whole.score
     if links[node, FEATURE] != NONE:
         for k in range(segment.totals.size):
-            segment.below[k] = forest.nodes.weights[links[node, LOW], k]
-        own = score(forest.criterion, segment.below, segment.totals)
-    return own, whole, weight
+            segment.below[k] = weights[links[node, LOW], k]
+        now = score(forest.criterion, segment.below, segment.totals)
+    most = 0.0
+    if rules.terms.policy != EXACT:
+        most = floors.allowed(forest.criterion, weights, forest.trees[tree, ROOT], whole, rules.terms.beta)
+    left = floors.left_by(forest.criterion, whole, now)
+    return _Own(now, left, whole.error, floors.gains(forest.criterion, whole, now), most)
 
 
 @jit
 def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
     """Make a node what the policy promises; return the node that is in its place now."""
-    if _stands(forest, rules, segment, node, True):
+    known, links = forest.slack, forest.nodes.links
+    if _stands(forest, rules, segment, tree, node, True):
         return node
-    links = forest.nodes.links
+    if _stands_once_scanned(known.columns, forest, rules, segment, tree, node, event, out):
+        known.counts[node, IS_KNOWN] = 1
+        return node
     gather(forest, segment, node)
     lay_out(forest.criterion, segment, examples_of(forest), forest.words)
     choice = NO_SPLIT
     if not is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         held = segment.sizes[HELD]
         out.scanned[event] += held
-        kept = wanted(forest.slack, segment, held)
+        kept = wanted(known, segment, held)
         choice = best_split(
             forest.criterion,
             segment,
@@ -266,15 +309,15 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
             rules.terms.salt,
             kept,
         )
-        if _keeps(forest, rules, segment, node, choice):
-            _keep(forest, rules, segment, node, choice, out)
+        if _keeps(forest, rules, segment, tree, node, choice):
+            _keep(forest, rules, segment, tree, node, choice, out)
             return node
     return replace(forest, rules, segment, tree, node, choice, event, out)
 
 
 @jit
-def _keeps(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice) -> bool:
-    """Return whether a node that was scanned stays, but for its threshold; `totals` has its class weights."""
+def _keeps(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, choice: Choice) -> bool:
+    """Return whether a node that was scanned stays, but for its threshold; `totals` has its sums."""
     links = forest.nodes.links
     if choice.column == NONE or (links[node, FEATURE] == NONE and rules.terms.policy == EXACT):
         return bool(links[node, FEATURE] == choice.column)  # both are NONE: still no split parts the examples
@@ -283,15 +326,16 @@ def _keeps(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Ch
         return bool(
             is_same and exact.keeps(links[node, KIND], forest.nodes.threshold[node], choice.below, choice.above)
         )
-    own, _, weight = _scores(forest, segment, node)
-    most = rules.terms.beta * (weight * PER_UNIT)
-    return beta.stands(choice.score, own, most, 2.0 * noise(weight, segment.totals.size))
+    own = _own(forest, rules, segment, tree, node)
+    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
+    best = floors.left_by(forest.criterion, whole, choice.score)
+    return beta.stands(best, own.left, own.most, 2.0 * own.error)
 
 
 @jit
-def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice, out: Out) -> None:
+def _keep(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, choice: Choice, out: Out) -> None:
     """Note what the scan of a node has told that keeps its split."""
-    own, _, _ = _scores(forest, segment, node)
+    own = _own(forest, rules, segment, tree, node)
     settle(
         forest.criterion,
         forest.nodes,
@@ -304,10 +348,149 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Cho
         int64(0),
         segment.sizes[HELD],
         choice,
-        own,
+        own.score,
     )
     if rules.terms.policy == EXACT and forest.nodes.threshold[node] != choice.threshold:
         forest.nodes.threshold[node] = choice.threshold
         out.told[0] |= CHANGED
     forget(segment)
     clear(segment)
+
+
+# --- columns that have floors of their own
+
+
+@inlined
+def _beats_none(known: NoColumns, forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
+    return True
+
+
+@apart
+def _beats_all(known: Columns, forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
+    if not _knows_beside(forest, rules, node):
+        return False
+    at = int64(0)
+    while at < known.sizes[node] and _beats(known, rules, node, at, own):
+        at += 1
+    return bool(at == known.sizes[node])
+
+
+_beats_columns = dispatch(
+    "Return whether a node surely is what the policy promises, beside columns that have floors of their own.",
+    {NoColumns: _beats_none, Columns: _beats_all},
+)
+
+
+@inlined
+def _knows_beside(forest: Forest, rules: Rules, node: int) -> bool:
+    """Return whether the values beside a node's threshold are known, where that counts."""
+    links = forest.nodes.links
+    if rules.terms.policy != EXACT or links[node, KIND] == BINARY:
+        return True
+    return exact.knows_beside(forest.slack.columns, forest.slack, node, links[node, FEATURE])
+
+
+@inlined
+def _beats(known: Columns, rules: Rules, node: int, at: int, own: _Own) -> bool:
+    """Return whether a node surely is what the policy promises, beside what a column offers."""
+    floor = columns.floor_of(known, node, at)
+    if rules.terms.policy == EXACT:
+        return own.left < floor - own.error
+    return beta.stands(floor, own.left, own.most, own.error)
+
+
+@inlined
+def _scan_none(
+    known: NoColumns, forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out
+) -> bool:
+    return False
+
+
+@apart
+def _scan_columns(
+    known: Columns, forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out
+) -> bool:
+    links = forest.nodes.links
+    is_leaf = links[node, FEATURE] == NONE
+    if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
+        return False
+    if rules.terms.policy == EXACT and is_leaf:
+        return False
+    own = _own(forest, rules, segment, tree, node)
+    if known.sizes[node] == 0 or not _beats_rest(forest, rules, segment, node, own, True):
+        return False
+    if not _knows_beside(forest, rules, node) and not columns.has_own(known, node, links[node, FEATURE]):
+        return False
+    gather(forest, segment, node)
+    out.scanned[event] += segment.sizes[HELD]
+    stands = True
+    at = int64(0)
+    while stands and at < known.sizes[node]:
+        if not _beats(known, rules, node, at, own):
+            stands = _stands_beside(known, forest, rules, segment, node, at, own, out)
+        at += 1
+    if stands:
+        _take_extremes(known, segment, node)
+    segment.sizes[HELD] = 0
+    return stands
+
+
+@inlined
+def _take_extremes(known: Columns, segment: Segment, node: int) -> None:
+    """Note the least and the greatest label of the examples that are gathered, of which a column was scanned."""
+    columns.begin_extremes(known, node, segment.label[0])
+    for i in range(1, segment.sizes[HELD]):
+        columns.note_label(known, node, segment.label[i])
+
+
+_stands_once_scanned = dispatch(
+    "Scan the columns of a node whose floors are spent, where nothing else must be; return whether it stands.",
+    {NoColumns: _scan_none, Columns: _scan_columns},
+)
+
+
+@jit
+def _stands_beside(
+    known: Columns, forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, out: Out
+) -> bool:
+    """Scan a column of the examples that are gathered; return whether a node stands beside what it offers."""
+    links = forest.nodes.links
+    feature = known.features[node, at]
+    found, entries = best_threshold(forest.criterion, segment, examples_of(forest), feature)
+    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
+    is_own = rules.terms.policy == EXACT and feature == links[node, FEATURE]
+    least = floors.left_by(forest.criterion, whole, min(found.second if is_own else found.score, whole.score))
+    if is_own:
+        stands = exact.keeps(links[node, KIND], forest.nodes.threshold[node], found.below, found.above)
+    elif rules.terms.policy == EXACT:
+        stands = exact.is_ahead(forest.names, own.score, links[node, FEATURE], found.score, feature)
+    else:
+        stands = beta.stands(least, own.left, own.most, 2.0 * own.error)
+    if stands:
+        columns.put(known, node, at, least - whole.error)
+    if stands and is_own:
+        _move_threshold(forest, segment, node, found.below, found.above, entries, out)
+    return bool(stands)
+
+
+@jit
+def _move_threshold(
+    forest: Forest, segment: Segment, node: int, below: float, above: float, entries: int, out: Out
+) -> None:
+    """Let a node part its examples as before, between values that a scan of its column has found beside."""
+    known = forest.slack
+    slack.clear_beside(known, node)
+    zeros = segment.sizes[HELD] - entries
+    known.beside[node, BELOW] = below
+    known.beside[node, ABOVE] = above
+    for side in (BELOW, ABOVE):
+        if known.beside[node, side] == 0.0:
+            known.counts[node, AT_BELOW + side] = zeros
+    for entry in range(entries):
+        for side in (BELOW, ABOVE):
+            if segment.found_value[entry] == known.beside[node, side]:
+                known.counts[node, AT_BELOW + side] += 1
+    threshold = between(below, above)
+    if forest.nodes.threshold[node] != threshold:
+        forest.nodes.threshold[node] = threshold
+        out.told[0] |= CHANGED

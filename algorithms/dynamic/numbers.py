@@ -26,11 +26,11 @@ from algorithms.core.wide import carry_of, low_of, whole_numbers, words_of
 from algorithms.dynamic import variance
 from algorithms.dynamic.builder import UNBOUNDED, check_sizes
 from algorithms.dynamic.canonical import check_kinds
-from algorithms.dynamic.feasibility import DEFAULT, check_epsilon
+from algorithms.dynamic.feasibility import VARIANCE, policy_of
 from algorithms.dynamic.pool import LivePool, rules_of
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import Out
-from algorithms.dynamic.terms import EPSILON, Terms
+from algorithms.dynamic.terms import Terms
 from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, OF_FEATURE, OF_NODE, SUM, WEIGHT
 from algorithms.trees.snapshot import NumberTree as Tree
 
@@ -45,6 +45,7 @@ class NumberAnswers(NamedTuple):
     weight: Float64s  # float64[n], of these: what the node knows weighs so many examples
     variance: Float64s  # float64[n], and has this mean squared deviation
     rebuilt: Int64s  # int64[n], how many examples subtrees were rebuilt from
+    scanned: Int64s  # int64[n], how many examples were in nodes whose splits were looked for anew beside these
 
 
 class DynamicNumberPool(LivePool[NumberAnswers, float]):
@@ -57,8 +58,14 @@ class DynamicNumberPool(LivePool[NumberAnswers, float]):
     ----------
     scale : Scale
         Of labels: their range, and the unit to whose multiples above the least one they are rounded.
-    epsilon : float
+    epsilon : float, optional
         As of `DynamicPool`; with 0 the tree is at every moment the greedy one of the live examples.
+    beta : float
+        Above 0 what is looked through is promised to be near: no split of it reduces the variance of its node by
+        more than beta times the variance of the tree's live labels less than the best one does, and none gains
+        more in a leaf. It takes the place of an epsilon.
+    guarantee : str, optional
+        ``exact``: what is looked through is, to the bit, the greedy tree of the live examples.
     min_examples, max_depth : int
         A node of at most so many examples, or so deep, is a leaf; as is one whose labels are all the same.
     default, kinds, window, span, on_duplicate, names, evaluate, max_keys, max_live_ids, snapshots
@@ -72,7 +79,9 @@ class DynamicNumberPool(LivePool[NumberAnswers, float]):
         self,
         scale: Scale,
         *,
-        epsilon: float = DEFAULT,
+        epsilon: float | None = None,
+        beta: float = 0.0,
+        guarantee: str | None = None,
         min_examples: int = 1,
         max_depth: int = UNBOUNDED,
         default: Kind = Kind.BINARY,
@@ -87,12 +96,12 @@ class DynamicNumberPool(LivePool[NumberAnswers, float]):
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
     ) -> None:
         check_sizes(min_examples, max_depth)
-        check_epsilon(epsilon)
         check_kinds([default, *(kinds or {}).values()])
         self.scale = scale
+        policy, epsilon = policy_of(guarantee, epsilon, 0.0, beta, min_examples, VARIANCE)
         rules = rules_of(
-            Terms(0.0, min_examples, max_depth, int(Way.ORDERED), policy=EPSILON),
-            epsilon=float(epsilon),
+            Terms(0.0, min_examples, max_depth, int(Way.ORDERED), policy=policy, beta=float(beta)),
+            epsilon=epsilon,
             max_work=0,
             classes=OF_FEATURE,
             window=window,
@@ -156,7 +165,7 @@ class DynamicNumberPool(LivePool[NumberAnswers, float]):
         weight[asked] = out.shares[:, WEIGHT]
         spread[asked] = self._variances(out.shares)
         predicted = self.scale.between(out.predicted)
-        return NumberAnswers(out.status, snapshots, predicted, leaf, weight, spread, out.rebuilt)
+        return NumberAnswers(out.status, snapshots, predicted, leaf, weight, spread, out.rebuilt, out.scanned)
 
     def _prediction(self, answers: NumberAnswers) -> float:
         return float(answers.predicted[0])

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from algorithms.core import example_store, rows
 from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.criteria import Criterion
 from algorithms.core.example_store import ExampleStore
 from algorithms.core.free_list import USED
 from algorithms.core.jit import apart, dispatch, inlined, jit
@@ -85,6 +86,7 @@ from algorithms.dynamic.state import (
     examples_of,
 )
 from algorithms.dynamic.subtrees import ALL, child_of, discard, gather, give_back, put_below, stand_of, value_at
+from algorithms.dynamic.variance import Variance
 
 _MOVE, _WIPE = 2, 3  # an example that is moved, and what is no longer counted, are as much
 _PART = 6  # one that is moved by its value of a feature, which must be found in it
@@ -200,7 +202,7 @@ def begin(aside: Aside, state: Nodes, trees: Int64s, tree: int, top: int) -> Non
 
 
 @inlined
-def _place(known: NoSlack, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int) -> None:
+def _place(criterion: Criterion, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int) -> None:
     old = going(forest, rules, tree)
     if old != NONE and is_on_the_way(forest, old, leaf):
         _follow(forest, tree, leaf, row, sign)
@@ -345,7 +347,7 @@ def _put_in_order(aside: Aside, store: ExampleStore, at: int, value: float, row:
 
 @apart
 def _spend(
-    known: NoSlack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
+    criterion: Criterion, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
 ) -> None:
     """Do what an event can do of the subtree that is built aside, if there is one."""
     if rules.max_work == 0:
@@ -623,7 +625,7 @@ def _free(forest: Forest, tree: int, most: int) -> None:
 
 
 @inlined
-def _abandon(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
+def _abandon(criterion: Criterion, forest: Forest, rules: Rules, tree: int) -> None:
     """Give back all that is aside of a tree that is dropped."""
     if rules.max_work == 0 or forest.aside.heads[tree, STAGE] == IDLE:
         return
@@ -636,29 +638,74 @@ def _abandon(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
     _free(forest, tree, ALL)
 
 
-# --- by the clock alone
+# --- by the clock alone, and of classes alone
 
 
 @inlined
-def _place_in_leaf(known: Slack, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int) -> None:
+def _place_in_leaf(
+    criterion: Variance, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int
+) -> None:
     _list(forest, leaf, row, sign)
 
 
 @inlined
 def _spend_nothing(
+    criterion: Variance, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
+) -> None:
+    pass
+
+
+@inlined
+def _abandon_nothing(criterion: Variance, forest: Forest, rules: Rules, tree: int) -> None:
+    pass
+
+
+_place_of = dispatch("See `place`.", {Criterion: _place, Variance: _place_in_leaf})
+_spend_of = dispatch("See `_spend`.", {Criterion: _spend, Variance: _spend_nothing})
+_abandon_of = dispatch("See `_abandon`.", {Criterion: _abandon, Variance: _abandon_nothing})
+
+
+@inlined
+def _place_by_clock(
+    known: NoSlack, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int
+) -> None:
+    _place_of(forest.criterion, forest, rules, tree, leaf, row, sign)
+
+
+@inlined
+def _place_with_floors(
+    known: Slack, forest: Forest, rules: Rules, tree: int, leaf: int, row: int, sign: int
+) -> None:
+    _list(forest, leaf, row, sign)
+
+
+@inlined
+def _spend_by_clock(
+    known: NoSlack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
+) -> None:
+    _spend_of(forest.criterion, forest, rules, segment, tree, event, out)
+
+
+@inlined
+def _spend_with_floors(
     known: Slack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
 ) -> None:
     pass
 
 
 @inlined
-def _abandon_nothing(known: Slack, forest: Forest, rules: Rules, tree: int) -> None:
+def _abandon_by_clock(known: NoSlack, forest: Forest, rules: Rules, tree: int) -> None:
+    _abandon_of(forest.criterion, forest, rules, tree)
+
+
+@inlined
+def _abandon_with_floors(known: Slack, forest: Forest, rules: Rules, tree: int) -> None:
     pass
 
 
 place = dispatch(
     "Put an example in the list where it belongs (sign 1), or take it out (-1): of a leaf, or aside.",
-    {NoSlack: _place, Slack: _place_in_leaf},
+    {NoSlack: _place_by_clock, Slack: _place_with_floors},
 )
-spend = dispatch("Build on aside, see `_spend`.", {NoSlack: _spend, Slack: _spend_nothing})
-abandon = dispatch("See `_abandon`.", {NoSlack: _abandon, Slack: _abandon_nothing})
+spend = dispatch("Build on aside, see `_spend`.", {NoSlack: _spend_by_clock, Slack: _spend_with_floors})
+abandon = dispatch("See `_abandon`.", {NoSlack: _abandon_by_clock, Slack: _abandon_with_floors})

@@ -26,13 +26,14 @@ from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Answered
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
-from algorithms.dynamic import aside, examples, indexes, nodes, rivals, segment, slack, values, vocabulary
+from algorithms.dynamic import aside, columns, examples, indexes, nodes, rivals, segment, slack, values, vocabulary
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
+from algorithms.dynamic.exact import knows_beside
 from algorithms.dynamic.feasibility import policy_of, work_of
 from algorithms.dynamic.nodes import DEPTH, EXAMPLES, FEATURE, FIRST, NONE
-from algorithms.dynamic.slack import NO_SLACK
+from algorithms.dynamic.slack import NO_SLACK, NoSlack, Slack
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.state import (
     ALIVE,
@@ -49,6 +50,7 @@ from algorithms.dynamic.state import (
 )
 from algorithms.dynamic.subtrees import child_of, value_at
 from algorithms.dynamic.terms import EPSILON, EXACT, Terms
+from algorithms.dynamic.variance import Variance
 from algorithms.trees.snapshot import Tree
 
 
@@ -110,7 +112,10 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         self._plain = schema.all == {Kind.BINARY}
         made = example_store.make(1, aged=rules.span > 0)
         has_binary = Kind.BINARY in schema.all
-        floors = NO_SLACK if rules.terms.policy == EPSILON else slack.make(8, sums, has_binary=has_binary)
+        is_number = isinstance(criterion, Variance)
+        floors: Slack | NoSlack = NO_SLACK
+        if rules.terms.policy != EPSILON:
+            floors = slack.make(8, rules.classes, has_binary=has_binary, of_numbers=is_number)
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
@@ -126,7 +131,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             names=NO_NAMES,
             criterion=criterion,
         )
-        self._scratch = segment.make(8, 64, 16, rules.classes, self._plain)
+        self._keeps_columns = is_number and rules.terms.policy != EPSILON
+        self._scratch = segment.make(8, 64, 16, rules.classes, self._plain, keeps_columns=self._keeps_columns)
         super().__init__(forest, names=names, kinds=schema, criterion=memo)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
@@ -211,6 +217,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             len(forest.words.cells),
             self.rules.classes,
             self._plain,
+            keeps_columns=self._keeps_columns,
         )
 
     # --- state
@@ -400,6 +407,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             owned = forest.slack.indexes.of[reached]
             assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
+            if self._keeps_columns:
+                columns.check(forest.slack.columns, sorted({*range(len(links))} - {*reached}))
         first = forest.aside.heads[:, aside.FOUND]
         busy = forest.aside.heads[:, aside.STAGE] != aside.IDLE
         rows.check(
@@ -420,7 +429,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
     def _check_beside(self, node: int) -> None:
         """Check how many examples have the values beside the threshold of a node, where that counts."""
         forest, links, known = self._state, self._state.nodes.links, self._state.slack
-        is_kept = np.isfinite(known.floor[node]) and links[node, nodes.KIND] != Kind.BINARY
+        is_kept = links[node, nodes.KIND] != Kind.BINARY
+        is_kept = is_kept and bool(knows_beside(known.columns, known, node, links[node, FEATURE]))
         if self.rules.terms.policy != EXACT or links[node, FEATURE] == NONE or not is_kept:
             assert not known.counts[node, [slack.AT_BELOW, slack.AT_ABOVE]].any()
             assert not known.beside[node].any()

@@ -32,7 +32,7 @@ from algorithms.core.fixed_point import MAX_TOTAL, UNIT_BITS
 from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
-from algorithms.dynamic import vocabulary
+from algorithms.dynamic import columns, vocabulary
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.labels import add_to_feature
 from algorithms.dynamic.ordering import DIGITS
@@ -85,10 +85,24 @@ class Segment(NamedTuple):
     pending: Int64s  # int64[n + 2, 6], nodes to come: parent, side, depth, start, stop, salt
     sizes: Int64s  # int64[9]
     column_of: Int32s  # int32[...], of features below its size; of no size: the vocabulary is asked
+    kept_columns: Any  # numeric features that a scan has kept: a KeptColumns where nodes keep them, or NO_COLUMNS
 
 
-def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *, draws: bool = False) -> Segment:
-    """Return scratch; `plain` says that all features are binary, `draws` that nodes draw some."""
+def make(
+    examples: int,
+    entries: int,
+    width: int,
+    classes: int,
+    plain: bool,
+    *,
+    draws: bool = False,
+    keeps_columns: bool = False,
+) -> Segment:
+    """Return scratch with room for so many columns.
+
+    `plain` says that all features are binary, `draws` that nodes draw some, `keeps_columns` that their numeric
+    features have floors of their own.
+    """
     numeric = 0 if plain else entries
     sorted_ = 0 if plain else examples
     return Segment(
@@ -106,24 +120,25 @@ def make(examples: int, entries: int, columns: int, classes: int, plain: bool, *
         spare_owner=np.zeros(sorted_, np.int32),
         spare_value=np.zeros(sorted_),
         digits=np.zeros(0 if plain else 2 * DIGITS, np.int64),
-        spans=np.zeros((columns, 2), np.int64),
-        numeric=np.zeros(columns, np.int8),
-        group=np.zeros(columns, np.int64),
-        stored=np.zeros(columns, np.int64),
-        present=np.zeros(columns, np.int64),
-        counts=np.zeros((columns, classes), np.int64),
-        touched=np.zeros(columns, np.int64),
+        spans=np.zeros((width, 2), np.int64),
+        numeric=np.zeros(width, np.int8),
+        group=np.zeros(width, np.int64),
+        stored=np.zeros(width, np.int64),
+        present=np.zeros(width, np.int64),
+        counts=np.zeros((width, classes), np.int64),
+        touched=np.zeros(width, np.int64),
         totals=np.zeros(classes, np.int64),
         below=np.zeros(classes, np.int64),
         part=np.zeros(classes, np.int64),
-        constant=np.zeros((columns, 2), np.int64),
+        constant=np.zeros((width, 2), np.int64),
         kept_score=np.zeros(MOST_KEPT),
         kept_column=np.zeros(MOST_KEPT, np.int64),
         kept_below=np.zeros((MOST_KEPT, classes), np.int64),
-        keys=np.zeros(columns if draws else 0, np.int64),
+        keys=np.zeros(width if draws else 0, np.int64),
         pending=np.zeros((examples + 2, 6), np.int64),
         sizes=np.zeros(9, np.int64),
         column_of=np.empty(0, np.int32),
+        kept_columns=columns.make_kept() if keeps_columns else columns.NO_COLUMNS,
     )
 
 

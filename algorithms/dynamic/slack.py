@@ -1,20 +1,9 @@
-"""What each node knows of all splits but its own: a floor under their scores, kept true by every edit.
+"""What each node knows of all splits but its own: a floor under what they leave, kept true by every edit.
 
-A split is a function of an example, so all of them can be asked about any set of examples; one that parts nothing
-scores the impurity of the whole. A scan of a node leaves the least score of all, its floor. From then on:
-
-* An insert lowers no score. The impurity h of a side, un-normalised, is concave and homogeneous, so it is
-  superadditive: h(s + e) >= h(s) + h(e), and h(e) = 0.
-* A delete of weight w lowers a score by at most h(w, m), where m is the weight of the node's other classes: by
-  concavity h(s) - h(s - e) is the larger, the less of its class the side holds, and it grows with the side's other
-  classes, which are m at most. For Gini h(w, m) = 2 w m / (w + m) < 2 w, for entropy
-  h(w, m) <= w (log2((w + m) / w) + log2 e).
-
-So a floor is true for features, values and thresholds that nobody has seen when it was scanned. Only a split that
-is left out of a floor, as `exact` leaves out a node's own, needs more care: exact.py.
-
-Scores are rounded. A floor is lowered by what the rounding of the scan's scores may be, and at each delete by more
-than that of one subtraction, so what is decided by floors is what scores in full would decide.
+A floor is true for features, values and thresholds that nobody has seen when the node was scanned; floors.py has
+the proof. Only a split that is left out of a floor, as `exact` leaves out a node's own, needs more care: exact.py.
+What has a place of its own does not count: binary features that are rivals (rivals.py) or in an index
+(indexes.py), and where labels are numbers the numeric features of columns.py.
 """
 
 from __future__ import annotations
@@ -24,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int64s, extended
-from algorithms.core.criteria import coarse_rounding, impurity
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.stored import stored
-from algorithms.dynamic import indexes, rivals
+from algorithms.dynamic import columns, indexes, rivals
 from algorithms.dynamic.indexes import Indexes
 from algorithms.dynamic.rivals import Rivals
 
@@ -50,7 +38,7 @@ class NoSlack(NamedTuple):
 NO_SLACK = NoSlack()
 
 
-@stored("floor", "beside", "counts", "rivals", None)
+@stored("floor", "beside", "counts", "rivals", None, "columns")
 class Slack(NamedTuple):
     """Of each node."""
 
@@ -59,14 +47,16 @@ class Slack(NamedTuple):
     counts: Int64s  # int64[capacity, 4]
     rivals: Rivals
     indexes: Indexes
+    columns: Any  # a Columns where labels are numbers, else NO_COLUMNS
 
 
-def make(capacity: int, classes: int, *, has_binary: bool = False) -> Slack:
+def make(capacity: int, classes: int, *, has_binary: bool, of_numbers: bool) -> Slack:
     """Return storage for so many nodes; without binary features there are no rivals and no indexes."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
     held = rivals.make(capacity if has_binary else 0, classes)
-    made = indexes.make(capacity, has_indexes=has_binary and classes == 2)
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made)
+    made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
+    parts = columns.make(capacity) if of_numbers else columns.NO_COLUMNS
+    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
@@ -77,6 +67,7 @@ def grown(slack: Slack, capacity: int) -> Slack:
         extended(slack.counts, capacity),
         rivals.grown(slack.rivals, capacity),
         indexes.beside(slack.indexes, capacity),
+        columns.grown(slack.columns, capacity),
     )
 
 
@@ -84,19 +75,20 @@ def grown(slack: Slack, capacity: int) -> Slack:
 def clear(slack: Slack, node: int) -> None:
     """Forget what is known of a node, but for its index."""
     slack.floor[node] = 0.0
-    for side in (BELOW, ABOVE):
-        slack.beside[node, side] = 0.0
+    clear_beside(slack, node)
+    columns.clear(slack.columns, node)
     if slack.counts[node, BLOCK] > 0:
         rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
     for column in range(_COUNTS):
         slack.counts[node, column] = 0
 
 
-@jit
-def lower(criterion: Any, slack: Slack, node: int, weight: int, others: int) -> None:
-    """Note that an example of this weight has left a node; `others` is the weight of the other classes there."""
-    most = impurity(criterion, weight, others)
-    slack.floor[node] -= most + coarse_rounding(weight, others)
+@inlined
+def clear_beside(slack: Slack, node: int) -> None:
+    """Forget which values are beside the threshold of a node."""
+    for side in (BELOW, ABOVE):
+        slack.beside[node, side] = 0.0
+        slack.counts[node, AT_BELOW + side] = 0
 
 
 @inlined

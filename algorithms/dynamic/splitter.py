@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, int64
 from algorithms.core.criteria import log2
+from algorithms.core.example_store import LABEL, WEIGHT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
-from algorithms.dynamic import estimates
+from algorithms.dynamic import columns, estimates
 from algorithms.dynamic.estimates import Node, Passed
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.labels import add_to_feature, score
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, KEPT, TOUCHED, Segment
+from algorithms.dynamic.segment import BEGIN, END, HELD, KEPT, TOUCHED, Segment
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.quantised import between
 
@@ -405,11 +406,13 @@ def best_split(
 
     The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
     all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
-    wanted where the best alone counts.
+    wanted where the best alone counts. Where numeric features have floors of their own (columns.py) these are kept
+    too, and the floor is that of all the rest.
     """
     node = estimates.common(criterion, segment, start, stop)
     leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
     segment.sizes[KEPT] = 0
+    columns.begin(segment.kept_columns)
     first = int64(0)
     if drawn == 0:
         kept = int64(0)
@@ -464,6 +467,7 @@ def _consider(
     """Return the better of the best so far and the best split of a column."""
     everywhere = segment.present[column] == node.examples
     others = leader.others
+    is_apart = columns.are_kept(segment.kept_columns)
     found = _Best(math.inf, 0.0, 0.0, math.inf)
     if segment.numeric[column] == 0:
         if everywhere and wanted == 0:
@@ -475,7 +479,7 @@ def _consider(
             others = min(others, _keep(segment, column, kept_score, wanted))
     else:
         if everywhere and _is_constant(segment, column, start, stop):
-            return leader
+            return _beside_constant(leader, node, wanted)
         if way == _ORDERED:
             values, owners, begin = segment.value, segment.owner, segment.group[column]
             entries = segment.present[column]
@@ -486,27 +490,39 @@ def _consider(
         if everywhere and values[begin] == values[begin + entries - 1]:
             segment.constant[column, BEGIN] = start
             segment.constant[column, END] = stop
-            return leader
-        found = _sweep(criterion, segment, node, entries, values, owners, begin, leader.bar, wanted > 0)
+            return _beside_constant(leader, node, wanted)
+        limit = math.inf if is_apart else leader.bar
+        found = _sweep(criterion, segment, node, entries, values, owners, begin, limit, wanted > 0)
+        others = min(others, columns.keep(segment.kept_columns, column, found.score, found.second))
     best, least, below, above = leader.column, leader.score, leader.below, leader.above
     if found.score < least or (
         found.score == least and least < math.inf and _precedes(words, names, column, best)
     ):
-        if best != NONE and segment.numeric[best] == 1:
-            others = min(others, least)
-        others = min(others, found.second)
+        if not is_apart:
+            if best != NONE and segment.numeric[best] == 1:
+                others = min(others, least)
+            others = min(others, found.second)
         best, least, below, above = column, found.score, found.below, found.above
-    elif segment.numeric[column] == 1:
+    elif segment.numeric[column] == 1 and not is_apart:
         others = min(others, found.score)
     bar = least
     if wanted > 0:
-        bar = others
+        bar = min(others, columns.bar(segment.kept_columns))
         if segment.sizes[KEPT] == wanted:
             bar = min(bar, segment.kept_score[0])
     rare = leader.rare
     if bar < leader.bar and way != _DENSE:
         rare = estimates.rare(criterion, segment, node, bar)
     return _Leader(best, least, below, above, others, bar, rare)
+
+
+@inlined
+def _beside_constant(leader: _Leader, node: Node, wanted: int) -> _Leader:
+    """Return the best so far after a column that parts nothing, but would with an example that lacks its value."""
+    if wanted == 0:
+        return leader
+    others, bar = min(leader.others, node.impurity), min(leader.bar, node.impurity)
+    return _Leader(leader.column, leader.score, leader.below, leader.above, others, bar, leader.rare)
 
 
 @jit
@@ -546,6 +562,32 @@ def _move_kept(segment: Segment, source: int, to: int) -> None:
     segment.kept_column[to] = segment.kept_column[source]
     for k in range(segment.below.size):
         segment.kept_below[to, k] = segment.kept_below[source, k]
+
+
+@jit
+def best_threshold(criterion: Any, segment: Segment, examples: Examples, feature: int) -> tuple[_Best, int]:
+    """Return the best threshold of a numeric feature of the examples in `rows`; they need not be laid out.
+
+    Its score is inf where all have one value. Also returns how many entries there are, which `found_value` has in
+    order. O(examples log features of one), and a sort.
+    """
+    held = segment.sizes[HELD]
+    entries = int64(0)
+    for i in range(held):
+        row = segment.rows[i]
+        segment.label[i] = examples.rows[row, LABEL]
+        segment.weight[i] = examples.rows[row, WEIGHT]
+        value = value_of(examples, row, feature)
+        if value != 0.0:
+            segment.found_value[entries] = value
+            segment.found_owner[entries] = i
+            entries += 1
+    values, owners = segment.found_value, segment.found_owner
+    _sort(segment, values, owners, int64(0), entries)
+    if entries == 0 or (entries == held and values[0] == values[entries - 1]):
+        return _Best(math.inf, 0.0, 0.0, math.inf), entries
+    node = Node(held, int64(0), 0.0, 0.0, 0.0, math.inf, 0.0)
+    return _sweep(criterion, segment, node, entries, values, owners, int64(0), math.inf, True), entries
 
 
 # --- features that are drawn

@@ -12,10 +12,10 @@ import math
 
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
-from algorithms.core.class_sums import added, closed, noise
+from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
-from algorithms.dynamic import epsilon, exact, indexes, nodes, parts, rivals, slack, vocabulary
+from algorithms.dynamic import epsilon, exact, floors, indexes, nodes, parts, rivals, vocabulary
 from algorithms.dynamic.build import grow
 from algorithms.dynamic.examples import Examples, value_of
 from algorithms.dynamic.labels import add_to_node
@@ -26,6 +26,7 @@ from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.subtrees import child_of, discard, gather, put_below, stand_of, value_at
 from algorithms.dynamic.terms import EXACT
+from algorithms.dynamic.variance import Variance
 
 
 @jit
@@ -45,7 +46,7 @@ def update(
             break
         value = value_at(forest, row, node)
         if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
-            _note_value(forest.slack, node, value, sign)
+            _note_value(forest.slack, node, links[node, FEATURE], value, sign)
         node = child_of(forest, node, value)
     if rules.terms.policy == EXACT and sign > 0 and links[node, FIRST] != NONE:
         _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
@@ -58,25 +59,31 @@ def _note_edit(known: Slack, forest: Forest, node: int, row: int, label: int, we
     """Keep the floor of a node, its rivals and its index true, before its own class weights change."""
     known.counts[node, IS_KNOWN] = 0
     if known.indexes.of[node] > 0:
-        _note_index(forest, node, row, label, sign * weight)
+        _note_index(forest.criterion, forest, node, row, label, sign * weight)
     if known.counts[node, BLOCK] > 0:
         _note_rivals(forest, node, row, label, sign * weight)
-    if sign > 0:
-        return
-    others = int64(0)
-    for k in range(forest.nodes.weights.shape[1]):
-        if k != label:
-            others += forest.nodes.weights[node, k]
-    slack.lower(forest.criterion, known, node, weight, others)
+    floors.note(forest.criterion, known, forest.nodes.weights, node, label, weight, sign)
 
 
-@jit
-def _note_index(forest: Forest, node: int, row: int, label: int, change: int) -> None:
-    """Keep the index of a node true; without room for it the node loses it until the next look."""
+@inlined
+def _note_no_index(criterion: Variance, forest: Forest, node: int, row: int, label: int, change: int) -> None:
+    pass
+
+
+@apart
+def _note_index_of_classes(
+    criterion: Criterion, forest: Forest, node: int, row: int, label: int, change: int
+) -> None:
     held = forest.slack.indexes
     index = held.of[node] - 1
-    if not indexes.note(held, forest.criterion, forest.words, examples_of(forest), index, row, label, change):
+    if not indexes.note(held, criterion, forest.words, examples_of(forest), index, row, label, change):
         indexes.drop(held, node)
+
+
+_note_index = dispatch(
+    "Keep the index of a node true; without room for it the node loses it until the next look.",
+    {Criterion: _note_index_of_classes, Variance: _note_no_index},
+)
 
 
 @jit
@@ -90,15 +97,16 @@ def _note_rivals(forest: Forest, node: int, row: int, label: int, change: int) -
     at = block * rivals.WIDTH
     while at < block * rivals.WIDTH + held.heads[block, rivals.SIZE]:
         if value_of(examples_of(forest), row, held.cells[at, rivals.FEATURE]) == 0.0:
-            held.cells[at, rivals.WEIGHTS + label] += change
+            floors.add_to_rival(forest.criterion, held.cells, at, label, change)
         else:
             known += 1
-            if change < 0 and _is_last(forest, node, at, label, change):
+            if change < 0 and floors.is_last(
+                forest.criterion, held.cells, at, forest.nodes.weights, node, label, change
+            ):
                 rivals.drop(held, block, at)
                 if forest.slack.floor[node] < math.inf:
-                    forest.slack.floor[node] = min(
-                        forest.slack.floor[node], _impurity(forest, node, label, change)
-                    )
+                    left = floors.left_without(forest.criterion, forest.nodes.weights, node, label, change)
+                    forest.slack.floor[node] = min(forest.slack.floor[node], left)
                 continue
         at += 1
     if (
@@ -107,16 +115,6 @@ def _note_rivals(forest: Forest, node: int, row: int, label: int, change: int) -
         and known < forest.store.rows[row, example_store.LENGTH]
     ):
         _note_new(forest, node, row)
-
-
-@inlined
-def _is_last(forest: Forest, node: int, at: int, label: int, change: int) -> bool:
-    """Return whether no other example of a node has the feature of a rival than one that goes."""
-    for k in range(forest.nodes.weights.shape[1]):
-        here = forest.nodes.weights[node, k] + (change if k == label else 0)
-        if forest.slack.rivals.cells[at, rivals.WEIGHTS + k] != here:
-            return False
-    return True
 
 
 @jit
@@ -141,24 +139,13 @@ def _note_new(forest: Forest, node: int, row: int) -> None:
         at = block * rivals.WIDTH + held.heads[block, rivals.SIZE]
         held.heads[block, rivals.SIZE] += 1
         held.cells[at, rivals.FEATURE] = feature
-        for k in range(forest.nodes.weights.shape[1]):
+        for k in range(held.cells.shape[1] - rivals.WEIGHTS):
             held.cells[at, rivals.WEIGHTS + k] = forest.nodes.weights[node, k]
     if not fits:
         while held.heads[block, rivals.SIZE] > before:  # in which order features come must not count
             rivals.drop(held, block, block * rivals.WIDTH + held.heads[block, rivals.SIZE] - 1)
-        forest.slack.floor[node] = _impurity(forest, node, int64(0), int64(0))
-
-
-@jit
-def _impurity(forest: Forest, node: int, label: int, change: int) -> float:
-    """Return weight times impurity of a node one of whose classes changes, less what rounding may have added."""
-    total = forest.nodes.weights[node, 0] * 0
-    so_far = 0.0
-    for k in range(forest.nodes.weights.shape[1]):
-        here = forest.nodes.weights[node, k] + (change if k == label else 0)
-        so_far = added(forest.criterion, so_far, total, here)
-        total += here
-    return closed(forest.criterion, so_far, total) - noise(total, forest.nodes.weights.shape[1])
+        weights = forest.nodes.weights
+        forest.slack.floor[node] = floors.left_without(forest.criterion, weights, node, int64(0), int64(0))
 
 
 @apart
@@ -233,7 +220,7 @@ def _note_nothing(known: NoSlack, forest: Forest, node: int, row: int, label: in
 
 
 @inlined
-def _note_no_value(known: NoSlack, node: int, value: float, sign: int) -> None:
+def _note_no_value(known: NoSlack, node: int, feature: int, value: float, sign: int) -> None:
     pass
 
 

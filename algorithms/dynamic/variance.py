@@ -54,10 +54,42 @@ def add_to_feature(sums: Int64s, row: int, label: int, weight: int) -> None:
 def add_to_node(sums: Int64s, row: int, label: int, weight: int) -> None:
     """Add an example to the sums of a node; a negative weight takes it out."""
     add_to_feature(sums, row, label, weight)
+    sums[row, HIGH_SQUARES], sums[row, LOW_SQUARES] = squares_with(sums, row, label, weight)
+
+
+@inlined
+def squares_with(sums: Int64s, row: int, label: int, weight: int) -> tuple[int, int]:
+    """Return the words of a node's sum of squares with an example more; with a negative weight, with one less."""
     high, low = product(abs(weight) * label, label)
     low = sums[row, LOW_SQUARES] + (low if weight > 0 else -low)
-    sums[row, LOW_SQUARES] = low_of(low)
-    sums[row, HIGH_SQUARES] += (high if weight > 0 else -high) + carry_of(low)
+    return sums[row, HIGH_SQUARES] + (high if weight > 0 else -high) + carry_of(low), low_of(low)
+
+
+@apart
+def deviations(weight: int, total: int, high: int, low: int) -> float:
+    """Return the sum of squared deviations from the mean, but for 2^-50 of itself, by the sums of a node.
+
+    Squares are taken from the whole number next to the mean, so that little is lost by the last difference: this
+    number is off the mean by at most 1/2, and where it is off by f, labels, which are whole, deviate at least as
+    much as f says of them, in all by at least weight f^2.
+    """
+    if weight == 0:
+        return 0.0
+    middle = total // weight
+    if 2 * (total - middle * weight) > weight:
+        middle += 1
+    rest = total - middle * weight  # the sum of deviations from there
+    # Of the squares of all y - c: sum y^2 - c (s + r), with s = n c + r.
+    one_high, one_low = product(middle, total)
+    high, low = difference(high, low, one_high, one_low)
+    one_high, one_low = product(middle, abs(rest))
+    if rest > 0:
+        high, low = difference(high, low, one_high, one_low)
+    else:
+        low += one_low
+        high, low = high + one_high + carry_of(low), low_of(low)
+    off = float(rest)
+    return max(float(high) * BASE + float(low) - off * off / float(weight), 0.0)
 
 
 @apart

@@ -21,6 +21,7 @@ from algorithms.core.events import OnDuplicate, Op, Status
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
 from algorithms.dynamic.numbers import DynamicNumberPool
+from algorithms.dynamic.terms import EPSILON
 from algorithms.trees.snapshot import NumberTree as Snapshot
 from tests.oracles.differential import Differential, columns_of, times_of
 from tests.oracles.naive_dynamic import (
@@ -80,7 +81,9 @@ class NumberSettings:
     """The parameters of `DynamicNumberPool`, with the same meaning."""
 
     scale: Range = (0.0, 100.0, 1.0)
-    epsilon: float = 0.1
+    epsilon: float | None = 0.1
+    beta: float = 0.0
+    guarantee: str | None = None
     min_examples: int = 1
     max_depth: int = 1 << 30
     default: Kind = Kind.BINARY
@@ -182,7 +185,7 @@ def number_outcomes(
             Outcome(
                 status=Status(status),
                 predicted=float(answers.predicted[at]).hex() if is_guessed else -1,
-                rebuilt=int(answers.rebuilt[at]),
+                rebuilt=int(answers.rebuilt[at]) if pool.rules.terms.policy == EPSILON else 0,
                 weights=tuple(float(each).hex() for each in told) if was_asked else (),
                 leaf=int(answers.leaf[at]),
                 snapshot=snapshots.get(at),

@@ -80,8 +80,7 @@ class GreedyPair(Pair):
         expected = []
         for event in events:
             outcome = self.twin.apply(event)
-            tree = self.twin.trees.get(event.key)
-            expected.append((outcome, columns(self.twin.terms, tree.root if tree is not None else None)))
+            expected.append((outcome, self.twin.columns(self.twin.trees.get(event.key))))
         got = self._outcomes(self.pool, events, None if self.settings.names else self._rng)
         for at, (outcome, rows) in enumerate(expected):
             told = got[at]
@@ -96,8 +95,15 @@ class GreedyPair(Pair):
 
     def compare(self, key: int) -> None:
         """Compare a tree, looked at as a whole, with one built from scratch; check all floors."""
-        tree = self.twin.trees.get(key)
-        assert rows_of(self.pool.tree(key)) == columns(self.twin.terms, tree.root if tree is not None else None)
+        assert self.rows_of(self.pool.tree(key)) == self.twin.columns(self.twin.trees.get(key))
+        self.check_floors(key)
+
+    def rows_of(self, tree: Any) -> list[tuple[Any, ...]]:
+        """Return a tree of the pool in the oracle's words."""
+        return rows_of(tree)
+
+    def check_floors(self, key: int) -> None:
+        """Raise AssertionError where a split leaves less than a floor says."""
         check_floors(self.pool, self.twin.terms, key)
 
     def check(self) -> None:
@@ -124,43 +130,46 @@ class NearPair(GreedyPair):
             tree = self.twin.trees.get(event.key)
             if tree is not None and event.op in (Op.INSERT, Op.DELETE):
                 seen = self.pool.tree(event.key)
-                assert lacks(self.settings, seen, tree.live) is None
+                assert self.lacks(seen, tree.live) is None
                 if outcome.snapshot is not None:
-                    assert outcome.snapshot == rows_of(seen)
+                    assert outcome.snapshot == self.rows_of(seen)
             if event.op == Op.PREDICT and outcome.weights and tree is not None:
                 x = {f: value for f, value in event.x.items() if value != 0}
-                assert (outcome.leaf, outcome.weights) == answer(self.twin.terms, before, x)
-            check_floors(self.pool, self.twin.terms, event.key)
+                assert (outcome.leaf, outcome.weights) == self.answer(before, x)
+            self.check_floors(event.key)
         return got
 
     def compare(self, key: int) -> None:
         """Compare nothing: `feed` has."""
 
+    def lacks(self, tree: Any, live: Sequence[Example]) -> str | None:
+        """Return what a tree lacks, see the function."""
+        return lacks(self.settings, tree, live)
+
+    def answer(self, tree: Any, x: Mapping[Any, float]) -> tuple[int, tuple[str, ...]]:
+        """Return what a tree answers, see the function."""
+        return answer(self.twin.terms, tree, x)
+
 
 def answer(terms: Terms, tree: Snapshot, x: Mapping[Any, float]) -> tuple[int, tuple[str, ...]]:
     """Return the number and the class weights of the leaf of an example."""
+    at = leaf_of(terms, tree, x)
+    return int(tree.number[at]), tuple((weight / UNIT).hex() for weight in tree.weight[at].tolist())
+
+
+def leaf_of(terms: Terms, tree: Any, x: Mapping[Any, float]) -> int:
+    """Return the row of the leaf of an example."""
     at = 0
     while (feature := tree.feature[at]) is not None:
         way = side(terms, feature, float(tree.threshold[at]), x)
         at = next(i for i in range(len(tree.parent)) if tree.parent[i] == at and tree.branch[i] == way)
-    return int(tree.number[at]), tuple((weight / UNIT).hex() for weight in tree.weight[at].tolist())
+    return at
 
 
 def lacks(settings: Settings, tree: Snapshot, live: Sequence[Example]) -> str | None:
     """Return what a tree lacks to be what `beta` promises, None where it is; all splits are scored."""
     terms = settings.terms()
-    held: list[list[Example]] = []
-    for at in range(len(tree.number)):
-        parent = int(tree.parent[at])
-        if parent == NONE:
-            examples = list(live)
-        else:
-            feature, threshold = tree.feature[parent], float(tree.threshold[parent])
-            assert feature is not None
-            examples = [
-                each for each in held[parent] if side(terms, feature, threshold, each.x) == tree.branch[at]
-            ]
-        held.append(examples)
+    for at, examples in enumerate(held_by(terms, tree, live)):
         counts = terms.counts(examples)
         assert tree.weight[at].tolist() == counts
         n = sum(counts) / UNIT
@@ -183,11 +192,25 @@ def lacks(settings: Settings, tree: Snapshot, live: Sequence[Example]) -> str | 
     return None
 
 
+def held_by(terms: Terms, tree: Any, live: Sequence[Example]) -> list[list[Example]]:
+    """Return the examples of each node of a tree."""
+    held: list[list[Example]] = []
+    for at in range(len(tree.number)):
+        parent = int(tree.parent[at])
+        if parent == NONE:
+            held.append(list(live))
+            continue
+        feature, threshold = tree.feature[parent], float(tree.threshold[parent])
+        assert feature is not None
+        held.append([each for each in held[parent] if side(terms, feature, threshold, each.x) == tree.branch[at]])
+    return held
+
+
 def _score(terms: Terms, examples: Sequence[Example], feature: Any, threshold: float) -> float:
-    parts = [
+    low, high = (
         terms.counts([each for each in examples if side(terms, feature, threshold, each.x) == at]) for at in (0, 1)
-    ]
-    return terms.impurity(parts[0]) + terms.impurity(parts[1])
+    )
+    return terms.impurity(low) + terms.impurity(high)
 
 
 def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
@@ -198,13 +221,8 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
     threshold, the floor must say that nothing is known.
     """
     forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
-    live = examples_of(forest)
     for node in nodes.preorder(forest.nodes, pool._root(key)):
-        examples = [
-            Example(_x(pool, row), int(live.rows[row, LABEL]), int(live.rows[row, WEIGHT]))
-            for leaf in nodes.preorder(forest.nodes, node)
-            for row in pool._check_leaf(leaf)
-        ]
+        examples = examples_below(pool, node)
         floor = float(known.floor[node])
         found = splits(terms, examples)
         is_exact = pool.rules.terms.policy == EXACT
@@ -219,9 +237,9 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
         number = int(links[node, FEATURE])
         feature = pool._features([number])[0]
         own = float(forest.nodes.threshold[node])
-        parts = _parts(terms, examples, feature, own)
+        own_parts = parts(terms, examples, feature, own)
         for score, other, threshold in found:
-            alike = other == feature and _parts(terms, examples, other, threshold) == parts
+            alike = other == feature and parts(terms, examples, other, threshold) == own_parts
             alike = alike and (is_exact or terms.kind(other) == Kind.BINARY)
             if not alike:
                 assert score >= floor, (node, other, threshold)
@@ -236,7 +254,17 @@ def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
             assert best[1:] == (feature, own), "what is known is not so"
 
 
-def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
+def examples_below(pool: Any, node: int) -> list[Example]:
+    """Return the examples of a node of a pool."""
+    live = examples_of(pool._state)
+    return [
+        Example(_x(pool, row), int(live.rows[row, LABEL]), int(live.rows[row, WEIGHT]))
+        for leaf in nodes.preorder(pool._state.nodes, node)
+        for row in pool._check_leaf(leaf)
+    ]
+
+
+def check_rivals(pool: Any, terms: Terms, node: int, examples: Sequence[Example]) -> set[Any]:
     """Return the features of a node's rivals, each a binary one that is not its own; check their class weights."""
     known = pool._state.slack
     if known.indexes.of[node]:
@@ -254,11 +282,12 @@ def check_rivals(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[
         assert feature is not None
         assert terms.kind(feature) == Kind.BINARY
         assert cell[rivals.FEATURE] != pool._state.nodes.links[node, FEATURE]
-        assert cell[rivals.WEIGHTS :] == terms.counts([each for each in examples if not each.x.get(feature, 0.0)])
+        counts = terms.counts([each for each in examples if not each.x.get(feature, 0.0)])
+        assert cell[rivals.WEIGHTS :] == counts[: len(cell) - rivals.WEIGHTS]
     return set(features)
 
 
-def check_index(pool: DynamicPool, terms: Terms, node: int, examples: Sequence[Example]) -> None:
+def check_index(pool: Any, terms: Terms, node: int, examples: Sequence[Example]) -> None:
     """Raise AssertionError unless a node's index has the class weights of all its binary features."""
     known = pool._state.slack
     index = int(known.indexes.of[node]) - 1
@@ -284,11 +313,12 @@ def noise(terms: Terms, counts: Sequence[int]) -> float:
     return float(terms.classes * (2.0**-46 * (abs(xlogx(sum(counts))) + n + 1.0)))
 
 
-def _parts(terms: Terms, examples: Sequence[Example], feature: Any, threshold: float) -> list[int]:
+def parts(terms: Terms, examples: Sequence[Example], feature: Any, threshold: float) -> list[int]:
+    """Return the side of each example by a split."""
     return [side(terms, feature, threshold, each.x) for each in examples]
 
 
-def _x(pool: DynamicPool, row: int) -> dict[Any, float]:
+def _x(pool: Any, row: int) -> dict[Any, float]:
     live = examples_of(pool._state)
     start = int(live.rows[row, START])
     numbers = live.features[start : start + int(live.rows[row, LENGTH])].tolist()

@@ -243,6 +243,36 @@ NUMBERS: dict[str, dict[str, Any]] = {
 }
 
 
+# Of numbers too, with floors under what splits leave.
+NUMBERS_KEPT: dict[str, dict[str, Any]] = {
+    "numbers-exact": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [-1, 1],
+        "label_unit": 0.5,
+        "features": "ids",
+        "attributes": {"numeric": [3, 4294967295]},
+        "guarantee": "exact",
+        "on_duplicate": "replace",
+        "evaluate": {"window": 20, "emit": {"every": 25}},
+        "emit": {"snapshots": {"every": 20}},
+    },
+    "numbers-near": {
+        "kind": "dynamic-tree",
+        "input": CLICKS,
+        "target": "number",
+        "label_range": [0, 5],
+        "label_unit": 0.25,
+        "features": "ids",
+        "attributes": {"default": "numeric"},
+        "beta": 0.02,
+        "window": 60,
+        "emit": {"snapshots": "change"},
+    },
+}
+
+
 # So little work for an event that most of them find a rebuild under way.
 IN_PARTS: dict[str, dict[str, Any]] = {
     "parts-words": {
@@ -286,7 +316,7 @@ def every_kind(settings: str = SETTINGS) -> str:
         if kind not in known
         for topic in (WORDS, CLICKS)
     }
-    options["models"] |= FLOORS | AGED | MIXED | NUMBERS | IN_PARTS
+    options["models"] |= FLOORS | AGED | MIXED | NUMBERS | NUMBERS_KEPT | IN_PARTS
     return yaml.safe_dump(options, sort_keys=False)
 
 

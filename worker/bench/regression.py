@@ -19,7 +19,7 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import Events, Op
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
-from algorithms.dynamic.numbers import DynamicNumberPool
+from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
 from algorithms.regression.evaluation import Evaluated, Prequential
 from algorithms.regression.pool import RegressionPool
 from worker.bench.cases import Progress, Row, machine, significant
@@ -106,12 +106,16 @@ SIDES: dict[str, dict[str, Any]] = {
 }
 
 
-# Options of `DynamicNumberPool`: trees that forget, of all examples and of the last thousand. Their leaves hold as
-# many examples as give a mean.
+# Options of `DynamicNumberPool`: trees that forget, of all examples and of the last thousand. Those with a
+# guarantee are looked through by every example that is predicted, `forgets-scratch` is built anew after each.
 FORGETTING: dict[str, dict[str, Any]] = {
-    "forgets": {"epsilon": 0.1, "max_depth": 10, "min_examples": 20},
-    "forgets-1000": {"epsilon": 0.1, "max_depth": 10, "min_examples": 20, "window": 1_000},
+    "forgets": {"epsilon": 0.1},
+    "forgets-1000": {"epsilon": 0.1, "window": 1_000},
+    "forgets-exact": {"guarantee": "exact", "window": 1_000},
+    "forgets-beta": {"beta": 0.01, "window": 1_000},
+    "forgets-scratch": {"epsilon": 0.0, "window": 1_000},
 }
+_LEAVES: dict[str, Any] = {"max_depth": 10, "min_examples": 20}  # of them hold as many examples as give a mean
 _UNITS = 1 << 24  # in the range of a stream's labels
 
 _Trees: TypeAlias = RegressionPool | DynamicNumberPool
@@ -154,11 +158,12 @@ def bench_regression(
             progress(f"{stream.name}: {side}")
             run(_pool(stream, side, terms), batches[:1])
             runs = [run(_pool(stream, side, terms), batches) for _ in range(terms.repeats)]
-            pool, evaluated, within = runs[0][1:]
+            pool, evaluated, within, work = runs[0][1:]
             seconds = statistics.median(each[0] for each in runs)
             yield (
                 _row(stream, side, seconds, evaluated)
                 | _coverage(stream, within)
+                | _work(stream, work)
                 | {
                     "leaves": pool.sizes().leaves,
                     "elements": pool.element_count if isinstance(pool, RegressionPool) else pool.live_examples,
@@ -198,7 +203,8 @@ def _pool(stream: Stream, side: str, terms: Terms) -> _Trees:
         low, high = float(stream.y.min()), float(stream.y.max())
         kinds: dict[int | bytes, Kind] = dict.fromkeys(stream.binary, Kind.BINARY)
         scale = Scale(low, high, (high - low) / _UNITS)
-        return DynamicNumberPool(scale, default=stream.kind, kinds=kinds, evaluate=True, **FORGETTING[side])
+        told = _LEAVES | FORGETTING[side]
+        return DynamicNumberPool(scale, default=stream.kind, kinds=kinds, evaluate=True, **told)
     return RegressionPool(
         default=stream.kind,
         kinds=dict.fromkeys(stream.binary, Kind.BINARY),
@@ -229,6 +235,7 @@ class Ran(NamedTuple):
     pool: _Trees
     evaluated: Evaluated
     within: Float64s  # float64[n], 1: the label was within its interval, nan: there was none; [0] nobody asked
+    work: Int64s  # int64[2], of trees that forget: examples that were rebuilt and scanned; else int64[0]
 
 
 def _coverage(stream: Stream, within: Float64s) -> Row:
@@ -252,21 +259,29 @@ def _coverage(stream: Stream, within: Float64s) -> Row:
     return found
 
 
+def _work(stream: Stream, work: Int64s) -> Row:
+    """Return how many examples an event of trees that forget rebuilt and scanned."""
+    named = zip(("rebuilt_per_example", "scanned_per_example"), work.tolist(), strict=False)
+    return {name: significant(each / len(stream.y)) for name, each in named}
+
+
 def run(pool: _Trees, batches: Sequence[Events]) -> Ran:
     """Return what a pool takes for all batches, and how well it predicted."""
     kept = Prequential(BATCH)
     seconds = 0.0
     within = [np.zeros(0)]
+    work = np.zeros(2 if isinstance(pool, DynamicNumberPool) else 0, np.int64)
     for batch in batches:
         start = _clock()
         answers = pool.apply(batch)
         seconds += _clock() - start
         kept.add(batch.label, answers.predicted, batch.weight)
-        margin = getattr(answers, "margin", None)  # which trees that forget do not tell
-        if margin is not None:
+        if isinstance(answers, NumberAnswers):
+            work += (answers.rebuilt.sum(), answers.scanned.sum())
+        elif (margin := answers.margin) is not None:
             told = np.abs(batch.label - answers.predicted) <= margin
             within.append(np.where(np.isnan(margin), np.nan, told))
-    return Ran(seconds, pool, kept.total(), np.concatenate(within))
+    return Ran(seconds, pool, kept.total(), np.concatenate(within), work)
 
 
 def run_peer(tree: Any, stream: Stream) -> tuple[float, Evaluated]:

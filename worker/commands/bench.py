@@ -533,7 +533,7 @@ def observers(
     type=_Listed([*REGRESSION_SIDES, *FORGETTING]),
     default=",".join(REGRESSION_SIDES),
     show_default=True,
-    help="Observers, or trees that forget: forgets, forgets-1000.",
+    help=f"Observers, or trees that forget: {', '.join(FORGETTING)}.",
 )
 @click.option("--examples", type=click.IntRange(2), default=50_000, show_default=True)
 @_growth

@@ -23,6 +23,7 @@ _NUMBERS = "numbers"
 _DYNAMIC = "dynamic"
 _EXACT = "dynamic-exact"
 _DYNAMIC_NUMBERS = "dynamic-number"
+_EXACT_NUMBERS = "dynamic-number-exact"
 _REGRESSION = "regression-"
 _FOREST = "forest"
 _GROWING = "forest-tree"
@@ -62,11 +63,11 @@ def compile(kernels: tuple[str, ...], only_list: bool, into: Path | None) -> Non
     A kernel is called `codec`, by the finder of splits as in `exact` (`updent` serves `updgini` too, `baseent`
     `basegini`), `mixed` for splits of more labels and features, `numbers` for splits of labels that are numbers,
     by a tree's policy as in `tree-imac`, `dynamic` for trees that forget, `dynamic-exact` for those with a
-    `guarantee` or a `beta` alone, `dynamic-number` for those of labels that are numbers, `forest` for what forests
-    have beside `dynamic`, `forest-tree` for what forests of trees that grow have beside those trees, whatever
-    their policy, or by a regression tree's observer as in `regression-qo`; each serves all criteria. Without it a
-    kernel is compiled when it is first used; images and test machines do it ahead. They are kept in the folder
-    that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
+    `guarantee` or a `beta` alone, `dynamic-number` and `dynamic-number-exact` for those of labels that are
+    numbers, `forest` for what forests have beside `dynamic`, `forest-tree` for what forests of trees that grow
+    have beside those trees, whatever their policy, or by a regression tree's observer as in `regression-qo`; each
+    serves all criteria. Without it a kernel is compiled when it is first used; images and test machines do it
+    ahead. They are kept in the folder that ANABRANCH_KERNELS names, else in XDG_CACHE_HOME, else in ~/.cache.
     """
     known = all_kernels()
     if unknown := [name for name in kernels if name not in known]:
@@ -147,7 +148,7 @@ def all_kernels() -> list[str]:
     finders = {each.kind: name for name, each in reversed(FINDERS.items())}
     observers = {each.kind: f"{_REGRESSION}{name}" for name, each in reversed(OBSERVERS.items())}
     trees = [f"{_TREE}{policy}" for policy in POLICIES]
-    dynamic = [_DYNAMIC, _EXACT, _DYNAMIC_NUMBERS, _FOREST]
+    dynamic = [_DYNAMIC, _EXACT, _DYNAMIC_NUMBERS, _EXACT_NUMBERS, _FOREST]
     others = [_MIXED, _NUMBERS, *trees, *dynamic, _GROWING, *sorted(observers.values())]
     return [_CODEC, _LATE, *sorted(finders.values()), *others]
 
@@ -232,6 +233,16 @@ def _call(kernel: str) -> None:
 
         _evaluate_numbers()
         DynamicNumberPool(Scale(0.0, 1.0, 1.0)).insert([1], 0.0)
+        return
+    if kernel == _EXACT_NUMBERS:
+        from algorithms.core.scale import Scale
+        from algorithms.dynamic.numbers import DynamicNumberPool
+
+        _evaluate_numbers()
+        kept = DynamicNumberPool(Scale(0.0, 1.0, 1.0), guarantee="exact")
+        for label in (0, 1):
+            kept.insert([label], float(label))
+        kept.tree()  # which waits for a look
         return
     if kernel == _FOREST:
         from algorithms.forests.pool import ForestPool

@@ -22,7 +22,7 @@ from worker.settings.models import DynamicTreeSettings
 from worker.watching.status import ModelStatus
 
 _TOLD = ("label_unit",)  # by snapshots, beside what those of classes tell
-_OF_CLASSES = ("alpha", "beta")
+_OF_CLASSES = ("alpha",)
 
 
 class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
@@ -43,7 +43,8 @@ class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
         pool = DynamicNumberPool(
             settings.scale, snapshots=settings.emit.snapshots.due, **shared_terms(settings, bounds)
         )
-        told = {name: each for name, each in told_of(settings, _TOLD).items() if name not in _OF_CLASSES}
+        left_out = _OF_CLASSES if settings.beta else (*_OF_CLASSES, "beta")
+        told = {name: each for name, each in told_of(settings, _TOLD).items() if name not in left_out}
         evaluations = None if settings.evaluate is None else Evaluations(name, settings.evaluate)
         super().__init__(name, settings, RangeIntake(settings.scale, settings.features), pool, told, evaluations)
 

@@ -102,9 +102,7 @@ def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[AnyT
 def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
     """Return what settings and bounds say to the pool, but when snapshots are due."""
     return shared_terms(settings, bounds) | {
-        "guarantee": settings.guarantee,
         "alpha": settings.alpha,
-        "beta": settings.beta,
         "criterion": settings.criterion,
         "classes": len(settings.classes),
     }
@@ -115,6 +113,8 @@ def shared_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str,
     default, kinds = settings.feature_kinds
     return {
         "epsilon": settings.epsilon,
+        "beta": settings.beta,
+        "guarantee": settings.guarantee,
         "min_examples": settings.min_examples,
         "max_depth": settings.max_depth,
         "default": default,

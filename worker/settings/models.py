@@ -774,11 +774,11 @@ class DynamicTreeSettings(ForgettingTreesSettings, TargetSettings):
             raise expected("no drift, as labels are numbers: it watches predictions that are right or wrong")
         return evaluate
 
-    @field_validator("alpha", "beta", "guarantee", "max_work", mode="before")
+    @field_validator("alpha", "max_work", mode="before")
     @classmethod
     def _of_classes(cls, told: Any, info: ValidationInfo) -> Any:
         if told and info.data.get("target") == "number":
-            nothing = "0" if info.field_name in ("alpha", "beta") else "null"
+            nothing = "0" if info.field_name == "alpha" else "null"
             raise expected(f"{nothing}, as labels are numbers: {info.field_name} needs classes")
         return told
 

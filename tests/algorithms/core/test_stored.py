@@ -135,6 +135,15 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
             "slack.rivals: heads cells used",
         ],
     ),
+    "dynamic tree, numbers, exact": (
+        partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0), guarantee="exact", names=True),
+        [
+            *_DYNAMIC,
+            "slack: floor beside counts",
+            "slack.rivals: heads cells used",
+            "slack.columns: features floors sizes lost extremes",
+        ],
+    ),
     "forest": (
         partial(ForestPool, trees=1, names=True),
         ["keys alive", *_LEDGER, f"names: {_NAMES}", *_IN_A_FOREST],

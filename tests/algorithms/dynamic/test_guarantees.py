@@ -183,6 +183,17 @@ def test_no_gain_until_there_is_one() -> None:
     pair.check()
 
 
+def test_a_value_that_all_have_parts_once_one_lacks_it() -> None:
+    """A feature whose value all examples have becomes the best split by examples that lack it."""
+    pair = GreedyPair(exact_of(Mix({3: NUMERIC, 7: BINARY}), max_depth=1, evaluate=False))
+    pair.feed([Event(Op.INSERT, {3: 5.0, 7: 1.0}, label) for label in (1, 1, 1, 0)])
+    pair.feed([Event(Op.INSERT, {3: 5.0}, label) for label in (0, 0, 1)])
+    pair.pool.look(0)
+    for _ in range(6):
+        pair.feed([insert(7)])
+    assert pair.pool.tree().feature[0] == 3
+
+
 def test_a_leaf_of_equal_examples_is_split_by_the_first_that_differs() -> None:
     """Equal examples of both classes stay a leaf without a scan; another value, or feature, parts them."""
     pair = GreedyPair(replace(EXACT, default=NUMERIC, evaluate=False, snapshots=Emit(When.EVERY, 1)))

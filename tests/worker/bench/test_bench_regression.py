@@ -62,6 +62,18 @@ def test_trees_that_forget_are_beside_them() -> None:
     assert all(row["leaves"] > 10 for row in rows if row["side"] != "qo")
 
 
+def test_trees_with_a_guarantee_do_less_than_one_from_scratch() -> None:
+    """An exact tree predicts what one built after each event does, and one that is near does less for it."""
+    sides = ["forgets-exact", "forgets-beta", "forgets-scratch"]
+    result = _bench("--examples", "1200", "--repeats", "1", "--streams", "friedman", "--sides", ",".join(sides))
+    assert result.exit_code == 0, result.output
+    exact, near, scratch = map(json.loads, result.stdout.splitlines())
+    assert [exact["side"], near["side"], scratch["side"]] == sides
+    assert exact["rmse"] == scratch["rmse"]
+    assert near["rebuilt_per_example"] < exact["rebuilt_per_example"] < 0.5 * scratch["rebuilt_per_example"]
+    assert scratch["scanned_per_example"] == 0
+
+
 def test_a_peer_learns_what_is_present_after_it_predicted() -> None:
     """A regressor gets each example as a dict, is asked first and told then; its first word is not evaluated."""
 

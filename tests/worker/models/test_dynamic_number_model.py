@@ -17,6 +17,7 @@ from algorithms.core.events import Op, Status
 from algorithms.core.kinds import Kind
 from tests.oracles.naive_dynamic import Event, Feature, Outcome
 from tests.oracles.naive_dynamic_numbers import NaiveNumbers, NumberSettings
+from tests.oracles.naive_number_guarantees import NaiveGreedyNumbers
 from tests.support.examples import budget
 from tests.support.model_contents import model_contents
 from tests.support.one_model import one_model, records_of, results_of, run, same_however_run
@@ -85,14 +86,18 @@ def told(naive: NaiveNumbers, event: dict[str, Any]) -> Outcome:
     return naive.apply(Event(op, x, event.get("y", 0.0), event.get("w", 1) * UNIT, id))
 
 
+EXACT: dict[str, Any] = {"epsilon": None, "guarantee": "exact"}
+
+
+@pytest.mark.parametrize("policy", [{"epsilon": 0.3}, EXACT])
 @pytest.mark.parametrize("window", [None, 12])
-def test_results_are_those_of_the_oracle(window: int | None) -> None:
+def test_results_are_those_of_the_oracle(window: int | None, policy: dict[str, Any]) -> None:
     """After each event the tree that is written, and each answer, are exactly those of the oracle."""
-    pipeline = pipeline_of(window=window, emit={"snapshots": {"every": 1}})
-    naive = NaiveNumbers(
+    pipeline = pipeline_of(window=window, emit={"snapshots": {"every": 1}}, **policy)
+    naive = (NaiveGreedyNumbers if policy == EXACT else NaiveNumbers)(
         NumberSettings(
+            **policy,
             scale=(-100.0, 100.0, 0.25),
-            epsilon=0.3,
             max_depth=5,
             kinds={b"size": Kind.NUMERIC},
             window=window,
@@ -128,8 +133,9 @@ def test_results_are_those_of_the_oracle(window: int | None) -> None:
     assert len(sizes) > 3
 
 
+@pytest.mark.parametrize("policy", [{}, EXACT, {"epsilon": None, "beta": 0.05}])
 @pytest.mark.parametrize("window", [None, 10, "20s"])
-def test_results_and_state_depend_on_events_alone(window: Any) -> None:
+def test_results_and_state_depend_on_events_alone(window: Any, policy: dict[str, Any]) -> None:
     """Whatever the batches and restarts; also where labels are dead letters."""
     events = stream(150, seed=3, keys=3)
     draw = random.Random(1)
@@ -138,7 +144,7 @@ def test_results_and_state_depend_on_events_alone(window: Any) -> None:
         event = {"x": x, "y": bad, "w": 0.5} if bad == 3 else {"x": x, "y": bad} if bad is not None else None
         events.insert(draw.randrange(len(events)), (b"key 0", event))
     model = {"window": window, "expire": "60s", "on_duplicate": "replace", "evaluate": {"emit": {"every": 20}}}
-    outputs = same_however_run(lambda: pipeline_of(**model, emit={"snapshots": {"every": 9}}), events)
+    outputs = same_however_run(lambda: pipeline_of(**model, **policy, emit={"snapshots": {"every": 9}}), events)
     found = results_of(outputs)
     assert sum(isinstance(each, RegressionTree) for each in found) > 10
     [*_, last] = [each for each in found if isinstance(each, RegressionEvaluation)]
@@ -148,7 +154,8 @@ def test_results_and_state_depend_on_events_alone(window: Any) -> None:
         assert any(isinstance(each, LetGo) for each in found)
 
 
-def test_deletes_leave_nothing() -> None:
+@pytest.mark.parametrize("policy", [{"epsilon": 0}, EXACT])
+def test_deletes_leave_nothing(policy: dict[str, Any]) -> None:
     """What is deleted might as well never have come: by id and by value, in any order, after any labels."""
     kept = [(b"k", {"x": [f"w{at % 5}"], "y": at % 7 - 3, "id": at}) for at in range(30)]
     gone = [(b"k", {"x": [f"w{at % 3}", "gone"], "y": (-1) ** at * 100, "id": f"gone {at}"}) for at in range(20)]
@@ -157,7 +164,7 @@ def test_deletes_leave_nothing() -> None:
     random.Random(2).shuffle(gone)
     undo = [(b"k", {"op": "delete", "id": event["id"]}) for _, event in gone]
     undo += [(b"k", {"op": "delete", **event}) for _, event in bare]
-    both = [pipeline_of(epsilon=0) for _ in range(2)]
+    both = [pipeline_of(**policy) for _ in range(2)]
     run(both[0], [*events, *undo])
     run(both[1], kept)
     held = [pipeline.models[0].holdings() for pipeline in both]
@@ -220,6 +227,11 @@ def test_people_see_values() -> None:
         "min_examples": 1,
         "window": 50,
     }
+    for policy, told in ((EXACT, {"guarantee": "exact"}), ({"epsilon": None, "beta": 0.1}, {"beta": 0.1})):
+        found = run(pipeline_of(emit={"snapshots": {"every": 60}}, **policy), stream(80))
+        [other, *_] = [each for each in found if isinstance(each, RegressionTree)]
+        without = {name: each for name, each in tree.parameters.items() if name not in ("epsilon", "window")}
+        assert other.parameters == without | told | {"window": None}
     assert "word 3" in tree_svg.draw(tree, b"k")
     file = io.StringIO()
     Console(file=file, width=120).print(tree_text.draw(tree))
@@ -248,8 +260,8 @@ def problems(tmp_path: Path, **model: Any) -> list[str]:
         ({"label_range": "not told"}, "models.it.label_range: expected the least and the greatest label"),
         ({"label_unit": "not told"}, "models.it.label_unit: expected a number, as 0.01"),
         ({"criterion": "gini"}, "models.it.criterion: expected 'variance', as labels are numbers"),
-        ({"guarantee": "exact", "epsilon": None}, "models.it.guarantee: expected null, as labels are numbers"),
-        ({"beta": 0.1}, "models.it.beta: expected 0, as labels are numbers"),
+        ({"guarantee": "exact"}, "models.it.guarantee: expected null, or no epsilon beside it"),
+        ({"beta": 0.1}, "models.it.beta: expected 0, which promises nothing, or beside it no epsilon"),
         ({"alpha": 0.1}, "models.it.alpha: expected 0, as labels are numbers"),
         ({"max_work": 4096}, "models.it.max_work: expected null, as labels are numbers"),
         ({"evaluate": {"drift": {}}}, "models.it.evaluate: expected no drift, as labels are numbers"),

@@ -13,6 +13,7 @@ from tests.support.places import GOLDEN
 from tests.support.recordings import (
     CLICKS,
     IN_PARTS,
+    NUMBERS_KEPT,
     PARTITIONS,
     SETTINGS,
     WORDS,
@@ -84,8 +85,9 @@ def test_mixed_replay_gives_the_golden_bytes(tmp_path: Path, options: list[str])
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "models"),
-    [(kind, {topic: sample(kind, topic) for topic in TOPICS}) for kind in KINDS] + [("dynamic-tree", IN_PARTS)],
-    ids=[*KINDS, "dynamic-tree in parts"],
+    [(kind, {topic: sample(kind, topic) for topic in TOPICS}) for kind in KINDS]
+    + [("dynamic-tree", IN_PARTS), ("dynamic-tree", NUMBERS_KEPT)],
+    ids=[*KINDS, "dynamic-tree in parts", "dynamic-tree of numbers with floors"],
 )
 def test_every_kind_replays_the_same(tmp_path: Path, kind: str, models: dict[str, dict[str, Any]]) -> None:
     """A model of each kind that is registered gives the same bytes however its input is batched and restored."""
@@ -94,7 +96,8 @@ def test_every_kind_replays_the_same(tmp_path: Path, kind: str, models: dict[str
     write(recording, understood(kind, mixed(300)), TOPICS)
     assert _replay(settings, recording, expected, "--batch", "1000").exit_code == 0
     with EmbeddedLog(expected) as log:
-        results = [TopicPartition(f"{topic}.out", number) for topic in TOPICS for number in range(PARTITIONS)]
+        inputs = sorted({model["input"] for model in models.values()})
+        results = [TopicPartition(f"{topic}.out", number) for topic in inputs for number in range(PARTITIONS)]
         assert sum(log.watermarks(source).high for source in results) > 40
     for at, options in enumerate((["--batch", "1"], ["--batch", "7", "--restore-every", "2"])):
         output = tmp_path / f"{at}.db"

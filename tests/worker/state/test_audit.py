@@ -59,6 +59,16 @@ MODELS: dict[str, Any] = {
         "label_unit": 0.01,
         "epsilon": 0,
     },
+    "exact-prices": {
+        "kind": "dynamic-tree",
+        "input": "t",
+        "features": "names",
+        "attributes": {"numeric": ["size"]},
+        "target": "number",
+        "label_range": [-5, 5],
+        "label_unit": 0.01,
+        "guarantee": "exact",
+    },
     "near": _BASE | {"kind": "dynamic-tree", "epsilon": 0.1},
     "counted": _BASE | {"kind": "tree", "policy": "exact", "on_delete": "ignore", "evaluate": {}},
 }
@@ -74,7 +84,7 @@ def _records(seed: int, models: dict[str, Any]) -> Iterator[OutRecord]:
         return OutRecord("t", 0, b"key %d" % (number % 2), value, (), 1_000)
 
     draw = random.Random(seed)
-    has_numbers = set(models) <= {"greedy", "exact", "forest", "mixed"}
+    has_numbers = set(models) <= {"greedy", "exact", "exact-prices", "forest", "mixed"}
     for number in range(EXAMPLES):
         named = str(number) if number == 17 else number
         words = {f"w{draw.randrange(12)}" for _ in range(3)} | {f"only {number}"}
@@ -121,6 +131,7 @@ def _said(*arguments: str) -> Result:
         ["mixed"],
         ["prices"],
         ["forgotten-prices"],
+        ["exact-prices"],
         ["counts", "near", "counted"],
     ],
     ids="-".join,
@@ -162,7 +173,7 @@ def test_what_a_window_remembers_is_told(tmp_path: Path) -> None:
     assert finding.left == ("that the window dropped 40 is remembered, by the digest of the id",)
 
 
-@pytest.mark.parametrize("name", ["exact", "forest"])
+@pytest.mark.parametrize("name", ["exact", "exact-prices", "forest"])
 def test_a_hundred_that_exact_trees_have_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -161,6 +161,20 @@ models:
     features: ids, attributes: {default: numeric}, window: 50s, expire: 2m, emit: {snapshots: {every: 15}}}
 bounds: {keys: 6, live_ids: 150}
 """
+# The same with floors, of nodes and of their numeric features, and rivals of the binary ones.
+EXACT_NUMBERS = """
+log: {embedded: unused.db}
+metrics: null
+models:
+  cents: {kind: dynamic-tree, input: clicks, target: number, label_range: [-1, 1], label_unit: 0.01, features: ids,
+    attributes: {numeric: [3, 4294967295]}, guarantee: exact, on_duplicate: replace,
+    evaluate: {window: 20, emit: {every: 25}}, emit: {snapshots: {every: 25}}}
+  near: {kind: dynamic-tree, input: clicks, target: number, label_range: [0, 5], label_unit: 0.25, features: ids,
+    attributes: {default: numeric}, beta: 0.02, window: 20, emit: {snapshots: change}}
+  idle: {kind: dynamic-tree, input: clicks, target: number, label_range: [-100, 100], label_unit: 1.0e-9,
+    features: ids, guarantee: exact, window: 50s, expire: 2m, emit: {snapshots: {every: 15}}}
+bounds: {keys: 6, live_ids: 150}
+"""
 # Forests of trees that grow, of which some have drifted.
 GROWING_FORESTS = """
 log: {embedded: unused.db}
@@ -182,6 +196,7 @@ STATES = {
     "mixed_splits": MIXED_SPLITS,
     "number_splits": NUMBER_SPLITS,
     "dynamic_numbers": DYNAMIC_NUMBERS,
+    "exact_numbers": EXACT_NUMBERS,
     "growing_forests": GROWING_FORESTS,
 }
 

@@ -1,0 +1,230 @@
+"""Floors under what splits leave, by classes and by numbers: how an edit can lower it, with the proof.
+
+What a split leaves is h(low) + h(high), the impurity of both sides, each times its weight. Of classes this is its
+score. Of numbers h is the sum of squared deviations from the mean, and a split that scores -n g (variance.py)
+leaves h(whole) - g. A split is a function of an example, so all of them can be asked about any examples; one that
+parts nothing leaves h(whole). A scan of a node tells the least that any split leaves: a floor. From then on:
+
+* An insert lowers it for no split. h is concave and homogeneous, of the weights of examples, so it is
+  superadditive: h(s + e) >= h(s) + h(e), and h(e) = 0 of one example.
+* A delete of weight w lowers it by h(s) - h(s - e), for the side s that the example e was on. The other stays.
+
+With classes, m the weight of the node's other classes, this is at most h(w, m): by concavity h(s) - h(s - e) is
+the larger, the less of its class the side holds, and it grows with the side's other classes, which are m at most.
+For Gini h(w, m) = 2 w m / (w + m) < 2 w, for entropy h(w, m) <= w (log2((w + m) / w) + log2 e).
+
+With numbers, let the side weigh k, the rest of it have the mean a, and the label be y. Then
+h(s) - h(s - e) = w (k - w) / k (y - a)^2. The first factor grows with k, which is the node's weight n at most. A
+mean lies between the least and the greatest label of the node, so |y - a| is at most the distance d of y to the
+farther one. So what is left falls by at most w (n - w) / n d^2. The least and the greatest label are those since
+the last scan; what was deleted since then only makes d too large.
+
+All is rounded. What a scan tells is lowered by the error of rounding, and so is each difference. So what is
+decided by floors is what would be decided by scores in full.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from algorithms.core import class_sums, criteria
+from algorithms.core.arrays import Int64s, int64
+from algorithms.core.criteria import Criterion, coarse_rounding
+from algorithms.core.fixed_point import PER_UNIT
+from algorithms.core.jit import apart, dispatch, inlined
+from algorithms.dynamic import columns, rivals, variance
+from algorithms.dynamic.columns import GREATEST, LEAST, lowered
+from algorithms.dynamic.slack import Slack
+from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, SUM, WEIGHT, Variance
+
+_ERROR = 2.0**-46  # of what is left, by numbers: sixteen times what rounding can make of it
+_MORE = 1.0 + 2.0**-40
+_LESS = 1.0 - 2.0**-40
+
+
+class Whole(NamedTuple):
+    """What a node leaves where nothing parts it."""
+
+    score: float  # of what parts nothing
+    left: float
+    error: float  # by which rounding may make what a split leaves differ
+    weight: int
+
+
+# --- classes
+
+
+@apart
+def _whole_of_classes(criterion: Criterion, weights: Int64s, node: int, totals: Int64s) -> Whole:
+    left = class_sums.impurity(criterion, totals)
+    weight = int64(0)
+    for k in range(totals.size):
+        weight += totals[k]
+    return Whole(left, left, class_sums.noise(weight, totals.size), weight)
+
+
+@inlined
+def _left_of_classes(criterion: Criterion, whole: Whole, score: float) -> float:
+    return score
+
+
+@inlined
+def _gains_of_classes(criterion: Criterion, whole: Whole, score: float) -> bool:
+    return score < whole.score - whole.error
+
+
+@inlined
+def _allowed_of_classes(criterion: Criterion, weights: Int64s, root: int, whole: Whole, beta: float) -> float:
+    return beta * (whole.weight * PER_UNIT)
+
+
+@apart
+def _note_class(
+    criterion: Criterion, slack: Slack, weights: Int64s, node: int, label: int, weight: int, sign: int
+) -> None:
+    if sign > 0:
+        return
+    others = int64(0)
+    for k in range(weights.shape[1]):
+        if k != label:
+            others += weights[node, k]
+    most = criteria.impurity(criterion, weight, others)
+    slack.floor[node] -= most + coarse_rounding(weight, others)
+
+
+@apart
+def _class_without(criterion: Criterion, weights: Int64s, node: int, label: int, change: int) -> float:
+    total = weights[node, 0] * 0
+    so_far = 0.0
+    for k in range(weights.shape[1]):
+        here = weights[node, k] + (change if k == label else 0)
+        so_far = class_sums.added(criterion, so_far, total, here)
+        total += here
+    return class_sums.closed(criterion, so_far, total) - class_sums.noise(total, weights.shape[1])
+
+
+@inlined
+def _add_class_to_rival(criterion: Criterion, cells: Int64s, at: int, label: int, weight: int) -> None:
+    cells[at, rivals.WEIGHTS + label] += weight
+
+
+@inlined
+def _is_last_of_classes(
+    criterion: Criterion, cells: Int64s, at: int, weights: Int64s, node: int, label: int, change: int
+) -> bool:
+    for k in range(weights.shape[1]):
+        if cells[at, rivals.WEIGHTS + k] != weights[node, k] + (change if k == label else 0):
+            return False
+    return True
+
+
+# --- numbers
+
+
+@apart
+def _whole_of_numbers(criterion: Variance, weights: Int64s, node: int, totals: Int64s) -> Whole:
+    left = variance.deviations(
+        weights[node, WEIGHT], weights[node, SUM], weights[node, HIGH_SQUARES], weights[node, LOW_SQUARES]
+    )
+    return Whole(0.0, left, left * _ERROR, weights[node, WEIGHT])
+
+
+@inlined
+def _left_of_numbers(criterion: Variance, whole: Whole, score: float) -> float:
+    return whole.left + score / float(whole.weight)
+
+
+@inlined
+def _gains_of_numbers(criterion: Variance, whole: Whole, score: float) -> bool:
+    return score < 0.0
+
+
+@apart
+def _allowed_of_numbers(criterion: Variance, weights: Int64s, root: int, whole: Whole, beta: float) -> float:
+    squares = variance.deviations(
+        weights[root, WEIGHT], weights[root, SUM], weights[root, HIGH_SQUARES], weights[root, LOW_SQUARES]
+    )
+    return beta * (squares / float(weights[root, WEIGHT])) * float(whole.weight) * _LESS
+
+
+@apart
+def _note_number(
+    criterion: Variance, slack: Slack, weights: Int64s, node: int, label: int, weight: int, sign: int
+) -> None:
+    if sign > 0:
+        columns.note_label(slack.columns, node, label)
+        return
+    extremes = slack.columns.extremes
+    off = float(max(label - extremes[node, LEAST], extremes[node, GREATEST] - label))
+    whole = weights[node, WEIGHT]
+    most = float(weight) * (float(whole - weight) / float(whole)) * (off * off) * _MORE
+    columns.lose(slack.columns, node, most)
+    slack.floor[node] = lowered(slack.floor[node] - most)
+
+
+@apart
+def _number_without(criterion: Variance, weights: Int64s, node: int, label: int, change: int) -> float:
+    weight, total = weights[node, WEIGHT], weights[node, SUM]
+    if change == 0:
+        high, low = weights[node, HIGH_SQUARES], weights[node, LOW_SQUARES]
+    else:
+        high, low = variance.squares_with(weights, node, label, change)
+    return variance.deviations(weight + change, total + change * label, high, low) * (1.0 - _ERROR)
+
+
+@inlined
+def _add_number_to_rival(criterion: Variance, cells: Int64s, at: int, label: int, weight: int) -> None:
+    cells[at, rivals.WEIGHTS + WEIGHT] += weight
+    cells[at, rivals.WEIGHTS + SUM] += weight * label
+
+
+@inlined
+def _is_last_of_numbers(
+    criterion: Variance, cells: Int64s, at: int, weights: Int64s, node: int, label: int, change: int
+) -> bool:
+    return bool(cells[at, rivals.WEIGHTS + WEIGHT] == weights[node, WEIGHT] + change)
+
+
+# --- by what labels are
+
+
+def _by_target(doc: str, of_classes: Any, of_numbers: Any) -> Any:
+    return dispatch(doc, {Criterion: of_classes, Variance: of_numbers})
+
+
+whole_of = _by_target(
+    "Return what a node leaves by its sums; what features have of them is in `totals`.",
+    _whole_of_classes,
+    _whole_of_numbers,
+)
+left_by = _by_target("Return what a split of a score leaves.", _left_of_classes, _left_of_numbers)
+gains = _by_target(
+    "Return whether a split of a score gains more than rounding.", _gains_of_classes, _gains_of_numbers
+)
+allowed = _by_target(
+    "Return how much more than the best a split of a node may leave, by beta: for each unit of weight so much of "
+    "classes, of numbers so much of the variance of all live labels of the tree.",
+    _allowed_of_classes,
+    _allowed_of_numbers,
+)
+note = _by_target(
+    "Keep the floors of a node true when an example comes or goes, before the sums of its labels change.",
+    _note_class,
+    _note_number,
+)
+left_without = _by_target(
+    "Return what a node leaves where nothing parts it once an example has gone, or come, less what rounding may "
+    "have added.",
+    _class_without,
+    _number_without,
+)
+add_to_rival = _by_target(
+    "Add an example to the sums of those without the feature of a rival, see rivals.py.",
+    _add_class_to_rival,
+    _add_number_to_rival,
+)
+is_last = _by_target(
+    "Return whether no other example of a node has the feature of a rival than one that goes.",
+    _is_last_of_classes,
+    _is_last_of_numbers,
+)

@@ -40,6 +40,8 @@ _MOST_LAID = 1 << 14  # pages: each is a mapping of its own, and the system allo
 
 # The last is MAP_NORESERVE, which mmap has from Python 3.13 on.
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000
+_ACCESS = mmap.PROT_READ | mmap.PROT_WRITE
+_FIXED = 0x10  # MAP_FIXED
 _MOVE = 1 | 2  # MREMAP_MAYMOVE | MREMAP_FIXED
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -154,7 +156,7 @@ def _fill() -> None:
 def _page() -> int | None:
     """Return the address of a huge page that has memory; None where the system gives none."""
     system = _system()
-    found = system.mmap(None, 2 * _PAGE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+    found = system.mmap(None, 2 * _PAGE, _ACCESS, _FLAGS, -1, 0)
     if found == _FAILED:
         return None
     page = _up(found)
@@ -177,6 +179,8 @@ def _lay(begin: int, end: int) -> int:
             break
         _wanted.put(None)
         if _system().mremap(ready, _PAGE, _PAGE, _MOVE, page) == _FAILED:
+            # What was there may be gone by now: who wrote to it would end the process.
+            _system().mmap(page, _PAGE, _ACCESS, _FLAGS | _FIXED, -1, 0)
             break
         _laid += 1
         page += _PAGE

@@ -54,6 +54,24 @@ def _laid(array: npt.NDArray[Any]) -> list[bool]:
     return [_has_memory(begin + at + PAGE - 4096) for at in range(0, array.nbytes, PAGE)]
 
 
+def test_a_page_that_cannot_be_laid_leaves_room(reserve: deque[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system takes away what was there, and then moves nothing, the array still grows."""
+    system = rooms._system()
+
+    def refuse(_page: int, size: int, new_size: int, how: int, place: int) -> int | None:
+        assert (size, new_size, how) == (PAGE, PAGE, rooms._MOVE)
+        system.munmap(place, PAGE)
+        return rooms._FAILED
+
+    array = _array(PAGE // 2)
+    monkeypatch.setattr(rooms, "_system", lambda: system._replace(mremap=refuse))
+    _fill(reserve, 1)
+    array = extended(array, 3 * PAGE // 8)
+    assert not reserve
+    array[FEW:] = 7
+    assert array[:FEW].tolist() == list(range(FEW))
+
+
 def test_pages_are_laid_where_an_array_grows(reserve: deque[int]) -> None:
     """As many as there are, from its old end to its new one; what it holds stays, and what is new is zero."""
     _fill(reserve, 3)

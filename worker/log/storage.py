@@ -9,6 +9,7 @@ write and close folds it in.)
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from operator import itemgetter
@@ -23,6 +24,7 @@ APPLICATION_ID = 0x616E6162  # "anab", in the header of every log file
 PLAIN_VERSION = 1  # of a file without compacted topics
 COMPACTED_VERSION = 2  # of a file that has had one
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
+_PAUSE_SECONDS = 0.01  # before looking again whether it is
 READ_BYTES = 32 << 20  # of values, after which one read stops, so that large records do not fill the memory
 
 # The column note is the metadata of an offset: files that are there have it by that name.
@@ -159,10 +161,24 @@ class LogFile:
     def writing(self) -> Iterator[None]:
         """Write everything inside, or nothing where it raises; nobody else sees it before the end."""
         if not self._write_ahead:
-            self.query("PRAGMA journal_mode = WAL")  # readers go on while one writes
-            self._write_ahead = True
+            self._begin_write_ahead()
         with self._transaction("IMMEDIATE"):
             yield
+
+    def _begin_write_ahead(self) -> None:
+        """Have readers go on while one writes.
+
+        SQLite waits for who reads the file, but not for who writes to it: that is another one that makes the log.
+        """
+        deadline = time.monotonic() + BUSY_SECONDS
+        while not self._write_ahead:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                self._write_ahead = True
+            except sqlite3.Error as error:
+                if "locked" not in str(error) or time.monotonic() >= deadline:
+                    raise LogError(_explain(self.path, error)) from error
+                time.sleep(_PAUSE_SECONDS)
 
     @contextmanager
     def _transaction(self, kind: Literal["DEFERRED", "IMMEDIATE"]) -> Iterator[None]:

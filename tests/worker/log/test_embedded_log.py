@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,18 @@ def test_many_may_create_the_same_log(path: Path) -> None:
         assert list(pool.map(create, range(16))) == [{"events": 2}] * 16
     with EmbeddedLog(path) as log:
         assert log.watermarks(SOURCE) == (0, 16)
+
+
+def test_a_log_that_another_process_is_making_is_waited_for(path: Path) -> None:
+    """Whoever comes while the first one still writes waits for it, as it does later on."""
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        over = threading.Timer(0.3, other.execute, ["COMMIT"])
+        over.start()
+        with EmbeddedLog(path) as log:
+            log.create_topic("events", 2)
+            assert log.topics() == {"events": 2}
+        over.join()
 
 
 def test_name_of_the_file_may_be_anything(tmp_path: Path) -> None:

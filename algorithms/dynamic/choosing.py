@@ -23,12 +23,13 @@ from algorithms.core.class_sums import added, closed, impurity, noise, score
 from algorithms.core.criteria import Criterion
 from algorithms.core.example_store import LABEL, WEIGHT
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import dispatch, inlined, jit
+from algorithms.core.jit import inlined, jit
 from algorithms.core.names import precedes
 from algorithms.core.rows import NEXT, NONE, item_of
 from algorithms.dynamic import vocabulary
 from algorithms.dynamic.aside import HOLDERS, NEGATIVE, POSITIVE, WEIGHTS, has_values, is_numeric
 from algorithms.dynamic.estimates import reach_of
+from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.segment import Segment
 from algorithms.dynamic.splitter import NO_SPLIT, Choice
 from algorithms.dynamic.state import Forest
@@ -97,9 +98,10 @@ def _choose_nothing(criterion: Variance, forest: Forest, segment: Segment, first
     return NO_SPLIT
 
 
-choose = dispatch(
+choose = by_target(
     "Return the best split of a node of which all is counted: a chain of `Aside.seen` from `first` on.",
-    {Criterion: _choose, Variance: _choose_nothing},
+    _choose,
+    _choose_nothing,
 )
 
 

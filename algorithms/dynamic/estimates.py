@@ -8,14 +8,15 @@ that of a splitter that computes them all. And a feature in few examples cannot 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from algorithms.core.arrays import int64
 from algorithms.core.class_sums import impurity, noise
 from algorithms.core.criteria import Criterion, by_criterion, log2, rounding, xlogx_fixed
 from algorithms.core.fixed_point import PER_UNIT, UNIT_BITS
-from algorithms.core.jit import apart, dispatch, inlined
+from algorithms.core.jit import apart, inlined
 from algorithms.dynamic import variance
+from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.segment import HEAVIEST, LIGHTEST, WHOLE, Segment
 from algorithms.dynamic.variance import SUM, WEIGHT, Variance
 
@@ -227,34 +228,30 @@ def _may_win_of_numbers(criterion: Variance, segment: Segment, node: Node, passe
 # --- by what labels are
 
 
-def _by_target(doc: str, of_classes: Any, of_numbers: Any) -> Any:
-    return dispatch(doc, {Criterion: of_classes, Variance: of_numbers})
-
-
-common = _by_target(
+common = by_target(
     "Return what all columns of the node in `totals` have in common, which owns start to stop of `order`.",
     _common_of_classes,
     _common_of_numbers,
 )
-rare = _by_target(
+rare = by_target(
     "Return in how many examples a feature can be and surely have no score as low as the best.",
     _rare_by_classes,
     _rare_by_numbers,
 )
-added = _by_target(
+added = by_target(
     "Return what was passed with one more example, whose label `Segment.part` takes in.",
     _class_added,
     _number_added,
 )
-removed = _by_target(
+removed = by_target(
     "Return what was passed without an example, whose label `Segment.part` gives back.",
     _class_removed,
     _number_removed,
 )
-wiped = _by_target(
+wiped = by_target(
     "Forget in `Segment.part` what was passed of the label of an example.", _class_wiped, _number_wiped
 )
-may_win = _by_target(
+may_win = by_target(
     "Return whether the score of what was passed and the rest of the node may be as low as the best.",
     _may_win_of_classes,
     _may_win_of_numbers,

@@ -25,15 +25,16 @@ decided by floors is what would be decided by scores in full.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from algorithms.core import class_sums, criteria
 from algorithms.core.arrays import Int64s, int64
 from algorithms.core.criteria import Criterion, coarse_rounding
 from algorithms.core.fixed_point import PER_UNIT
-from algorithms.core.jit import apart, dispatch, inlined
+from algorithms.core.jit import apart, inlined
 from algorithms.dynamic import columns, rivals, variance
 from algorithms.dynamic.columns import GREATEST, LEAST, lowered
+from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.slack import Slack
 from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, SUM, WEIGHT, Variance
 
@@ -188,42 +189,38 @@ def _is_last_of_numbers(
 # --- by what labels are
 
 
-def _by_target(doc: str, of_classes: Any, of_numbers: Any) -> Any:
-    return dispatch(doc, {Criterion: of_classes, Variance: of_numbers})
-
-
-whole_of = _by_target(
+whole_of = by_target(
     "Return what a node leaves by its sums; what features have of them is in `totals`.",
     _whole_of_classes,
     _whole_of_numbers,
 )
-left_by = _by_target("Return what a split of a score leaves.", _left_of_classes, _left_of_numbers)
-gains = _by_target(
+left_by = by_target("Return what a split of a score leaves.", _left_of_classes, _left_of_numbers)
+gains = by_target(
     "Return whether a split of a score gains more than rounding.", _gains_of_classes, _gains_of_numbers
 )
-allowed = _by_target(
+allowed = by_target(
     "Return how much more than the best a split of a node may leave, by beta: for each unit of weight so much of "
     "classes, of numbers so much of the variance of all live labels of the tree.",
     _allowed_of_classes,
     _allowed_of_numbers,
 )
-note = _by_target(
+note = by_target(
     "Keep the floors of a node true when an example comes or goes, before the sums of its labels change.",
     _note_class,
     _note_number,
 )
-left_without = _by_target(
+left_without = by_target(
     "Return what a node leaves where nothing parts it once an example has gone, or come, less what rounding may "
     "have added.",
     _class_without,
     _number_without,
 )
-add_to_rival = _by_target(
+add_to_rival = by_target(
     "Add an example to the sums of those without the feature of a rival, see rivals.py.",
     _add_class_to_rival,
     _add_number_to_rival,
 )
-is_last = _by_target(
+is_last = by_target(
     "Return whether no other example of a node has the feature of a rival than one that goes.",
     _is_last_of_classes,
     _is_last_of_numbers,

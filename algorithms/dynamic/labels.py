@@ -120,34 +120,35 @@ def _no_loss(criterion: Variance, sums: Int64s, label: int) -> float:
     return 0.0
 
 
-def _by_target(doc: str, of_classes: Any, of_numbers: Any) -> Any:
+def by_target(doc: str, of_classes: Any, of_numbers: Any) -> Any:
+    """Make a function that calls one of two by its first argument, the criterion, chosen while compiling."""
     return dispatch(doc, {Criterion: of_classes, Variance: of_numbers})
 
 
-add_to_feature = _by_target(
+add_to_feature = by_target(
     "Add an example to the sums of a feature; a negative weight takes it out.", _add_class, _add_to_feature
 )
-add_to_node = _by_target(
+add_to_node = by_target(
     "Add an example to the sums of a node; a negative weight takes it out.", _add_class, _add_to_node
 )
-weight_of = _by_target("Return the weight of a node by its sums.", _class_weight, _number_weight)
-is_pure = _by_target(
+weight_of = by_target("Return the weight of a node by its sums.", _class_weight, _number_weight)
+is_pure = by_target(
     "Return whether a node is a leaf for its labels alone; what features have of its sums is in `totals`.",
     _is_pure,
     _are_alike,
 )
-score = _by_target(
+score = by_target(
     "Return the score of a split into `below` and the rest of `totals`: lower is better.",
     _class_score,
     variance.score,
 )
-is_label = _by_target("Return whether a label is one of the model's.", _is_class, _is_number)
-room_for = _by_target("Return what the weights of a tree's examples sum to less than.", _class_room, _number_room)
-told = _by_target("Return what a prediction tells of a node's sum.", _class_told, _number_told)
-guess = _by_target(
+is_label = by_target("Return whether a label is one of the model's.", _is_class, _is_number)
+room_for = by_target("Return what the weights of a tree's examples sum to less than.", _class_room, _number_room)
+told = by_target("Return what a prediction tells of a node's sum.", _class_told, _number_told)
+guess = by_target(
     "Return what is predicted by what is told of a node, or by none: the class with most weight, the lowest of "
     "equal ones, or NONE; the mean, or nan.",
     _heaviest,
     _mean,
 )
-loss = _by_target("Return the loss of a true label by what is told of a node.", _class_loss, _no_loss)
+loss = by_target("Return the loss of a true label by what is told of a node.", _class_loss, _no_loss)

@@ -22,7 +22,7 @@ from algorithms.dynamic import beta, columns, exact, floors, indexes, rivals, sl
 from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.columns import Columns, NoColumns
 from algorithms.dynamic.examples import side_of, value_in
-from algorithms.dynamic.labels import score
+from algorithms.dynamic.labels import by_target, score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
@@ -139,7 +139,7 @@ class _Own(NamedTuple):
 
     score: float
     left: float  # what that leaves, see floors.py
-    error: float
+    whole: floors.Whole
     gains: bool  # whether it gains more than rounding
     most: float  # how much more than the best it may leave, of the policy BETA
 
@@ -180,12 +180,11 @@ def _beats_rest(forest: Forest, rules: Rules, segment: Segment, node: int, own: 
         is_ahead = rival == NONE or exact.is_ahead(
             forest.names, own.score, links[node, FEATURE], score_of_it, rival
         )
-        return bool(is_ahead and own.gains and own.left < known.floor[node] - own.error)
-    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
+        return bool(is_ahead and own.gains and own.left < known.floor[node] - own.whole.error)
     floor = known.floor[node]
     if rival != NONE:
-        floor = min(floor, floors.left_by(forest.criterion, whole, score_of_it) - own.error)
-    return beta.stands(floor, own.left, own.most, own.error)
+        floor = min(floor, floors.left_by(forest.criterion, own.whole, score_of_it) - own.whole.error)
+    return beta.stands(floor, own.left, own.most, own.whole.error)
 
 
 @inlined
@@ -221,10 +220,11 @@ def _best_indexed(
     return indexes.feature_of(held, slot), indexes.score_of(held, criterion, held.of[node] - 1, slot)
 
 
-_best_binary = dispatch(
+_best_binary = by_target(
     "Return the binary feature that scores least in a node, its own among them, and its score; NONE and inf. By "
     "the node's index, which is made where it lacks one; where there is no room for it, by counts.",
-    {Criterion: _best_indexed, Variance: _no_best_binary},
+    _best_indexed,
+    _no_best_binary,
 )
 
 
@@ -277,7 +277,7 @@ def _own(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int) -
     if rules.terms.policy != EXACT:
         most = floors.allowed(forest.criterion, weights, forest.trees[tree, ROOT], whole, rules.terms.beta)
     left = floors.left_by(forest.criterion, whole, now)
-    return _Own(now, left, whole.error, floors.gains(forest.criterion, whole, now), most)
+    return _Own(now, left, whole, floors.gains(forest.criterion, whole, now), most)
 
 
 @jit
@@ -327,9 +327,8 @@ def _keeps(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int,
             is_same and exact.keeps(links[node, KIND], forest.nodes.threshold[node], choice.below, choice.above)
         )
     own = _own(forest, rules, segment, tree, node)
-    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
-    best = floors.left_by(forest.criterion, whole, choice.score)
-    return beta.stands(best, own.left, own.most, 2.0 * own.error)
+    best = floors.left_by(forest.criterion, own.whole, choice.score)
+    return beta.stands(best, own.left, own.most, 2.0 * own.whole.error)
 
 
 @jit
@@ -395,8 +394,8 @@ def _beats(known: Columns, rules: Rules, node: int, at: int, own: _Own) -> bool:
     """Return whether a node surely is what the policy promises, beside what a column offers."""
     floor = columns.floor_of(known, node, at)
     if rules.terms.policy == EXACT:
-        return own.left < floor - own.error
-    return beta.stands(floor, own.left, own.most, own.error)
+        return own.left < floor - own.whole.error
+    return beta.stands(floor, own.left, own.most, own.whole.error)
 
 
 @inlined
@@ -457,17 +456,17 @@ def _stands_beside(
     links = forest.nodes.links
     feature = known.features[node, at]
     found, entries = best_threshold(forest.criterion, segment, examples_of(forest), feature)
-    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, segment.totals)
     is_own = rules.terms.policy == EXACT and feature == links[node, FEATURE]
-    least = floors.left_by(forest.criterion, whole, min(found.second if is_own else found.score, whole.score))
+    best = min(found.second if is_own else found.score, own.whole.score)
+    least = floors.left_by(forest.criterion, own.whole, best)
     if is_own:
         stands = exact.keeps(links[node, KIND], forest.nodes.threshold[node], found.below, found.above)
     elif rules.terms.policy == EXACT:
         stands = exact.is_ahead(forest.names, own.score, links[node, FEATURE], found.score, feature)
     else:
-        stands = beta.stands(least, own.left, own.most, 2.0 * own.error)
+        stands = beta.stands(least, own.left, own.most, 2.0 * own.whole.error)
     if stands:
-        columns.put(known, node, at, least - whole.error)
+        columns.put(known, node, at, least - own.whole.error)
     if stands and is_own:
         _move_threshold(forest, segment, node, found.below, found.above, entries, out)
     return bool(stands)

@@ -54,6 +54,7 @@ from algorithms.dynamic.aside import (
 from algorithms.dynamic.build import is_done
 from algorithms.dynamic.choosing import choose, low_side
 from algorithms.dynamic.examples import AFTER, Examples, link, side_of, unlink, value_of
+from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.nodes import (
     BUILT,
     BUILT_WEIGHT,
@@ -660,9 +661,9 @@ def _abandon_nothing(criterion: Variance, forest: Forest, rules: Rules, tree: in
     pass
 
 
-_place_of = dispatch("See `place`.", {Criterion: _place, Variance: _place_in_leaf})
-_spend_of = dispatch("See `_spend`.", {Criterion: _spend, Variance: _spend_nothing})
-_abandon_of = dispatch("See `_abandon`.", {Criterion: _abandon, Variance: _abandon_nothing})
+_place_of = by_target("See `place`.", _place, _place_in_leaf)
+_spend_of = by_target("See `_spend`.", _spend, _spend_nothing)
+_abandon_of = by_target("See `_abandon`.", _abandon, _abandon_nothing)
 
 
 @inlined

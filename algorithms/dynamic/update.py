@@ -18,7 +18,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.dynamic import epsilon, exact, floors, indexes, nodes, parts, rivals, vocabulary
 from algorithms.dynamic.build import grow
 from algorithms.dynamic.examples import Examples, value_of
-from algorithms.dynamic.labels import add_to_node
+from algorithms.dynamic.labels import add_to_node, by_target
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, FIRST, KIND, NONE
 from algorithms.dynamic.segment import HANDED, HELD, Segment
 from algorithms.dynamic.slack import BLOCK, IS_KNOWN, NoSlack, Slack
@@ -80,9 +80,10 @@ def _note_index_of_classes(
         indexes.drop(held, node)
 
 
-_note_index = dispatch(
+_note_index = by_target(
     "Keep the index of a node true; without room for it the node loses it until the next look.",
-    {Criterion: _note_index_of_classes, Variance: _note_no_index},
+    _note_index_of_classes,
+    _note_no_index,
 )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from algorithms.core.events import Events, Op
+from algorithms.core.events import Op
 from algorithms.core.kinds import Kind
 from algorithms.core.schema import Feature
 from algorithms.dynamic.pool import DynamicPool
@@ -29,6 +29,7 @@ from worker.bench.moa import READING, Moa, evaluated, write_arff
 from worker.bench.peers import fed
 from worker.bench.tables import Table, first
 from worker.bench.trees import BATCH, batches_of
+from worker.bench.updates import one_of
 from worker.sources.generators import BINARY
 
 _WARM_UP = 300
@@ -193,7 +194,7 @@ def _latencies(table: Table, side: _Side, options: Mapping[str, Any]) -> Row:
         ids = np.arange(size, size + len(batch.op))
         pool.apply(batch._replace(named=np.ones(len(ids), np.int8), id_high=ids, id_low=ids))
         size += len(ids)
-    examples = [_example(held[0], at) for at in range(min(size, _ASKED))]
+    examples = [one_of(held[0], at) for at in range(min(size, _ASKED))]
     taken: dict[str, list[float]] = {"delete": [], "look_after_delete": [], "look": []}
     for at, number in enumerate(np.random.default_rng(0).permutation(size)[: _ASKED + 1].tolist()):
         look = examples[at % len(examples)]._replace(op=_PREDICT)
@@ -209,18 +210,6 @@ def _latencies(table: Table, side: _Side, options: Mapping[str, Any]) -> Row:
         ]
         for what, times in taken.items()  # the first of each finds caches cold
     }
-
-
-def _example(batch: Events, at: int) -> Events:
-    """Return an example of a batch as one of its own."""
-    start, stop = batch.pointer[at], batch.pointer[at + 1]
-    return Events.of(
-        batch.op[at : at + 1],
-        batch.label[at : at + 1],
-        np.array([0, stop - start]),
-        batch.feature[start:stop],
-        batch.value[start:stop],
-    )
 
 
 def _figures(table: Table, done: list[_Run]) -> Row:

@@ -134,7 +134,10 @@ def _batch(stream: Stream, op: Int8s, example: Int64s) -> Events:
 
 
 def one_of(batch: Events, event: int) -> Events:
-    """Return a batch of one event of a batch of these workloads."""
+    """Return a batch of one event, of a batch of one key without ids and weights."""
     start, stop = batch.pointer[event : event + 2].tolist()
     of = slice(event, event + 1)
-    return Events.of(batch.op[of], batch.label[of], np.array([0, stop - start]), batch.feature[start:stop])
+    ones = slice(start, stop)
+    return Events.of(
+        batch.op[of], batch.label[of], np.array([0, stop - start]), batch.feature[ones], batch.value[ones]
+    )

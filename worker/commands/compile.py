@@ -227,22 +227,15 @@ def _call(kernel: str) -> None:
             grown.insert([label], label)
         grown.tree()  # which waits for a look
         return
-    if kernel == _DYNAMIC_NUMBERS:
+    if kernel in (_DYNAMIC_NUMBERS, _EXACT_NUMBERS):
         from algorithms.core.scale import Scale
         from algorithms.dynamic.numbers import DynamicNumberPool
 
         _evaluate_numbers()
-        DynamicNumberPool(Scale(0.0, 1.0, 1.0)).insert([1], 0.0)
-        return
-    if kernel == _EXACT_NUMBERS:
-        from algorithms.core.scale import Scale
-        from algorithms.dynamic.numbers import DynamicNumberPool
-
-        _evaluate_numbers()
-        kept = DynamicNumberPool(Scale(0.0, 1.0, 1.0), guarantee="exact")
+        kept = DynamicNumberPool(Scale(0.0, 1.0, 1.0), guarantee="exact" if kernel == _EXACT_NUMBERS else None)
         for label in (0, 1):
             kept.insert([label], float(label))
-        kept.tree()  # which waits for a look
+        kept.tree()  # which waits for a look, where something is promised
         return
     if kernel == _FOREST:
         from algorithms.forests.pool import ForestPool

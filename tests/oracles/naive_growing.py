@@ -265,4 +265,4 @@ class Pair(Differential):
         """Raise AssertionError unless the pool's invariants hold and it has the oracle's trees."""
         self.pool.check()
         assert self.pool.alive == len(self.twin.keys)
-        assert self.pool.pool.alive == len(self.twin.trees.trees)
+        assert self.pool.parts.alive == len(self.twin.trees.trees)

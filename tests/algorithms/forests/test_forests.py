@@ -41,7 +41,8 @@ def of(mix: Mix, **rest: Any) -> Settings:
 
 def examples_in(pool: ForestPool) -> list[int]:
     """Return how many examples each tree of key 0 has."""
-    return [pool.pool.sizes(number).examples for number in range(pool.count)]
+    homes = map(pool.parts.home, range(pool.count))
+    return [trees.sizes(at).examples for trees, at in homes]
 
 
 def steps(count: int) -> int:
@@ -238,7 +239,7 @@ def test_looking_changes_nothing_and_writing_looks(guarantee: str | None, names:
     after = pool.arrays()
     assert all(np.array_equal(array, after[name]) for name, array in before.items())
     pool.check()
-    rebuilt = pool.pool.look(*range(3))
+    rebuilt = pool.look()
     assert bool(rebuilt) == bool(guarantee)
     assert seen == [rows_of(tree) for tree in pool.trees()]
     assert pool.node_count == sum(map(len, seen))

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,11 +56,13 @@ def in_one(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     return made | flattened(held, "trees")
 
 
-def in_parts(arrays: Arrays, parts: Parts[DynamicPool]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of forests whose trees are in one pool as those of these parts. O(everything)."""
+def in_parts(arrays: Arrays, trees: int) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of forests of so many trees in one pool as those of parts. O(everything)."""
     made = {name: array for name, array in arrays.items() if not name.startswith("trees.")}
+    has_floors = "trees.slack.floor" in arrays
+    parts = Parts(trees, 1, partial(DynamicPool, guarantee="exact" if has_floors else None))
     one = rebuilt(parts.pools[0]._state, arrays, "trees")
-    if one.slack is not NO_SLACK:
+    if has_floors:
         one = one._replace(slack=rebuilt(one.slack, arrays, "trees.slack"))
     keys = -(-len(one.trees) // parts.trees)
     references = made["names.references"] - _references(one, made) if "names.references" in made else None
@@ -78,9 +81,10 @@ def in_parts(arrays: Arrays, parts: Parts[DynamicPool]) -> dict[str, npt.NDArray
     return made
 
 
-def grown_in_parts(arrays: Arrays, parts: Parts[TreePool]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of forests of trees that grow as those of these parts, as `in_parts` does."""
+def grown_in_parts(arrays: Arrays, trees: int, policy: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of forests of trees that grow in one pool as those of parts, as `in_parts` does."""
     made = {name: array for name, array in arrays.items() if not name.startswith("trees.")}
+    parts = Parts(trees, 1, partial(TreePool, policy=policy), each=2)
     one = rebuilt(parts.pools[0]._state, arrays, "trees")
     keys = range(-(-len(one.trees) // (2 * parts.trees)))
     references = made["names.references"].copy() if "names.references" in made else None

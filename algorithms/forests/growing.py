@@ -24,7 +24,6 @@ from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays
 from algorithms.forests import growth as kernel
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
-from algorithms.forests.earlier import grown_in_parts
 from algorithms.forests.growth import (
     ALIVE,
     ASKED,
@@ -511,8 +510,6 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        if "trees.trees" in arrays:
-            arrays = grown_in_parts(arrays, self.parts)
         super().restore(arrays)
         self.parts.restore(arrays, self.names, self._schema)
         self.parts.reserve(len(self._heads))

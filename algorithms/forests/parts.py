@@ -26,8 +26,7 @@ from algorithms.core.names import Interner, References
 from algorithms.core.packing import Numbers
 from algorithms.core.schema import Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
-
-MOST_PARTS = 4
+from algorithms.forests.draws import MOST_PARTS
 
 _TREES, _NAMES = "trees.", "names."
 

@@ -30,7 +30,6 @@ from algorithms.dynamic.pool import DynamicPool, Sizes
 from algorithms.dynamic.state import REBUILDS, REBUILT, TREE_COLUMNS
 from algorithms.forests import ledger as kernel
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, Draws, draws, of_copy, ticket, times
-from algorithms.forests.earlier import in_parts
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
 from algorithms.forests.names import hashes_of
 from algorithms.forests.parts import Parts
@@ -450,8 +449,6 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        if "trees.trees" in arrays:
-            arrays = in_parts(arrays, self.parts)
         super().restore(arrays)
         self.parts.restore(arrays, self.names, self._schema)
         self.parts.reserve(len(self._heads))

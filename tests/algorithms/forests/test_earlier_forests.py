@@ -10,7 +10,7 @@ import pytest
 
 from algorithms.core.events import OnDuplicate
 from algorithms.core.kinds import Kind
-from algorithms.forests.earlier import in_one
+from algorithms.forests.earlier import in_one, in_parts
 from algorithms.forests.pool import ForestPool
 from tests.support.places import GOLDEN
 
@@ -53,7 +53,7 @@ def test_forests_with_a_pool_for_each_tree_go_on() -> None:
         kinds={5: Kind.BINARY, 9: Kind.BINARY},
         window=30,
         on_duplicate=OnDuplicate.REPLACE,
-    ).restore(in_one(arrays))
+    ).restore(in_parts(in_one(arrays), trees=3))
     pool.check()
     draw, other = random.Random(8), ForestPool(trees=1, bagging="none", classes=3, default=Kind.NUMERIC)
     for at in range(120):
@@ -89,7 +89,8 @@ def test_forests_whose_trees_were_in_one_pool_go_on(name: str) -> None:
     steps, terms = TERMS[name]
     kinds: dict[int | bytes, Kind] = {b"hot": Kind.NUMERIC, b"wet": Kind.NUMERIC}
     shared: dict[str, Any] = {"subspace": 0.7, "seed": 4, "names": True, "kinds": kinds}
-    pool = ForestPool(**shared, **terms, on_duplicate=OnDuplicate.REPLACE).restore(arrays)
+    pool = ForestPool(**shared, **terms, on_duplicate=OnDuplicate.REPLACE)
+    pool.restore(in_parts(arrays, terms["trees"]))
     pool.check()
     draw, other = random.Random(8), ForestPool(trees=1, bagging="none", classes=terms["classes"], names=True)
     for at in range(steps):

@@ -54,6 +54,7 @@ class Settings:
     evaluate: bool = True
     max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
+    threads: int = 1
 
     def pool(self) -> ForestPool:
         """Return a new pool with these settings."""

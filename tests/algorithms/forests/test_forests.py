@@ -69,6 +69,17 @@ def test_long_streams_agree_with_the_oracle(name: str, bagging: str) -> None:
     assert rebuilds > 8
 
 
+def test_parts_of_many_trees_agree_with_the_oracle() -> None:
+    """Seven trees are in four parts, of which three have two; names of features are shared by all."""
+    mix = Mix({word: NUMERIC if at % 3 else BINARY for at, word in enumerate(words(6))}, classes=3, indexes=3)
+    pair = Pair(of(mix, trees=7, bagging="3 of 7", subspace=0.7, names=True, window=25))
+    stream = Stream(4, mix)
+    for size in (1, 7, steps(120), 1):
+        pair.feed(stream.take(size))
+        pair.check()
+        pair.restored()
+
+
 @pytest.mark.parametrize("bagging", BAGGINGS)
 def test_forests_are_the_oracles_after_every_event(bagging: str) -> None:
     """Not only after a batch: each single event leaves the oracle's trees."""
@@ -90,7 +101,7 @@ def test_forests_are_the_oracles_after_every_event(bagging: str) -> None:
 def test_any_history_leads_to_what_the_oracle_says(data: st.DataObject) -> None:
     """Whatever is inserted, deleted, predicted, dropped and restored, pool and oracle agree to the bit."""
     kinds = {0: BINARY, 2: NUMERIC, 5: BINARY, 4294967295: NUMERIC}
-    trees = data.draw(st.sampled_from([1, 3]))
+    trees = data.draw(st.sampled_from([1, 3, 6]))
     pair = Pair(
         Settings(
             trees=trees,

@@ -41,6 +41,7 @@ VARIANTS: dict[str, tuple[Mix, dict[str, Any]]] = {
     "mixed": (MIXED, {"subspace": 0.7, "bagging": "poisson:6", "criterion": "gini"}),
     "k of T": (MIXED, {"bagging": "2 of 3", "policy": "osm", "inherit": True, "local_range": True}),
     "names": (NAMED, {"names": True, "subspace": "sqrt of 3", "policy": "imac"}),
+    "more trees than parts": (BINARY, {"trees": 6, "subspace": 0.6}),
 }
 
 

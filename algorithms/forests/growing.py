@@ -12,7 +12,7 @@ import numpy.typing as npt
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, extended, filled
 from algorithms.core.cadence import Emit, When
 from algorithms.core.canonical import Canonicaliser, Terms
-from algorithms.core.events import Batch, Events
+from algorithms.core.events import DONE, TOLD, Batch, Events
 from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT
 from algorithms.core.given import number, whole
 from algorithms.core.jit import direct
@@ -31,8 +31,6 @@ from algorithms.forests.growth import (
     BESIDE,
     DRIFTED,
     DRIFTS,
-    DUE,
-    EVENT,
     EVENTS,
     KEY_COLUMNS,
     LEARNED,
@@ -41,6 +39,7 @@ from algorithms.forests.growth import (
     MOVES,
     NUMBER,
     PLACE_COLUMNS,
+    PLANNED,
     RIGHT,
     VOTER,
     WARNINGS,
@@ -65,7 +64,8 @@ _NUMBERS = 1 << 31  # of trees: below
 _MOVES, _TOLD = 1 << 11, 1 << 13  # moves, and what trees are told at a time: at most
 _FEATURES = 1 << 14  # of all that trees are told at a time: room for so many at least
 _CELLS = 1 << 16  # moves times trees, and times classes: about
-_APART = 256  # moves times trees: where there are fewer, no thread is waited for
+_APART = 256  # moves times trees: where there are no more, parts are done at once and no thread is waited for
+_SHARED = ("status", "node", "predicted", "loss", "shares", "leaf")  # of what trees say, for each part its share
 POLICIES = ("periodic", "osm", "imac", "exact")  # of trees that count an example in its leaf alone
 
 A = TypeVar("A", bound=npt.NDArray[Any])
@@ -121,68 +121,43 @@ class Replacements(NamedTuple):
 
 
 class _Part:
-    """A part of the trees, and what they are told and say."""
+    """A part of the trees, and its share of what trees are told and say."""
 
-    def __init__(self, parts: Parts[TreePool], part: int, most: int, moves: int) -> None:
-        self._pool, self._most = parts.pools[part], most
+    def __init__(self, pool: TreePool, part: int) -> None:
+        self.pool, self._part = pool, part
+        self.splits = 0  # in the batch so far
         self.let_go()
-        self._splits = 0
-        classes, cells = self._pool._classes, moves * parts.size(part)
-        told = max(min(_TOLD, _CELLS // classes) // len(parts), 2 * AT_ONCE)
-        self._desk = Desk(
-            at=np.array([part, len(parts), 0, 0]),
-            begin=np.zeros(cells, np.int64),
-            stop=np.zeros(cells, np.int64),
-            gone=np.zeros(cells, np.int8),
-            told=Batch(
-                key=np.zeros(told, np.int32),
-                op=np.zeros(told, np.int8),
-                label=np.zeros(told, np.int32),
-                weight=np.zeros(told, np.int64),
-                time=np.ones(told, np.int64),
-                pointer=np.zeros(told + 1, np.int64),
-                feature=np.zeros(0, np.uint32),
-                value=np.zeros(0),
-                kind=np.zeros(0, np.int8),
-            ),
-            said=Out(
-                np.zeros(told, np.int8),
-                np.zeros(told, np.int64),
-                np.zeros(told, np.int32),
-                np.zeros(told),
-                np.zeros((told, classes)),
-                np.zeros(told, np.int64),
-                *scratch(classes),
-            ),
-        )
 
     def let_go(self) -> None:
-        """Let go of the arrays that kernels were last called with."""
+        """Let go of the arrays that the kernel was last called with."""
         self._go_on = direct(kernel.go_on)
 
-    def begin(self, events: int, ones: int) -> None:
-        """Make sure that a batch of so many events can be told, of which none has more features than `ones`."""
-        self._splits = 0
-        self._desk.at[DRIFTED] = 0
-        self._pool._cover(events * self._most)
-        told = self._desk.told
-        if AT_ONCE * ones > len(told.feature):
-            more = max(_FEATURES, 2 * AT_ONCE * ones)
-            feature, value, kind = np.zeros(more, np.uint32), np.zeros(more), np.zeros(more, np.int8)
-            self._desk = self._desk._replace(told=told._replace(feature=feature, value=value, kind=kind))
+    def have(self, desk: Desk) -> None:
+        """Have a share of these arrays from now on."""
+        self._desk = desk
+        told = (None if each is None else self._share(each) for each in desk.told)
+        said = (self._share(getattr(desk.said, name)) for name in _SHARED)
+        self._told, self._said = Batch._make(told), Out(*said, *scratch(self.pool._classes))
 
-    @property
-    def changes(self) -> int:
-        """How often a tree has split in the batch, or lost its part."""
-        return self._splits + int(self._desk.at[DRIFTED])
+    def _share(self, array: A) -> A:
+        size = len(array) // len(self._desk.at)
+        return array[self._part * size : (self._part + 1) * size]  # type: ignore[return-value]  # as it is
 
-    def act(self, growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
-        """Let the trees do what was entered."""
-        desk = self._desk
-        while count := self._go_on(growing, rules, batch, hashes, room, desk):
-            told = Batch._make((desk.told.key[:count], *desk.told[1:]))  # the kernel goes as far as keys do
-            for _ in self._pool._run(told, desk.said):
-                self._splits += int(desk.said.told[0] & SPLIT_MADE)
+    def act(self) -> None:
+        """Let the trees do what they were told."""
+        count = self._desk.at[self._part, PLANNED]
+        if count:
+            told = Batch._make((self._told.key[:count], *self._told[1:]))  # the kernel goes as far as keys do
+            self._said.counts[0] = 0
+            for _ in self.pool._run(told, self._said):
+                self.splits += int(self._said.told[0] & SPLIT_MADE)
+
+    def go_on(self, growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
+        """Do all that was entered."""
+        is_new = True
+        while self._go_on(growing, rules, batch, hashes, room, self._desk, self._part, is_new):
+            is_new = False
+            self.act()
 
 
 class GrowingForestPool(Pool[Growing, Answers, Float64s]):
@@ -297,16 +272,15 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         self.parts.share(self.names, self._schema)
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
         self.can_move = all(pool.can_move for pool in self.parts.pools)
-        self._enter, self._count = direct(kernel.enter), direct(kernel.count)
+        self._apply = direct(kernel.apply)
         self._room = self._made_room(classes)
-        self._parts = [
-            _Part(self.parts, part, drawn.most, len(self._room.event)) for part in range(len(self.parts))
-        ]
+        self._parts = [_Part(pool, part) for part, pool in enumerate(self.parts.pools)]
+        self._have(self._made_desk(classes))
 
     def _made_room(self, classes: int) -> Room:
         moves = min(_MOVES, max(1, _CELLS // max(self.count, classes)))
         return Room(
-            at=np.zeros(4, np.int64),
+            at=np.zeros(5, np.int64),
             event=np.zeros(moves, np.int64),
             following=np.zeros(moves, np.int64),
             times=np.zeros((moves, self.count), np.int8),
@@ -317,6 +291,43 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             last=np.zeros(moves, np.int64),
             weights=np.zeros(classes),
         )
+
+    def _made_desk(self, classes: int) -> Desk:
+        parts = len(self.parts)
+        cells = parts * len(self._room.event) * self.parts.size(0)
+        told = parts * max(min(_TOLD, _CELLS // classes) // parts, 2 * AT_ONCE)
+        return Desk(
+            at=np.zeros((parts, 2), np.int64),
+            begin=np.zeros(cells, np.int64),
+            stop=np.zeros(cells, np.int64),
+            gone=np.zeros(cells, np.int8),
+            told=Batch(
+                key=np.zeros(told, np.int32),
+                op=np.zeros(told, np.int8),
+                label=np.zeros(told, np.int32),
+                weight=np.zeros(told, np.int64),
+                time=np.ones(told, np.int64),
+                pointer=np.zeros(told + parts, np.int64),
+                feature=np.zeros(0, np.uint32),
+                value=np.zeros(0),
+                kind=np.zeros(0, np.int8),
+            ),
+            said=Out(
+                np.zeros(told, np.int8),
+                np.zeros(told, np.int64),
+                np.zeros(told, np.int32),
+                np.zeros(told),
+                np.zeros((told, classes)),
+                np.zeros(told, np.int64),
+                *scratch(classes),
+            ),
+        )
+
+    def _have(self, desk: Desk) -> None:
+        """Have other arrays for what trees are told and say."""
+        self._desk = desk
+        for part in self._parts:
+            part.have(desk)
 
     # --- events
 
@@ -334,29 +345,38 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             votes=np.zeros((len(made.asked), self._classes), np.int64),
             counts=np.zeros(1, np.int64),
         )
-        ones = int(np.diff(made.pointer).max(initial=0))
-        for part in self._parts:
-            part.begin(n, ones)
+        self._make_room(int(np.diff(made.pointer).max(initial=0)))
         hashes = hashes_of(self.names, self._state.names, made.feature)
         snapshots: list[Snapshot] = []
-        room = self._room
-        room.at[:] = 0
-        while True:
-            self._enter(self._state, self.rules, batch, room, told)
-            tasks = [partial(part.act, self._state, self.rules, batch, hashes, room) for part in self._parts]
-            self.parts.run(tasks, apart=room.at[MOVES] * self.count >= _APART)
-            self._count(batch, room, told)
-            if room.at[DUE]:
-                room.at[DUE] = 0
-                event = int(room.at[EVENT]) - 1
-                key = int(keys[event])
+        given = self._state, self.rules, batch, hashes, self._room
+        for part in self._parts:
+            part.splits = 0
+            part.pool._cover(n * self.rules.draws.most)
+        self._room.at[:] = 0
+        self._desk.at[:] = 0
+        why = kernel.TREES
+        while why != DONE:
+            event, why = self._apply(*given, self._desk, told, _APART)
+            if why == kernel.TREES:
+                for part in self._parts:
+                    part.act()
+            elif why == kernel.APART:
+                self.parts.run([partial(part.go_on, *given) for part in self._parts])
+            elif why == TOLD:
+                key = int(keys[event - 1])
                 shown = self.trees(key), self._vote_weights(key).tolist()
-                snapshots.append(Snapshot(event, int(self._state.keys[key, EVENTS]), *shown))
-            if room.at[EVENT] == n:
-                break
+                snapshots.append(Snapshot(event - 1, int(self._state.keys[key, EVENTS]), *shown))
         np.maximum(told.status, made.status, out=told.status)  # to the kernel, what was refused is `SKIPPED`
-        changes = sum(part.changes for part in self._parts)
+        changes = sum(part.splits for part in self._parts) + int(self._desk.at[:, DRIFTED].sum())
         return Answers(told.status, snapshots, changes, told.predicted, told.loss, made.asked, told.votes)
+
+    def _make_room(self, ones: int) -> None:
+        """Make room for so many features of an example."""
+        told, parts = self._desk.told, len(self.parts)
+        if AT_ONCE * ones * parts > len(told.feature):
+            more = parts * max(_FEATURES // parts, 2 * AT_ONCE * ones)
+            feature, value, kind = np.zeros(more, np.uint32), np.zeros(more), np.zeros(more, np.int8)
+            self._have(self._desk._replace(told=told._replace(feature=feature, value=value, kind=kind)))
 
     def _show_names(self) -> None:
         super()._show_names()
@@ -483,8 +503,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             windows=state.windows._replace(**{name: _moved(each, *windows) for name, each in own.items()}),
         )
         self._show_names()
-        # The last calls hold on to the arrays that they were given.
-        self._enter, self._count = direct(kernel.enter), direct(kernel.count)
+        self._apply = direct(kernel.apply)  # the last calls hold on to the arrays that they were given
         for part in self._parts:
             part.let_go()
 

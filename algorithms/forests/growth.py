@@ -37,10 +37,12 @@ from algorithms.core.events import (
     CANNOT_FORGET,
     COUNT_OVERFLOW,
     DELETE,
+    DONE,
     DROP,
     INSERT,
     PREDICT,
     SKIPPED,
+    TOLD,
     TOO_MANY_KEYS,
     Batch,
 )
@@ -79,11 +81,15 @@ EVENT = 0  # the next to be entered
 MOVES = 1  # events that were entered and are not counted yet
 GROUPS = 2  # keys that they are of
 DUE = 3  # 1: a snapshot is, once the moves are counted
+STAGE = 4  # 1: the parts have begun with the moves
 
-# Cells of `Desk.at`.
-PART, PARTS = 0, 1  # which part it is, and of how many
-PLANNED = 2  # what its trees were told last
-DRIFTED = 3  # drifts in the batch so far
+# Columns of `Desk.at`.
+PLANNED = 0  # what the trees of a part were told last
+DRIFTED = 1  # drifts in the batch so far
+
+# Why the kernel stopped, beside `DONE` and `TOLD`.
+TREES = 2  # the trees are to act
+APART = 3  # there is so much to do that the parts are to go on apart
 
 AT_ONCE = 4  # what trees are told of one event at most: both are asked, both learn
 
@@ -118,7 +124,7 @@ class Rules(NamedTuple):
 class Room(NamedTuple):
     """Scratch: events that were entered, which are moves."""
 
-    at: Int64s  # int64[4]
+    at: Int64s  # int64[5]
     event: Int64s  # int64[moves], which event of the batch it is
     following: Int64s  # int64[moves], the next move of the same key, NONE after the last
     times: Int8s  # int8[moves, trees], how often an example weighs its weight in each place
@@ -131,12 +137,12 @@ class Room(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Scratch of a part: what its trees are told and say. It has T' places of each forest."""
+    """Scratch: what trees are told and say, for each part a share of each array, one behind the other."""
 
-    at: Int64s  # int64[4]
-    begin: Int64s  # int64[groups x T'], the move of each place that is to be planned next, NONE after the last
-    stop: Int64s  # int64[groups x T'], up to which move it is planned
-    gone: Int8s  # int8[groups x T'], bits: which of the two trees has lost its part and is still there
+    at: Int64s  # int64[parts, 2]
+    begin: Int64s  # int64[parts x groups x T'], the move of each place that is to be planned next, or NONE
+    stop: Int64s  # int64[parts x groups x T'], up to which move it is planned
+    gone: Int8s  # int8[parts x groups x T'], bits: which of the two trees has lost its part and is still there
     told: Batch  # what trees are told
     said: Out  # what they say
 
@@ -228,7 +234,7 @@ def _is_snapshot_due(growing: Growing, rules: Rules, key: int, time: int) -> boo
 
 
 @jit
-def enter(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) -> None:
+def _enter(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) -> None:
     """Enter events as long as there is room for moves and no snapshot is due."""
     at = room.at
     for slot in range(room.table.size):
@@ -264,30 +270,46 @@ def enter(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) 
 
 
 @inlined
-def _own(room: Room, desk: Desk) -> int:
+def _own(room: Room, desk: Desk, part: int) -> int:
     """Return T', how many places of a forest are in a part."""
-    return (room.times.shape[1] - desk.at[PART] + desk.at[PARTS] - 1) // desk.at[PARTS]
+    parts = desk.at.shape[0]
+    return (room.times.shape[1] - part + parts - 1) // parts
 
 
 @inlined
-def _place(room: Room, desk: Desk, cell: int) -> Place:
-    """Return the place of a cell."""
-    own = _own(room, desk)
-    key = room.key[cell // own]
-    tree = cell % own * desk.at[PARTS] + desk.at[PART]
-    return Place(key * room.times.shape[1] + tree, 2 * (key * own + cell % own))
+def _share(desk: Desk, part: int, size: int) -> int:
+    """Return where the share of a part begins in an array of such a size."""
+    return size // desk.at.shape[0] * part
+
+
+@inlined
+def _cells(room: Room, desk: Desk, part: int) -> tuple[int, int]:
+    """Return where the places that events were entered for are in the share of a part, and end."""
+    begin = _share(desk, part, desk.begin.size)
+    return begin, begin + room.at[GROUPS] * _own(room, desk, part)
+
+
+@inlined
+def _place(room: Room, desk: Desk, part: int, index: int) -> Place:
+    """Return one of the places that events were entered for."""
+    own, parts = _own(room, desk, part), desk.at.shape[0]
+    key = room.key[index // own]
+    return Place(key * room.times.shape[1] + index % own * parts + part, 2 * (key * own + index % own))
 
 
 @jit
-def _tell(desk: Desk, number: int, op: int) -> None:
-    """Tell a tree of an event without features."""
-    to = desk.at[PLANNED]
-    desk.at[PLANNED] += 1
-    desk.told.key[to] = number
-    desk.told.op[to] = op
-    desk.told.label[to] = 0
-    desk.told.weight[to] = UNIT
-    desk.told.pointer[to + 1] = desk.told.pointer[to]
+def _tell(desk: Desk, part: int, number: int, op: int) -> int:
+    """Tell a tree of an event without features; return where its pointer is."""
+    told, planned = desk.told, desk.at[part, PLANNED]
+    to = _share(desk, part, told.op.size) + planned
+    at = _share(desk, part, told.pointer.size) + planned
+    desk.at[part, PLANNED] += 1
+    told.key[to] = number
+    told.op[to] = op
+    told.label[to] = 0
+    told.weight[to] = UNIT
+    told.pointer[at + 1] = told.pointer[at]
+    return at
 
 
 @jit
@@ -297,73 +319,84 @@ def _show(
     batch: Batch,
     hashes: Hashes,
     desk: Desk,
+    part: int,
     place: Place,
     side: int,
     op: int,
+    weight: int,
     event: int,
-) -> int:
-    """Tell a tree of an example as it sees it; return where."""
-    to, told = desk.at[PLANNED], desk.told
-    _tell(desk, place.trees + side, op)
+) -> None:
+    """Tell a tree of an example as it sees it."""
+    told = desk.told
+    pointer = _tell(desk, part, place.trees + side, op)
+    to = _share(desk, part, told.op.size) + desk.at[part, PLANNED] - 1
+    told.label[to] = batch.label[event]
+    told.weight[to] = weight
     salt = rules.draws.salts[place.number % rules.draws.salts.shape[0], FEATURES]
     salt = mix(salt, growing.places[place.number, NUMBER + side])
-    end = told.pointer[to]
+    first = _share(desk, part, told.feature.size)
+    end = first + told.pointer[pointer]
     for at in range(batch.pointer[event], batch.pointer[event + 1]):
         if rules.draws.share == ALL or mix(salt, int64(hashes.first[at])) < rules.draws.share:
             told.feature[end] = batch.feature[at]
             told.value[end] = batch.value[at]
             told.kind[end] = batch.kind[at]
             end += 1
-    told.pointer[to + 1] = end
-    told.label[to] = batch.label[event]
-    return to
+    told.pointer[pointer + 1] = end - first
 
 
 @inlined
-def _has_room(desk: Desk, ones: int) -> bool:
+def _has_room(desk: Desk, part: int, ones: int) -> bool:
     """Return whether trees can be told of one more event with so many features."""
-    to = desk.at[PLANNED]
-    return to + AT_ONCE <= desk.told.op.size and desk.told.pointer[to] + AT_ONCE * ones <= desk.told.feature.size
+    told, planned, parts = desk.told, desk.at[part, PLANNED], desk.at.shape[0]
+    entries = told.pointer[_share(desk, part, told.pointer.size) + planned]
+    return planned + AT_ONCE <= told.op.size // parts and entries + AT_ONCE * ones <= told.feature.size // parts
 
 
 @jit
 def _plan_place(
-    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, cell: int
+    growing: Growing,
+    rules: Rules,
+    batch: Batch,
+    hashes: Hashes,
+    room: Room,
+    desk: Desk,
+    part: int,
+    cell: int,
+    place: Place,
 ) -> bool:
     """Plan what the trees of a place are told, up to the next look; return whether there was room for it."""
-    place = _place(room, desk, cell)
     tree = place.number % room.times.shape[1]
-    if not _has_room(desk, int64(0)):
+    if not _has_room(desk, part, int64(0)):
         return False
     for side in range(2):
         if desk.gone[cell] >> side & 1:
-            _tell(desk, place.trees + side, DROP)
+            _tell(desk, part, place.trees + side, int64(DROP))
     voter, beside = growing.places[place.number, VOTER], growing.places[place.number, BESIDE] == 1
     other = 1 - voter
     # Those of a place look at the same time.
     looks = adwin.EVERY - growing.windows.sums[2 * place.number, adwin.CLOCK]
     move = desk.begin[cell]
+    ask, learn, unit = int64(PREDICT), int64(INSERT), int64(UNIT)
     while move != NONE and looks > 0:
         event = room.event[move]
         op = batch.op[event]
-        if not _has_room(desk, batch.pointer[event + 1] - batch.pointer[event]):
+        if not _has_room(desk, part, batch.pointer[event + 1] - batch.pointer[event]):
             return False
         if op == DROP:
-            _tell(desk, place.trees + voter, DROP)
-            _tell(desk, place.trees + other, DROP)
+            _tell(desk, part, place.trees + voter, int64(DROP))
+            _tell(desk, part, place.trees + other, int64(DROP))
             looks = int64(0)  # it begins anew
         else:
-            _show(growing, rules, batch, hashes, desk, place, voter, PREDICT, event)
+            _show(growing, rules, batch, hashes, desk, part, place, voter, ask, unit, event)
         if op == INSERT:
-            count = room.times[move, tree]
+            weight = room.times[move, tree] * batch.weight[event]
             if beside:
-                _show(growing, rules, batch, hashes, desk, place, other, PREDICT, event)
-            if count > 0:
-                to = _show(growing, rules, batch, hashes, desk, place, voter, INSERT, event)
-                desk.told.weight[to] = count * batch.weight[event]
-            if count > 0 and beside:
-                to = _show(growing, rules, batch, hashes, desk, place, other, INSERT, event)
-                desk.told.weight[to] = count * batch.weight[event]
+                _show(growing, rules, batch, hashes, desk, part, place, other, ask, unit, event)
+            if weight > 0:
+                _show(growing, rules, batch, hashes, desk, part, place, voter, learn, weight, event)
+            if weight > 0 and beside:
+                _show(growing, rules, batch, hashes, desk, part, place, other, learn, weight, event)
             looks -= 1
         move = room.following[move]
         desk.stop[cell] = move
@@ -371,16 +404,17 @@ def _plan_place(
 
 
 @jit
-def _plan(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk) -> None:
+def _plan(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, part: int) -> None:
     """Plan what the trees of all places of a part are told, as far as there is room."""
-    desk.at[PLANNED] = 0
-    desk.told.pointer[0] = 0
-    desk.said.counts[0] = 0
+    desk.at[part, PLANNED] = 0
+    desk.told.pointer[_share(desk, part, desk.told.pointer.size)] = 0
     has_room = True
-    for cell in range(room.at[GROUPS] * _own(room, desk)):
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
         desk.stop[cell] = desk.begin[cell]
         if has_room and (desk.begin[cell] != NONE or desk.gone[cell] != 0):
-            has_room = _plan_place(growing, rules, batch, hashes, room, desk, int64(cell))
+            place = _place(room, desk, part, int64(cell) - first)
+            has_room = _plan_place(growing, rules, batch, hashes, room, desk, part, int64(cell), place)
 
 
 # --- watch
@@ -398,10 +432,11 @@ def _note(growing: Growing, place: int, side: int, predicted: int, label: int) -
 
 
 @jit
-def _add_vote(growing: Growing, room: Room, desk: Desk, place: int, side: int, asked: int, move: int) -> None:
+def _add_vote(
+    growing: Growing, room: Room, shares: Float64s, part: int, place: int, side: int, asked: int, move: int
+) -> None:
     """Add a tree's vote: 2^20 units, divided among the classes as in the leaf, less what it was lately wrong."""
     total = 0.0
-    shares = desk.said.shares
     for k in range(shares.shape[1]):
         total += shares[asked, k]
     if total > 0.0:
@@ -409,7 +444,7 @@ def _add_vote(growing: Growing, room: Room, desk: Desk, place: int, side: int, a
         if growing.places[place, ASKED + side] > 0:
             right = max(growing.places[place, RIGHT + side], int64(LEAST))
         for k in range(shares.shape[1]):
-            room.votes[desk.at[PART], move, k] += (int64(shares[asked, k] / total * UNIT) * right) >> 20
+            room.votes[part, move, k] += (int64(shares[asked, k] / total * UNIT) * right) >> 20
 
 
 @jit
@@ -461,16 +496,19 @@ def _forget_place(growing: Growing, place: int) -> None:
 
 
 @jit
-def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk) -> None:
-    """Read what the trees said of what was planned, place by place, in the same order."""
-    predictions = desk.said.predicted
-    to = int64(0)  # in what was planned
-    asked = int64(0)  # in what was asked of it
-    for cell in range(room.at[GROUPS] * _own(room, desk)):
-        place = _place(room, desk, int64(cell)).number
+def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk, part: int) -> None:
+    """Read what the trees of a part said of what was planned, place by place, in the same order."""
+    predictions, shares = desk.said.predicted, desk.said.shares
+    to = _share(desk, part, predictions.size)  # in what was planned
+    stop = to + desk.at[part, PLANNED]
+    asked = _share(desk, part, shares.shape[0])  # in what was asked of it
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
+        place = _place(room, desk, part, int64(cell) - first).number
         tree = place % room.times.shape[1]
-        if to < desk.at[PLANNED]:  # else there was no room to plan it
-            to += (desk.gone[cell] & 1) + (desk.gone[cell] >> 1)
+        if to < stop:  # else there was no room to plan it
+            gone = int64(desk.gone[cell])
+            to += (gone & 1) + (gone >> 1)
             desk.gone[cell] = 0
         move = desk.begin[cell]
         while move != desk.stop[cell]:
@@ -483,7 +521,7 @@ def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk)
             else:
                 predicted = int64(predictions[to])
                 # As heavy as the tree was right before.
-                _add_vote(growing, room, desk, place, voter, asked, move)
+                _add_vote(growing, room, shares, part, place, voter, asked, move)
                 to += 1
                 asked += 1
             if op == INSERT:
@@ -497,48 +535,22 @@ def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk)
                 gone = _detect(growing, rules, place, int64(1) if predicted != label else int64(0))
                 if gone != NONE:
                     desk.gone[cell] |= 1 << gone
-                    desk.at[DRIFTED] += 1
+                    desk.at[part, DRIFTED] += 1
             move = room.following[move]
         desk.begin[cell] = move
-
-
-@inlined
-def _begin(room: Room, desk: Desk) -> None:
-    """Begin what was entered."""
-    own, part = _own(room, desk), desk.at[PART]
-    for cell in range(room.at[GROUPS] * own):
-        desk.begin[cell] = room.first[cell // own]
-        desk.gone[cell] = 0
-    for move in range(room.at[MOVES]):
-        for k in range(room.votes.shape[2]):
-            room.votes[part, move, k] = 0
-
-
-@jit
-def go_on(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk) -> int:
-    """Go on with what was entered, in the places of a part; return how much trees are told, 0 at the end.
-
-    Nothing was told before: it begins.
-    """
-    if desk.at[PLANNED] > 0:
-        _watch(growing, rules, batch, room, desk)
-    else:
-        _begin(room, desk)
-    _plan(growing, rules, batch, hashes, room, desk)
-    return desk.at[PLANNED]
 
 
 # --- count
 
 
 @jit
-def count(batch: Batch, room: Room, told: Told) -> None:
+def _count(batch: Batch, room: Room, told: Told) -> None:
     """Write what the votes on what was entered come to: most votes, the lowest class of equal ones."""
+    votes = room.votes
     for move in range(room.at[MOVES]):
         event, best = room.event[move], int64(0)
         if batch.op[event] == DROP:
             continue
-        votes = room.votes
         for k in range(votes.shape[2]):
             for part in range(1, votes.shape[0]):
                 votes[0, move, k] += votes[part, move, k]
@@ -553,3 +565,65 @@ def count(batch: Batch, room: Room, told: Told) -> None:
         else:
             told.loss[event] = loss_of(room.weights, int64(batch.label[event]))
     room.at[MOVES] = 0
+
+
+# --- all of it
+
+
+@inlined
+def _begin(room: Room, desk: Desk, part: int) -> None:
+    """Begin with what was entered."""
+    own = _own(room, desk, part)
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
+        desk.begin[cell] = room.first[(cell - first) // own]
+        desk.gone[cell] = 0
+    for move in range(room.at[MOVES]):
+        for k in range(room.votes.shape[2]):
+            room.votes[part, move, k] = 0
+
+
+@jit
+def go_on(
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, part: int, is_new: bool
+) -> int:
+    """Begin or go on with what was entered, in the places of a part; return how much its trees are told."""
+    if is_new:
+        _begin(room, desk, part)
+    else:
+        _watch(growing, rules, batch, room, desk, part)
+    _plan(growing, rules, batch, hashes, room, desk, part)
+    return desk.at[part, PLANNED]
+
+
+@jit
+def apply(
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, told: Told, most: int
+) -> tuple[int, int]:
+    """Go on with a batch.
+
+    Return which event is next, and why it stopped: TREES where the trees are to act, APART where more than `most`
+    moves times trees were entered and each part is to `go_on` until its trees are told nothing, TOLD where a
+    snapshot is due after the event before, DONE at the end.
+    """
+    at = room.at
+    while True:
+        is_new = at[STAGE] == 0
+        if is_new:
+            _enter(growing, rules, batch, room, told)
+            at[STAGE] = 1
+            if at[MOVES] * room.times.shape[1] > most:
+                return at[EVENT], APART
+        planned = int64(0)
+        for part in range(desk.at.shape[0]):
+            if is_new or desk.at[part, PLANNED] > 0:
+                planned += go_on(growing, rules, batch, hashes, room, desk, int64(part), is_new)
+        if planned > 0:
+            return at[EVENT], TREES
+        _count(batch, room, told)
+        at[STAGE] = 0
+        if at[DUE] == 1:
+            at[DUE] = 0
+            return at[EVENT], TOLD
+        if at[EVENT] == batch.key.size:
+            return at[EVENT], DONE

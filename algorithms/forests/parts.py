@@ -3,10 +3,11 @@
 ::
 
     trees      0 1 2 3 4 5 6 7 8 9
-    part 0     0       4       8          part = tree mod parts
-    part 1       1       5       9
-    part 2         2       6              how many parts there are follows from how many trees there are,
-    part 3           3       7            never from threads: the arrays are the same with any number of them
+    part 0     0   2   4   6   8          part = tree mod parts
+    part 1       1   3   5   7   9
+
+How many parts there are follows from how many trees there are, never from threads: the arrays are the same with
+any number of them.
 
 A tree reads nothing of another, and parts write to no array of another: names count references for each part apart
 (core/names.py). So it does not matter which part is first, nor in which thread.
@@ -28,9 +29,18 @@ from algorithms.core.schema import Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
 from algorithms.forests.draws import MOST_PARTS
 
+_MANY = 20  # trees
 _TREES, _NAMES = "trees.", "names."
 
 P = TypeVar("P", bound=Any)  # a pool
+
+
+def parts_of(trees: int) -> int:
+    """Return in how many parts the trees of a forest are.
+
+    A part costs each batch some microseconds, which a few trees do not bring in again.
+    """
+    return min(trees, 2 if trees < _MANY else MOST_PARTS)
 
 
 class Parts(Generic[P]):
@@ -51,7 +61,7 @@ class Parts(Generic[P]):
     def __init__(self, trees: int, threads: int, make: Callable[[], P], each: int = 1) -> None:
         self.trees = trees
         self.crew = Crew(threads)
-        self.pools: list[P] = [make() for _ in range(min(trees, MOST_PARTS))]
+        self.pools: list[P] = [make() for _ in range(parts_of(trees))]
         self._sizes = [len(range(part, trees, len(self.pools))) for part in range(len(self.pools))]
         self._each = each
         self.reserve(1)
@@ -103,13 +113,9 @@ class Parts(Generic[P]):
         for pool in self.pools:
             pool._show_names()
 
-    def run(self, tasks: Sequence[Task], *, apart: bool) -> None:
-        """Run a task of each part, side by side where that is worth it."""
-        if apart:
-            self.crew.run(tasks)
-        else:
-            for task in tasks:
-                task()
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Run a task of each part, side by side."""
+        self.crew.run(tasks)
 
     def pack(self, keys: Int64s, names: Numbers | None) -> None:
         """Give the trees of keys, which rise and are all that are alive, the numbers from 0 on: see `pack`."""

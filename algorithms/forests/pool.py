@@ -310,8 +310,11 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         used = self._plan.used
         if not used[0] and len(batch.op):
             return  # of no events the kernels are loaded all the same
-        tasks = [partial(part.act, batch, hashes) for part in self._acting]
-        self.parts.run(tasks, apart=used[1] >= _APART)
+        if used[1] >= _APART:
+            self.parts.run([partial(part.act, batch, hashes) for part in self._acting])
+        else:
+            for part in self._acting:
+                part.act(batch, hashes)
         self._count(self._plan, batch, self._said, poll)
         used[:] = 0
 

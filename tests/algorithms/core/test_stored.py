@@ -154,8 +154,8 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ],
     ),
     "forest": (
-        partial(ForestPool, trees=3, names=True),
-        ["keys alive", *_LEDGER, f"names: {_NAMES}", *_in_parts(3, _DYNAMIC[:-1])],
+        partial(ForestPool, trees=20, names=True),
+        ["keys alive", *_LEDGER, f"names: {_NAMES}", *_in_parts(4, _DYNAMIC[:-1])],
     ),
     "growing forest": (
         partial(GrowingForestPool, trees=9, names=True),
@@ -164,7 +164,7 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
             "windows: sums buckets ones",
             "alive",
             f"names: {_NAMES}",
-            *_in_parts(4, [*_TREES, "policy: tried"]),
+            *_in_parts(2, [*_TREES, "policy: tried"]),
         ],
     ),
     **{

@@ -70,9 +70,9 @@ def test_long_streams_agree_with_the_oracle(name: str, bagging: str) -> None:
 
 
 def test_parts_of_many_trees_agree_with_the_oracle() -> None:
-    """Seven trees are in four parts, of which three have two; names of features are shared by all."""
+    """Twenty-two trees are in four parts, of which two have one less; names of features are shared by all."""
     mix = Mix({word: NUMERIC if at % 3 else BINARY for at, word in enumerate(words(6))}, classes=3, indexes=3)
-    pair = Pair(of(mix, trees=7, bagging="3 of 7", subspace=0.7, names=True, window=25))
+    pair = Pair(of(mix, trees=22, bagging="5 of 22", subspace=0.7, names=True, window=25))
     stream = Stream(4, mix)
     for size in (1, 7, steps(120), 1):
         pair.feed(stream.take(size))

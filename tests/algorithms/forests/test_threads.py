@@ -38,7 +38,7 @@ def _forgetting(**rest: Any) -> tuple[Any, Sequence[Any], Feed]:
     mix = test_dynamic.MIXES["keys"]
     if rest.get("names"):
         mix = test_dynamic.Mix({b"%d" % at: kind for at, kind in enumerate(mix.kinds.values())}, indexes=2)
-    chosen = test_forests.of(mix, trees=7, subspace=0.7, window=25, **rest)
+    chosen = test_forests.of(mix, trees=21, subspace=0.7, window=25, **rest)
     events = test_dynamic.Stream(5, mix).take(budget(400))
 
     def feed(forests: ForestPool, batch: Sequence[Any]) -> Any:
@@ -66,7 +66,7 @@ def _growing(**rest: Any) -> tuple[Any, Sequence[Any], Feed]:
 
 FORESTS: dict[str, Callable[[], tuple[Any, Sequence[Any], Feed]]] = {
     "forgetting": lambda: _forgetting(bagging="poisson:6"),
-    "forgetting, names": lambda: _forgetting(bagging="3 of 7", names=True),
+    "forgetting, names": lambda: _forgetting(bagging="3 of 21", names=True),
     "forgetting, exact": lambda: _forgetting(bagging="poisson:1", epsilon=None, guarantee="exact"),
     "growing": lambda: _growing(bagging="poisson:6"),
     "growing, names": lambda: _growing(bagging="3 of 7", names=True),
@@ -90,7 +90,7 @@ def _made(chosen: Settings, threads: int) -> Any:
 def test_threads_change_no_byte(monkeypatch: pytest.MonkeyPatch, name: str, size: int) -> None:
     """After every batch, of any size and restored anywhere: answers and all arrays."""
     for module in (pool, growing):
-        monkeypatch.setattr(module, "_APART", 0)
+        monkeypatch.setattr(module, "_APART", 0)  # so that there is always enough to do
     used, run = set[int](), Crew.run
 
     def noted(crew: Crew, tasks: Sequence[Task]) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from algorithms.core.criteria import CRITERIA
 from algorithms.core.crew import Crew
+from algorithms.core.criteria import CRITERIA
 from algorithms.forests.draws import draws
 from algorithms.splits.finders import FINDERS
 from algorithms.trees.policies import POLICIES

@@ -66,6 +66,7 @@ _FEATURES = 1 << 14  # of all that trees are told at a time: room for so many at
 _CELLS = 1 << 16  # moves times trees, and times classes: about
 _APART = 256  # moves times trees: where there are no more, parts are done at once and no thread is waited for
 _SHARED = ("status", "node", "predicted", "loss", "shares", "leaf")  # of what trees say, for each part its share
+_NOTHING = Events.of(np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 POLICIES = ("periodic", "osm", "imac", "exact")  # of trees that count an example in its leaf alone
 
 A = TypeVar("A", bound=npt.NDArray[Any])
@@ -124,7 +125,7 @@ class _Part:
     """A part of the trees, and its share of what trees are told and say."""
 
     def __init__(self, pool: TreePool, part: int) -> None:
-        self.pool, self._part = pool, part
+        self.pool, self.number = pool, part
         self.splits = 0  # in the batch so far
         self.let_go()
 
@@ -141,21 +142,21 @@ class _Part:
 
     def _share(self, array: A) -> A:
         size = len(array) // len(self._desk.at)
-        return array[self._part * size : (self._part + 1) * size]  # type: ignore[return-value]  # as it is
+        return array[self.number * size : (self.number + 1) * size]  # type: ignore[return-value]  # as it is
 
     def act(self) -> None:
         """Let the trees do what they were told."""
-        count = self._desk.at[self._part, PLANNED]
-        if count:
-            told = Batch._make((self._told.key[:count], *self._told[1:]))  # the kernel goes as far as keys do
-            self._said.counts[0] = 0
-            for _ in self.pool._run(told, self._said):
-                self.splits += int(self._said.told[0] & SPLIT_MADE)
+        count = self._desk.at[self.number, PLANNED]
+        told = Batch._make((self._told.key[:count], *self._told[1:]))  # the kernel goes as far as keys do
+        self._said.counts[0] = 0
+        for _ in self.pool._run(told, self._said):
+            self.splits += int(self._said.told[0] & SPLIT_MADE)
 
     def go_on(self, growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
         """Do all that was entered."""
-        is_new = True
-        while self._go_on(growing, rules, batch, hashes, room, self._desk, self._part, is_new):
+        is_new, count = True, 1
+        while count:
+            count = self._go_on(growing, rules, batch, hashes, room, self._desk, self.number, is_new)
             is_new = False
             self.act()
 
@@ -356,12 +357,14 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         self._desk.at[:] = 0
         why = kernel.TREES
         while why != DONE:
-            event, why = self._apply(*given, self._desk, told, _APART)
+            event, why = self._apply(*given, self._desk, told, _APART if n else -1)  # of no events, load all
             if why == kernel.TREES:
                 for part in self._parts:
-                    part.act()
+                    if self._desk.at[part.number, PLANNED]:
+                        part.act()
             elif why == kernel.APART:
-                self.parts.run([partial(part.go_on, *given) for part in self._parts])
+                tasks = [partial(part.go_on, *given) for part in self._parts]
+                self.parts.run(tasks if n else tasks[:1])
             elif why == TOLD:
                 key = int(keys[event - 1])
                 shown = self.trees(key), self._vote_weights(key).tolist()
@@ -518,6 +521,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
+        self.apply(_NOTHING)
         for pool in self.parts.pools:
             pool.warm_up()
 

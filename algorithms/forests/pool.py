@@ -42,7 +42,9 @@ _TOLD_BY = [example_store.HIGH, example_store.LOW, example_store.LABEL, example_
 _PLACED_BY = [example_store.HIGH, example_store.LOW, example_store.START, example_store.LENGTH]
 _NUMBERS = 1 << 31  # of trees: below
 _VOTES = 1 << 16  # moves of a plan times classes, about
-_APART = 64  # trees that examples come to, and leave, in a plan: where there are fewer, no thread is waited for
+# Trees that examples come to, and leave, in a plan, and moves times trees: where there are fewer, no thread is
+# waited for, as waking one takes some 50 us.
+_APART, _ASKED_APART = 64, 1 << 11
 
 
 class Answers(NamedTuple):
@@ -172,8 +174,8 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     snapshots : Emit
         When `Answers` has the trees of a forest; at a change is nearly always, so that this is not served.
     threads : int
-        How many run at the same time, 1 to 64; more than 4 have nothing to do, nor more than trees. All that comes
-        out is the same with any number of them.
+        How many run parts of the trees at the same time, 1 to 64; there are two parts, or four from 20 trees on.
+        All that comes out is the same with any number of threads.
     """
 
     _ALIVE = ALIVE
@@ -265,7 +267,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             votes=np.zeros((len(self.parts), moves, classes), np.int64),
             rebuilt=np.zeros((len(self.parts), moves), np.int64),
         )
-        self._acting = [_Part(self.parts, part, drawn, self._plan, self._said) for part in range(len(self.parts))]
+        self._parts = [_Part(self.parts, part, drawn, self._plan, self._said) for part in range(len(self.parts))]
 
     def _numbers(self, key: int) -> range:
         """Return the numbers that the trees of a key have among all."""
@@ -310,10 +312,10 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         used = self._plan.used
         if not used[0] and len(batch.op):
             return  # of no events the kernels are loaded all the same
-        if used[1] >= _APART:
-            self.parts.run([partial(part.act, batch, hashes) for part in self._acting])
+        if used[1] >= _APART or used[0] * self.count >= _ASKED_APART:
+            self.parts.run([partial(part.act, batch, hashes) for part in self._parts])
         else:
-            for part in self._acting:
+            for part in self._parts:
                 part.act(batch, hashes)
         self._count(self._plan, batch, self._said, poll)
         used[:] = 0

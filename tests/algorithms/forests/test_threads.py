@@ -121,6 +121,7 @@ def test_little_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Crew, "_start", lambda crew: started.append(crew))
     for make in (ForestPool, GrowingForestPool):
         forests: Any = make(threads=2)
+        forests.apply(growing._NOTHING)
         for at in range(5):
             forests.insert([at], at % 2)
             forests.predict([at])

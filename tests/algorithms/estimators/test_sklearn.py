@@ -107,7 +107,7 @@ def _insert_all(pool: Any, table: Any, label: Any, weight: Any) -> None:
 def test_batches_are_the_events_of_their_pools(form: Any) -> None:
     """A batch in any form leads to the tree that a pool has after its rows one by one."""
     table, label = _rows()
-    weight = np.arange(len(label)) % 3 / 2
+    weight: Any = np.arange(len(label)) % 3 / 2
     whole: list[tuple[Any, Any]] = [
         (
             ours.TreeClassifier(grace_period=20, tie_threshold=1.0),

@@ -236,7 +236,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self._has_floors:
-            held = rebuilt(self._state.slack, self._with_columns(arrays), "slack")
+            arrays = slack.with_columns(arrays, "slack", has_numeric=not self._plain)
+            held = rebuilt(self._state.slack, arrays, "slack")
             has_indexes = bool(held.indexes.following.size)
             empty = indexes.make(len(held.floor), has_indexes=has_indexes)
             self._state = self._state._replace(slack=held._replace(indexes=empty))
@@ -248,24 +249,6 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
                 "restore it in a pool with a max_work"
             )
         return super().restore(arrays)
-
-    def _with_columns(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
-        """Return a state with floors of columns: one of classes has none where an earlier version wrote it.
-
-        Its floors hold for numeric features, too. That it knows the values beside thresholds is forgotten, for
-        this is told by the floor of a column now: a node is scanned when the next edit has come.
-        """
-        if "slack.columns.sizes" in arrays:
-            return arrays
-        made = columns.make(len(arrays["slack.floor"]), has_numeric=not self._plain, of_numbers=False)
-        beside, counts = np.zeros_like(arrays["slack.beside"]), arrays["slack.counts"].copy()
-        counts[:, [slack.AT_BELOW, slack.AT_ABOVE]] = 0
-        return {
-            **arrays,
-            **flattened(made, "slack.columns"),
-            "slack.beside": beside,
-            "slack.counts": counts,
-        }
 
     def _aside_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> aside.Aside:
         """Return what is built aside in a saved state; where nothing is told of it, nothing is."""

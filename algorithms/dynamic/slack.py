@@ -8,13 +8,15 @@ What has a place of its own does not count: binary features that are rivals (riv
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.jit import apart, dispatch, inlined, jit
-from algorithms.core.stored import stored
+from algorithms.core.stored import flattened, stored
 from algorithms.dynamic import columns, indexes, rivals
 from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.indexes import Indexes
@@ -70,6 +72,32 @@ def grown(slack: Slack, capacity: int) -> Slack:
         indexes.beside(slack.indexes, capacity),
         columns.grown(slack.columns, capacity),
     )
+
+
+def with_columns(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, *, has_numeric: bool
+) -> Mapping[str, npt.NDArray[Any]]:
+    """Return a state with floors of columns: one of classes has none where an earlier version wrote it.
+
+    Its floors hold for numeric features, too. That it knows the values beside thresholds is forgotten, for this is
+    told by the floor of a column now: a node is scanned when the next edit has come.
+
+    Parameters
+    ----------
+    arrays : mapping
+        The state.
+    name : str
+        What its slack is called there.
+    has_numeric : bool
+        Whether features may be numeric.
+    """
+    if f"{name}.columns.sizes" in arrays:
+        return arrays
+    made = columns.make(len(arrays[f"{name}.floor"]), has_numeric=has_numeric, of_numbers=False)
+    counts = arrays[f"{name}.counts"].copy()
+    counts[:, [AT_BELOW, AT_ABOVE]] = 0
+    forgotten = {f"{name}.beside": np.zeros_like(arrays[f"{name}.beside"]), f"{name}.counts": counts}
+    return {**arrays, **flattened(made, f"{name}.columns"), **forgotten}
 
 
 @jit

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from algorithms.estimators.online import ForestClassifier as ForestClassifier
     from algorithms.estimators.online import ForgettingForestClassifier as ForgettingForestClassifier
     from algorithms.estimators.online import ForgettingTreeClassifier as ForgettingTreeClassifier
+    from algorithms.estimators.online import ForgettingTreeRegressor as ForgettingTreeRegressor
     from algorithms.estimators.online import TreeClassifier as TreeClassifier
     from algorithms.estimators.online import TreeRegressor as TreeRegressor
     from algorithms.forests.growing import GrowingForestPool as GrowingForestPool
@@ -37,6 +38,7 @@ _WHERE = {
     "ForestClassifier": "algorithms.estimators.online",
     "ForgettingForestClassifier": "algorithms.estimators.online",
     "ForgettingTreeClassifier": "algorithms.estimators.online",
+    "ForgettingTreeRegressor": "algorithms.estimators.online",
     "TreeClassifier": "algorithms.estimators.online",
     "TreeRegressor": "algorithms.estimators.online",
     "DynamicNumberPool": "algorithms.dynamic.numbers",
@@ -56,6 +58,7 @@ __all__ = [
     "ForestPool",
     "ForgettingForestClassifier",
     "ForgettingTreeClassifier",
+    "ForgettingTreeRegressor",
     "GrowingForestPool",
     "RegressionPool",
     "SplitPool",

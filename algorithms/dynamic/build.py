@@ -19,7 +19,6 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
 from algorithms.dynamic import columns, exact, floors, indexes, nodes, rivals, slack, vocabulary
-from algorithms.dynamic.columns import Columns, NoColumns
 from algorithms.dynamic.examples import Examples, link, value_of
 from algorithms.dynamic.labels import add_to_node, is_pure
 from algorithms.dynamic.nodes import (
@@ -197,19 +196,14 @@ def settle(
     whole = floors.whole_of(criterion, state.weights, node, segment.totals)
     floor = choice.floor
     is_binary = state.links[node, FEATURE] != NONE and state.links[node, KIND] == BINARY
-    if not columns.are_kept(segment.kept_columns):
-        if choice.column != NONE and segment.numeric[choice.column] == 1 and (is_binary or terms.policy != EXACT):
-            floor = min(floor, choice.score)
-        if not is_binary and terms.policy != EXACT:
-            floor = min(floor, own)  # of other thresholds between the values beside its own one
     floor = _take_rivals(state, known, segment, words, node, stop - start, whole.score, floor)
     if not is_binary or is_indexed or floor < math.inf:  # else all features of its examples are its rivals
         floor = floors.left_by(criterion, whole, min(floor, whole.score)) - whole.error
     known.floor[node] = floor
-    _take_columns(known.columns, criterion, state, segment, words, terms, node, start, stop, choice, whole)
+    _take_columns(known, criterion, state, segment, words, terms, node, start, stop, whole)
     if terms.policy != EXACT or is_binary:
         return
-    if not exact.knows_beside(known.columns, known, node, state.links[node, FEATURE]):
+    if not exact.knows_beside(known.columns, node, state.links[node, FEATURE]):
         return
     known.beside[node, BELOW] = choice.below
     known.beside[node, ABOVE] = choice.above
@@ -230,9 +224,9 @@ def _take_index(known: Slack, segment: Segment, words: Rows, node: int) -> None:
         known.indexes.of[node] = indexes.begin(known.indexes, segment, words) + 1
 
 
-@inlined
-def _take_no_columns(
-    known: NoColumns,
+@jit
+def _take_columns(
+    known: Slack,
     criterion: Any,
     state: Nodes,
     segment: Segment,
@@ -241,42 +235,19 @@ def _take_no_columns(
     node: int,
     start: int,
     stop: int,
-    choice: Choice,
     whole: floors.Whole,
 ) -> None:
-    pass
-
-
-@apart
-def _take_kept_columns(
-    known: Columns,
-    criterion: Any,
-    state: Nodes,
-    segment: Segment,
-    words: Rows,
-    terms: Terms,
-    node: int,
-    start: int,
-    stop: int,
-    choice: Choice,
-    whole: floors.Whole,
-) -> None:
-    columns.begin_extremes(known, node, segment.label[segment.order[start]])
+    """Give the numeric features that a scan has kept floors of their own, and note which labels a node has."""
+    floors.begin_labels(criterion, known, node, segment.label[segment.order[start]])
     for position in range(start + 1, stop):
-        columns.note_label(known, node, segment.label[segment.order[position]])
+        floors.note_label(criterion, known, node, segment.label[segment.order[position]])
     kept = segment.kept_columns
     for at in range(kept.size[0]):
         feature = vocabulary.feature_of(words, kept.column[at])
         is_own = feature == state.links[node, FEATURE]
-        score = kept.second[at] if is_own and terms.policy == EXACT else kept.score[at]
+        score = min(kept.second[at], columns.bar(kept)) if is_own and terms.policy == EXACT else kept.score[at]
         floor = floors.left_by(criterion, whole, min(score, whole.score)) - whole.error
-        columns.add(known, node, feature, floor, is_own)
-
-
-_take_columns = dispatch(
-    "Give the numeric features that a scan has kept floors of their own, and note which labels a node has.",
-    {NoColumns: _take_no_columns, Columns: _take_kept_columns},
-)
+        columns.add(known.columns, node, feature, floor, is_own)
 
 
 @jit

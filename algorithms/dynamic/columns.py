@@ -1,13 +1,13 @@
-"""Numeric features of a node of numbers, each with a floor of its own: an edit makes one of them scanned, not all.
+"""Numeric features of a node, each with a floor of its own: an edit makes one of them scanned, not all.
 
 ::
 
     floor 61.2    own: feature 4 at 0.5    columns: 4 from 48.1, 2 from 57.0, 9 from 60.3    lost 3.4
 
-Along a column the thresholds next to the best one leave almost as few squares as it does. So the floor of a node's
-own column is spent after few edits, and at once by an edit between the values beside the threshold. Those of other
-columns last longer. A look scans what does not surely stand, column by column. The node as a whole is scanned
-where its floor (slack.py) is spent, which is that of all features that have no place here.
+Along a column the thresholds next to the best one leave almost as little as it does (floors.py). So the floor of
+a node's own column is spent after few edits, and at once by an edit between the values beside the threshold. Those
+of other columns last longer. A look scans what does not surely stand, column by column. The node as a whole is
+scanned where its floor (slack.py) is spent, which is that of all features that have no place here.
 
 Deletes lower all floors of a node by the same (floors.py), so this is noted once, in `lost`. A floor is stored
 with what had been lost by then, and what has been lost until now is taken off where it is asked for. A feature may
@@ -34,23 +34,22 @@ _UNKNOWN = -math.inf
 _MORE, _LESS = 1.0 + 2.0**-50, 1.0 - 2.0**-50  # by more than what rounding makes of a sum
 
 
-@stored()
-class NoColumns(NamedTuple):
-    """Of classes: floors of nodes are those of numeric features too, and kernels have no code for others."""
-
-
-NO_COLUMNS = NoColumns()
-
-
 @stored("features", "floors", "sizes", "lost", "extremes")
 class Columns(NamedTuple):
-    """Of each node."""
+    """Of each node; of no size where no feature is numeric."""
 
     features: Int64s  # int64[capacity, WIDTH], of an inner node its own first where it is numeric and among them
     floors: Float64s  # float64[capacity, WIDTH], with what was lost before; -inf: what it may leave is not known
     sizes: Int64s  # int64[capacity], how many
     lost: Float64s  # float64[capacity], what deletes may have taken off what splits leave, since the last scan
-    extremes: Int64s  # int64[capacity, 2], no label of the node is less, or greater
+    extremes: Int64s  # int64[capacity, 2], no label of the node is less, or greater; of no size where classes are
+
+
+class NoColumns(NamedTuple):
+    """A scan keeps none, as it does by the clock: kernels have no code for them."""
+
+
+NO_COLUMNS = NoColumns()
 
 
 class KeptColumns(NamedTuple):
@@ -62,14 +61,15 @@ class KeptColumns(NamedTuple):
     size: Int64s  # int64[1]
 
 
-def make(capacity: int) -> Columns:
+def make(capacity: int, *, has_numeric: bool, of_numbers: bool) -> Columns:
     """Return storage for so many nodes."""
+    size = capacity if has_numeric or of_numbers else 0
     return Columns(
-        np.zeros((capacity, WIDTH), np.int64),
-        np.zeros((capacity, WIDTH)),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity),
-        np.zeros((capacity, 2), np.int64),
+        np.zeros((size, WIDTH), np.int64),
+        np.zeros((size, WIDTH)),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros((capacity if of_numbers else 0, 2), np.int64),
     )
 
 
@@ -78,16 +78,19 @@ def make_kept() -> KeptColumns:
     return KeptColumns(np.zeros(WIDTH, np.int64), np.zeros(WIDTH), np.zeros(WIDTH), np.zeros(1, np.int64))
 
 
-def grown(columns: Any, capacity: int) -> Any:
+def grown(columns: Columns, capacity: int) -> Columns:
     """Return the same storage with room for more nodes."""
-    return type(columns)(*(extended(each, capacity) for each in columns))
+    parts: Any = (extended(each, capacity if len(each) else 0) for each in columns)
+    return Columns(*parts)
 
 
 def check(columns: Columns, unused: list[int]) -> None:
     """Raise AssertionError where something is left of nodes that are not in use, or beyond what is in a node."""
+    assert not columns.extremes[unused if len(columns.extremes) else []].any()
+    if not len(columns.sizes):
+        return
     assert not columns.sizes[unused].any()
-    for part in (columns.lost, columns.extremes):
-        assert not part[unused].any()
+    assert not columns.lost[unused].any()
     beyond = np.arange(WIDTH) >= columns.sizes[:, None]
     assert not columns.features[beyond].any()
     assert not columns.floors[beyond].any()
@@ -104,22 +107,24 @@ def lowered(floor: float) -> float:
 
 
 @inlined
-def _clear_nothing(columns: NoColumns, node: int) -> None:
-    pass
+def size_of(columns: Columns, node: int) -> int:
+    """Return how many columns of a node have floors of their own."""
+    return columns.sizes[node] if columns.sizes.size > 0 else int64(0)
 
 
 @jit
-def _clear(columns: Columns, node: int) -> None:
+def clear(columns: Columns, node: int) -> None:
+    """Forget what is known of the columns of a node."""
+    if columns.extremes.size > 0:
+        columns.extremes[node, LEAST] = 0
+        columns.extremes[node, GREATEST] = 0
+    if columns.sizes.size == 0:
+        return
     for at in range(columns.sizes[node]):
         columns.features[node, at] = 0
         columns.floors[node, at] = 0.0
     columns.sizes[node] = 0
     columns.lost[node] = 0.0
-    columns.extremes[node, LEAST] = 0
-    columns.extremes[node, GREATEST] = 0
-
-
-clear = dispatch("Forget what is known of the columns of a node.", {NoColumns: _clear_nothing, Columns: _clear})
 
 
 @inlined
@@ -150,7 +155,8 @@ def add(columns: Columns, node: int, feature: int, floor: float, is_own: bool) -
 @inlined
 def lose(columns: Columns, node: int, most: float) -> None:
     """Note that all that splits of a node leave may be less by so much."""
-    columns.lost[node] = (columns.lost[node] + most) * _MORE
+    if columns.sizes.size > 0:
+        columns.lost[node] = (columns.lost[node] + most) * _MORE
 
 
 @inlined
@@ -170,7 +176,7 @@ def note_label(columns: Columns, node: int, label: int) -> None:
 @inlined
 def has_own(columns: Columns, node: int, feature: int) -> bool:
     """Return whether a node's own numeric feature has its place."""
-    return bool(columns.sizes[node] > 0 and columns.features[node, 0] == feature)
+    return bool(size_of(columns, node) > 0 and columns.features[node, 0] == feature)
 
 
 @inlined
@@ -186,16 +192,6 @@ def knows_own(columns: Columns, node: int) -> bool:
 
 
 # --- of a scan
-
-
-@inlined
-def _none_are_kept(kept: NoColumns) -> bool:
-    return False
-
-
-@inlined
-def _are_kept(kept: KeptColumns) -> bool:
-    return True
 
 
 @inlined
@@ -249,7 +245,6 @@ def _bar(kept: KeptColumns) -> float:
     return kept.score[_worst(kept)] if kept.size[0] == WIDTH else math.inf
 
 
-are_kept = dispatch("Return whether a scan keeps columns.", {NoColumns: _none_are_kept, KeptColumns: _are_kept})
 begin = dispatch("Begin a scan.", {NoColumns: _begin_nothing, KeptColumns: _begin})
 keep = dispatch(
     "Keep a column by its best and its second best threshold; return the score of what is not kept then, or inf.",

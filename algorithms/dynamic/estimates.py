@@ -186,6 +186,11 @@ def _common_of_numbers(criterion: Variance, segment: Segment, start: int, stop: 
     return Node(stop - start, weight, 0.0, 0.0, 0.0, 0.0, off * off)
 
 
+@inlined
+def _alone_of_numbers(criterion: Variance, segment: Segment, start: int, stop: int) -> Node:
+    return Node(stop - start, int64(0), 0.0, 0.0, 0.0, math.inf, 0.0)
+
+
 @apart
 def _rare_by_numbers(criterion: Variance, segment: Segment, node: Node, best: float) -> int:
     """Return how many examples cannot weigh v: where v n^2 / (n - v) a^2 is less than the best gain."""
@@ -232,6 +237,11 @@ common = by_target(
     "Return what all columns of the node in `totals` have in common, which owns start to stop of `order`.",
     _common_of_classes,
     _common_of_numbers,
+)
+alone = by_target(
+    "Do as `common` where one column is looked at, and `order` is not known.",
+    _common_of_classes,
+    _alone_of_numbers,
 )
 rare = by_target(
     "Return in how many examples a feature can be and surely have no score as low as the best.",

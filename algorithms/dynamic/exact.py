@@ -11,7 +11,7 @@ examples alike. The floor says nothing of them, so what happens there is noted::
     insert 7    3  3   5 | 7  8  9     between them: there are two thresholds now where one was
     delete 5    3  3     | 8  9        the last at one of them: the threshold is 5.5 now
 
-After either the node is scanned before it is looked through, of numbers its own column alone. Where the scan finds
+After either its own column is scanned before the node is looked through. Where the scan finds
 the same parts, the threshold alone moves: the subtrees stay.
 
 A leaf that no split parted keeps a floor of infinity, until an example comes that differs from one of its own.
@@ -22,12 +22,12 @@ from __future__ import annotations
 import math
 
 from algorithms.core.example_store import LENGTH, START
-from algorithms.core.jit import apart, dispatch, inlined, jit
+from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
-from algorithms.dynamic.columns import Columns, NoColumns, forget_own, has_own, knows_own
+from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own
 from algorithms.dynamic.examples import Examples
-from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear, clear_beside
+from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear_beside
 
 _UNKNOWN = -math.inf  # a floor below which all may be: the node is scanned at the next look
 
@@ -51,41 +51,15 @@ def keeps(kind: int, threshold: float, below: float, above: float) -> bool:
 
 
 @inlined
-def _is_known(columns: NoColumns, slack: Slack, node: int, feature: int) -> bool:
-    return slack.floor[node] > _UNKNOWN
-
-
-@inlined
-def _column_is_known(columns: Columns, slack: Slack, node: int, feature: int) -> bool:
+def knows_beside(columns: Columns, node: int, feature: int) -> bool:
+    """Return whether it is known which values are beside a node's threshold."""
     return has_own(columns, node, feature) and knows_own(columns, node)
-
-
-@apart
-def _scan_all(columns: NoColumns, slack: Slack, node: int) -> None:
-    clear(slack, node)
-    slack.floor[node] = _UNKNOWN
-
-
-@apart
-def _scan_column(columns: Columns, slack: Slack, node: int) -> None:
-    clear_beside(slack, node)
-    forget_own(columns, node)
-
-
-knows_beside = dispatch(
-    "Return whether it is known which values are beside a node's threshold.",
-    {NoColumns: _is_known, Columns: _column_is_known},
-)
-_forget_beside = dispatch(
-    "Have a node scanned at the next look: its own column alone where that has a floor of its own.",
-    {NoColumns: _scan_all, Columns: _scan_column},
-)
 
 
 @inlined
 def note_value(slack: Slack, node: int, feature: int, value: float, sign: int) -> None:
     """Note that an example with this value of a node's numeric feature has come or gone."""
-    if not knows_beside(slack.columns, slack, node, feature):
+    if not knows_beside(slack.columns, node, feature):
         return
     is_lost = slack.beside[node, BELOW] < value < slack.beside[node, ABOVE]
     for side in (BELOW, ABOVE):
@@ -93,7 +67,8 @@ def note_value(slack: Slack, node: int, feature: int, value: float, sign: int) -
             slack.counts[node, AT_BELOW + side] += sign
             is_lost = is_lost or slack.counts[node, AT_BELOW + side] == 0
     if is_lost:  # a value that nobody has any more is nowhere
-        _forget_beside(slack.columns, slack, node)
+        clear_beside(slack, node)
+        forget_own(slack.columns, node)
 
 
 @jit

@@ -89,8 +89,14 @@ def _note_class(
     for k in range(weights.shape[1]):
         if k != label:
             others += weights[node, k]
-    most = criteria.impurity(criterion, weight, others)
-    slack.floor[node] -= most + coarse_rounding(weight, others)
+    most = criteria.impurity(criterion, weight, others) + coarse_rounding(weight, others)
+    columns.lose(slack.columns, node, most)
+    slack.floor[node] -= most
+
+
+@inlined
+def _note_no_label(criterion: Criterion, slack: Slack, node: int, label: int) -> None:
+    pass
 
 
 @apart
@@ -163,6 +169,16 @@ def _note_number(
     slack.floor[node] = lowered(slack.floor[node] - most)
 
 
+@inlined
+def _begin_extremes(criterion: Variance, slack: Slack, node: int, label: int) -> None:
+    columns.begin_extremes(slack.columns, node, label)
+
+
+@inlined
+def _note_label(criterion: Variance, slack: Slack, node: int, label: int) -> None:
+    columns.note_label(slack.columns, node, label)
+
+
 @apart
 def _number_without(criterion: Variance, weights: Int64s, node: int, label: int, change: int) -> float:
     weight, total = weights[node, WEIGHT], weights[node, SUM]
@@ -209,6 +225,12 @@ note = by_target(
     _note_class,
     _note_number,
 )
+begin_labels = by_target(
+    "Begin to note between which labels those of a node are: of classes there is nothing to note.",
+    _note_no_label,
+    _begin_extremes,
+)
+note_label = by_target("Note that a node has a label.", _note_no_label, _note_label)
 left_without = by_target(
     "Return what a node leaves where nothing parts it once an example has gone, or come, less what rounding may "
     "have added.",

@@ -20,7 +20,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
 from algorithms.dynamic import beta, columns, exact, floors, indexes, rivals, slack, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
-from algorithms.dynamic.columns import Columns, NoColumns
+from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.labels import by_target, score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
@@ -159,9 +159,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     if rules.terms.policy == EXACT and is_leaf:
         return exact.leaf_stands(known, node)
     own = _own(forest, rules, segment, tree, node)
-    return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
-        known.columns, forest, rules, node, own
-    )
+    return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(forest, rules, node, own)
 
 
 @jit
@@ -286,7 +284,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     known, links = forest.slack, forest.nodes.links
     if _stands(forest, rules, segment, tree, node, True):
         return node
-    if _stands_once_scanned(known.columns, forest, rules, segment, tree, node, event, out):
+    if _stands_once_scanned(forest, rules, segment, tree, node, event, out):
         known.counts[node, IS_KNOWN] = 1
         return node
     gather(forest, segment, node)
@@ -359,25 +357,17 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, 
 # --- columns that have floors of their own
 
 
-@inlined
-def _beats_none(known: NoColumns, forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
-    return True
-
-
-@apart
-def _beats_all(known: Columns, forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
+@jit
+def _beats_columns(forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
+    """Return whether a node surely is what the policy promises, beside columns that have floors of their own."""
     if not _knows_beside(forest, rules, node):
         return False
+    known = forest.slack.columns
+    size = columns.size_of(known, node)
     at = int64(0)
-    while at < known.sizes[node] and _beats(known, rules, node, at, own):
+    while at < size and _beats(known, rules, node, at, own):
         at += 1
-    return bool(at == known.sizes[node])
-
-
-_beats_columns = dispatch(
-    "Return whether a node surely is what the policy promises, beside columns that have floors of their own.",
-    {NoColumns: _beats_none, Columns: _beats_all},
-)
+    return bool(at == size)
 
 
 @inlined
@@ -386,7 +376,7 @@ def _knows_beside(forest: Forest, rules: Rules, node: int) -> bool:
     links = forest.nodes.links
     if rules.terms.policy != EXACT or links[node, KIND] == BINARY:
         return True
-    return exact.knows_beside(forest.slack.columns, forest.slack, node, links[node, FEATURE])
+    return exact.knows_beside(forest.slack.columns, node, links[node, FEATURE])
 
 
 @inlined
@@ -398,17 +388,12 @@ def _beats(known: Columns, rules: Rules, node: int, at: int, own: _Own) -> bool:
     return beta.stands(floor, own.left, own.most, own.whole.error)
 
 
-@inlined
-def _scan_none(
-    known: NoColumns, forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out
+@jit
+def _stands_once_scanned(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out
 ) -> bool:
-    return False
-
-
-@apart
-def _scan_columns(
-    known: Columns, forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out
-) -> bool:
+    """Scan the columns of a node whose floors are spent, where nothing else must be; return whether it stands."""
+    known = forest.slack.columns
     links = forest.nodes.links
     is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
@@ -416,7 +401,7 @@ def _scan_columns(
     if rules.terms.policy == EXACT and is_leaf:
         return False
     own = _own(forest, rules, segment, tree, node)
-    if known.sizes[node] == 0 or not _beats_rest(forest, rules, segment, node, own, True):
+    if columns.size_of(known, node) == 0 or not _beats_rest(forest, rules, segment, node, own, True):
         return False
     if not _knows_beside(forest, rules, node) and not columns.has_own(known, node, links[node, FEATURE]):
         return False
@@ -426,34 +411,22 @@ def _scan_columns(
     at = int64(0)
     while stands and at < known.sizes[node]:
         if not _beats(known, rules, node, at, own):
-            stands = _stands_beside(known, forest, rules, segment, node, at, own, out)
+            stands = _stands_beside(forest, rules, segment, node, at, own, out)
         at += 1
-    if stands:
-        _take_extremes(known, segment, node)
+    if stands:  # a column was scanned, so the labels are there
+        floors.begin_labels(forest.criterion, forest.slack, node, segment.label[0])
+        for i in range(1, segment.sizes[HELD]):
+            floors.note_label(forest.criterion, forest.slack, node, segment.label[i])
     segment.sizes[HELD] = 0
     return stands
 
 
-@inlined
-def _take_extremes(known: Columns, segment: Segment, node: int) -> None:
-    """Note the least and the greatest label of the examples that are gathered, of which a column was scanned."""
-    columns.begin_extremes(known, node, segment.label[0])
-    for i in range(1, segment.sizes[HELD]):
-        columns.note_label(known, node, segment.label[i])
-
-
-_stands_once_scanned = dispatch(
-    "Scan the columns of a node whose floors are spent, where nothing else must be; return whether it stands.",
-    {NoColumns: _scan_none, Columns: _scan_columns},
-)
-
-
 @jit
 def _stands_beside(
-    known: Columns, forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, out: Out
+    forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, out: Out
 ) -> bool:
     """Scan a column of the examples that are gathered; return whether a node stands beside what it offers."""
-    links = forest.nodes.links
+    known, links = forest.slack.columns, forest.nodes.links
     feature = known.features[node, at]
     found, entries = best_threshold(forest.criterion, segment, examples_of(forest), feature)
     is_own = rules.terms.policy == EXACT and feature == links[node, FEATURE]

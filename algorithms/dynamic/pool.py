@@ -113,9 +113,12 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         made = example_store.make(1, aged=rules.span > 0)
         has_binary = Kind.BINARY in schema.all
         is_number = isinstance(criterion, Variance)
+        self._has_floors = rules.terms.policy != EPSILON
         floors: Slack | NoSlack = NO_SLACK
-        if rules.terms.policy != EPSILON:
-            floors = slack.make(8, rules.classes, has_binary=has_binary, of_numbers=is_number)
+        if self._has_floors:
+            floors = slack.make(
+                8, rules.classes, has_binary=has_binary, has_numeric=not self._plain, of_numbers=is_number
+            )
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
             alive=np.zeros(1, np.int64),
@@ -131,8 +134,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             names=NO_NAMES,
             criterion=criterion,
         )
-        self._keeps_columns = is_number and rules.terms.policy != EPSILON
-        self._scratch = segment.make(8, 64, 16, rules.classes, self._plain, keeps_columns=self._keeps_columns)
+        self._scratch = segment.make(8, 64, 16, rules.classes, self._plain, keeps_columns=self._has_floors)
         super().__init__(forest, names=names, kinds=schema, criterion=memo)
         self._canonical = Canonicaliser(TERMS)
         self._apply = direct(kernel.apply)
@@ -217,14 +219,14 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             len(forest.words.cells),
             self.rules.classes,
             self._plain,
-            keeps_columns=self._keeps_columns,
+            keeps_columns=self._has_floors,
         )
 
     # --- state
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied)."""
-        known = flattened(self._state.slack, "slack") if self.rules.terms.policy != EPSILON else {}
+        known = flattened(self._state.slack, "slack") if self._has_floors else {}
         if aside.is_bounded(self._state.aside):
             known = flattened(self._state.aside, "aside")
             if aside.has_values(self._state.aside):
@@ -233,7 +235,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
-        if self.rules.terms.policy != EPSILON:
+        if self._has_floors:
+            arrays = slack.with_columns(arrays, "slack", has_numeric=not self._plain)
             held = rebuilt(self._state.slack, arrays, "slack")
             has_indexes = bool(held.indexes.following.size)
             empty = indexes.make(len(held.floor), has_indexes=has_indexes)
@@ -305,8 +308,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
     def _see(self, op: int, keys: Iterable[int]) -> Out:
         """Apply `LOOK` or `ASK` to those of some trees that have learned something."""
         self._show_names()  # which a state that was just restored does not have yet
-        waits = self.rules.terms.policy != EPSILON
-        seen = np.array([key for key in keys if waits and self._root(key) != NONE], np.int32)
+        seen = np.array([key for key in keys if self._has_floors and self._root(key) != NONE], np.int32)
         out = self._out(len(seen), 0)
         if not len(seen):
             return out
@@ -394,21 +396,20 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             for node in own:
                 if self.rules.max_work:
                     continue  # what is due may wait
-                if self.rules.terms.policy == EPSILON:
+                if not self._has_floors:
                     assert links[node, nodes.EDITS] <= self.rules.epsilon * links[node, nodes.BUILT]
                     assert links[node, nodes.EDITED_WEIGHT] <= self.rules.epsilon * links[node, nodes.BUILT_WEIGHT]
                 else:
                     assert len(own) == 1 or links[node, EXAMPLES] > 0, "a side is empty"
                     self._check_beside(node)
         nodes.check(forest.nodes, reached, self._joined)
-        if self.rules.terms.policy != EPSILON:
+        if self._has_floors:
             blocks = forest.slack.counts[reached, slack.BLOCK]
             rivals.check(forest.slack.rivals, (blocks[blocks > 0] - 1).tolist())
             owned = forest.slack.indexes.of[reached]
             assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
-            if self._keeps_columns:
-                columns.check(forest.slack.columns, sorted({*range(len(links))} - {*reached}))
+            columns.check(forest.slack.columns, sorted({*range(len(links))} - {*reached}))
         first = forest.aside.heads[:, aside.FOUND]
         busy = forest.aside.heads[:, aside.STAGE] != aside.IDLE
         rows.check(
@@ -430,7 +431,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         """Check how many examples have the values beside the threshold of a node, where that counts."""
         forest, links, known = self._state, self._state.nodes.links, self._state.slack
         is_kept = links[node, nodes.KIND] != Kind.BINARY
-        is_kept = is_kept and bool(knows_beside(known.columns, known, node, links[node, FEATURE]))
+        is_kept = is_kept and bool(knows_beside(known.columns, node, links[node, FEATURE]))
         if self.rules.terms.policy != EXACT or links[node, FEATURE] == NONE or not is_kept:
             assert not known.counts[node, [slack.AT_BELOW, slack.AT_ABOVE]].any()
             assert not known.beside[node].any()

@@ -29,7 +29,7 @@ import numpy as np
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT_BITS
-from algorithms.core.jit import jit
+from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
 from algorithms.dynamic import columns, vocabulary
@@ -142,25 +142,38 @@ def make(
     )
 
 
+@inlined
+def begin_weights(segment: Segment) -> None:
+    """Begin to note what weights there are."""
+    segment.sizes[WHOLE] = 1
+    segment.sizes[LIGHTEST] = MAX_TOTAL
+    segment.sizes[HEAVIEST] = 0
+
+
+@inlined
+def take_label(segment: Segment, examples: Examples, i: int) -> None:
+    """Take the label and the weight of an example by its row, and note what weights there are."""
+    row = segment.rows[i]
+    weight = examples.rows[row, WEIGHT]
+    segment.label[i] = examples.rows[row, LABEL]
+    segment.weight[i] = weight
+    if weight >> UNIT_BITS << UNIT_BITS != weight:
+        segment.sizes[WHOLE] = 0
+    segment.sizes[LIGHTEST] = min(segment.sizes[LIGHTEST], weight)
+    segment.sizes[HEAVIEST] = max(segment.sizes[HEAVIEST], weight)
+
+
 @jit
 def lay_out(criterion: Any, segment: Segment, examples: Examples, words: Rows) -> None:
     """Make the columns of the examples in `rows` by counting sort, and tally their features. O(entries)."""
     sizes = segment.sizes
     spans = segment.spans
     touched = int64(0)
-    sizes[WHOLE] = 1
-    sizes[LIGHTEST] = MAX_TOTAL
-    sizes[HEAVIEST] = 0
     entry = int64(0)
+    begin_weights(segment)
     for i in range(sizes[HELD]):
+        take_label(segment, examples, i)
         row = segment.rows[i]
-        segment.label[i] = examples.rows[row, LABEL]
-        weight = examples.rows[row, WEIGHT]
-        segment.weight[i] = weight
-        if weight >> UNIT_BITS << UNIT_BITS != weight:
-            sizes[WHOLE] = 0
-        sizes[LIGHTEST] = min(sizes[LIGHTEST], weight)
-        sizes[HEAVIEST] = max(sizes[HEAVIEST], weight)
         segment.order[i] = i
         segment.place[i] = i
         segment.first[i] = entry
@@ -181,7 +194,7 @@ def lay_out(criterion: Any, segment: Segment, examples: Examples, words: Rows) -
                     segment.constant[column, END] = 0
             segment.present[column] += 1
             if segment.owner.size == 0 or segment.numeric[column] == 0:
-                add_to_feature(criterion, segment.counts, column, segment.label[i], weight)
+                add_to_feature(criterion, segment.counts, column, segment.label[i], segment.weight[i])
     segment.first[sizes[HELD]] = entry
     sizes[TOUCHED] = touched
     stored = int64(0)

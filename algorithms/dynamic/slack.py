@@ -3,19 +3,22 @@
 A floor is true for features, values and thresholds that nobody has seen when the node was scanned; floors.py has
 the proof. Only a split that is left out of a floor, as `exact` leaves out a node's own, needs more care: exact.py.
 What has a place of its own does not count: binary features that are rivals (rivals.py) or in an index
-(indexes.py), and where labels are numbers the numeric features of columns.py.
+(indexes.py), and the numeric features of columns.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.jit import apart, dispatch, inlined, jit
-from algorithms.core.stored import stored
+from algorithms.core.stored import flattened, stored
 from algorithms.dynamic import columns, indexes, rivals
+from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.indexes import Indexes
 from algorithms.dynamic.rivals import Rivals
 
@@ -47,15 +50,15 @@ class Slack(NamedTuple):
     counts: Int64s  # int64[capacity, 4]
     rivals: Rivals
     indexes: Indexes
-    columns: Any  # a Columns where labels are numbers, else NO_COLUMNS
+    columns: Columns
 
 
-def make(capacity: int, classes: int, *, has_binary: bool, of_numbers: bool) -> Slack:
+def make(capacity: int, classes: int, *, has_binary: bool, has_numeric: bool, of_numbers: bool) -> Slack:
     """Return storage for so many nodes; without binary features there are no rivals and no indexes."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
     held = rivals.make(capacity if has_binary else 0, classes)
     made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
-    parts = columns.make(capacity) if of_numbers else columns.NO_COLUMNS
+    parts = columns.make(capacity, has_numeric=has_numeric, of_numbers=of_numbers)
     return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts)
 
 
@@ -69,6 +72,32 @@ def grown(slack: Slack, capacity: int) -> Slack:
         indexes.beside(slack.indexes, capacity),
         columns.grown(slack.columns, capacity),
     )
+
+
+def with_columns(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, *, has_numeric: bool
+) -> Mapping[str, npt.NDArray[Any]]:
+    """Return a state with floors of columns: one of classes has none where an earlier version wrote it.
+
+    Its floors hold for numeric features, too. That it knows the values beside thresholds is forgotten, for this is
+    told by the floor of a column now: a node is scanned when the next edit has come.
+
+    Parameters
+    ----------
+    arrays : mapping
+        The state.
+    name : str
+        What its slack is called there.
+    has_numeric : bool
+        Whether features may be numeric.
+    """
+    if f"{name}.columns.sizes" in arrays:
+        return arrays
+    made = columns.make(len(arrays[f"{name}.floor"]), has_numeric=has_numeric, of_numbers=False)
+    counts = arrays[f"{name}.counts"].copy()
+    counts[:, [AT_BELOW, AT_ABOVE]] = 0
+    forgotten = {f"{name}.beside": np.zeros_like(arrays[f"{name}.beside"]), f"{name}.counts": counts}
+    return {**arrays, **flattened(made, f"{name}.columns"), **forgotten}
 
 
 @jit

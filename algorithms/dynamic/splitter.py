@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from algorithms.core.arrays import Float64s, Int32s, int64
 from algorithms.core.criteria import log2
-from algorithms.core.example_store import LABEL, WEIGHT
 from algorithms.core.hashing import mix
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, precedes
@@ -23,7 +22,7 @@ from algorithms.dynamic.estimates import Node, Passed
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.labels import add_to_feature, score
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, HELD, KEPT, TOUCHED, Segment
+from algorithms.dynamic.segment import BEGIN, END, HELD, KEPT, TOUCHED, Segment, begin_weights, take_label
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.quantised import between
 
@@ -406,8 +405,8 @@ def best_split(
 
     The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
     all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
-    wanted where the best alone counts. Where numeric features have floors of their own (columns.py) these are kept
-    too, and the floor is that of all the rest.
+    wanted where the best alone counts. Numeric features have floors of their own (columns.py): where splits are
+    wanted these are kept as well, and the floor is that of all the rest.
     """
     node = estimates.common(criterion, segment, start, stop)
     leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
@@ -467,7 +466,6 @@ def _consider(
     """Return the better of the best so far and the best split of a column."""
     everywhere = segment.present[column] == node.examples
     others = leader.others
-    is_apart = columns.are_kept(segment.kept_columns)
     found = _Best(math.inf, 0.0, 0.0, math.inf)
     if segment.numeric[column] == 0:
         if everywhere and wanted == 0:
@@ -491,20 +489,15 @@ def _consider(
             segment.constant[column, BEGIN] = start
             segment.constant[column, END] = stop
             return _beside_constant(leader, node, wanted)
-        limit = math.inf if is_apart else leader.bar
+        # What columns are kept, and with what, must not depend on their order.
+        limit = columns.bar(segment.kept_columns) if wanted > 0 else leader.bar
         found = _sweep(criterion, segment, node, entries, values, owners, begin, limit, wanted > 0)
         others = min(others, columns.keep(segment.kept_columns, column, found.score, found.second))
     best, least, below, above = leader.column, leader.score, leader.below, leader.above
     if found.score < least or (
         found.score == least and least < math.inf and _precedes(words, names, column, best)
     ):
-        if not is_apart:
-            if best != NONE and segment.numeric[best] == 1:
-                others = min(others, least)
-            others = min(others, found.second)
         best, least, below, above = column, found.score, found.below, found.above
-    elif segment.numeric[column] == 1 and not is_apart:
-        others = min(others, found.score)
     bar = least
     if wanted > 0:
         bar = min(others, columns.bar(segment.kept_columns))
@@ -568,16 +561,17 @@ def _move_kept(segment: Segment, source: int, to: int) -> None:
 def best_threshold(criterion: Any, segment: Segment, examples: Examples, feature: int) -> tuple[_Best, int]:
     """Return the best threshold of a numeric feature of the examples in `rows`; they need not be laid out.
 
+    Their sums are in `totals`.
+
     Its score is inf where all have one value. Also returns how many entries there are, which `found_value` has in
     order. O(examples log features of one), and a sort.
     """
     held = segment.sizes[HELD]
     entries = int64(0)
+    begin_weights(segment)
     for i in range(held):
-        row = segment.rows[i]
-        segment.label[i] = examples.rows[row, LABEL]
-        segment.weight[i] = examples.rows[row, WEIGHT]
-        value = value_of(examples, row, feature)
+        take_label(segment, examples, i)
+        value = value_of(examples, segment.rows[i], feature)
         if value != 0.0:
             segment.found_value[entries] = value
             segment.found_owner[entries] = i
@@ -586,7 +580,7 @@ def best_threshold(criterion: Any, segment: Segment, examples: Examples, feature
     _sort(segment, values, owners, int64(0), entries)
     if entries == 0 or (entries == held and values[0] == values[entries - 1]):
         return _Best(math.inf, 0.0, 0.0, math.inf), entries
-    node = Node(held, int64(0), 0.0, 0.0, 0.0, math.inf, 0.0)
+    node = estimates.alone(criterion, segment, int64(0), held)
     return _sweep(criterion, segment, node, entries, values, owners, int64(0), math.inf, True), entries
 
 

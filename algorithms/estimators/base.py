@@ -18,16 +18,21 @@ from algorithms.core.events import INSERT, PREDICT, SKIPPED, Events, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import digest_of, fixed_point_of, id_of, is_number
 from algorithms.core.pool import Id
-from algorithms.estimators.encoding import Encoder, Entries, is_numeric, mapping_of
+from algorithms.estimators.encoding import Encoder, Entries, Label, is_numeric, mapping_of
 from algorithms.estimators.parameters import FEATURES, check_choice
 
 MOST_WAITING = 512  # examples
 _MOST_NAMES = 1 << 15  # features of them
-_HEAVY = 1 << 60  # units; beyond it each example goes to the pool at once, which has a bound on their sum
 
 MESSAGES = {
     Status.COUNT_OVERFLOW: "expected weights that sum to less than 2^42, got more; give smaller weights",
     Status.DUPLICATE_ID: "expected an id that no live example has; unlearn that one first",
+}
+NUMBER_MESSAGES = MESSAGES | {
+    Status.COUNT_OVERFLOW: (
+        "expected weights of live examples that sum to less than 2^31, and times the units in the label_range to "
+        "less than 2^62, got more; give smaller weights, a coarser label_unit or a window"
+    )
 }
 
 
@@ -57,6 +62,8 @@ class Estimator:
     features: str
 
     _DIGITS: ClassVar[type] = np.int32  # of labels
+    _MESSAGES: ClassVar[Mapping[Status, str]] = MESSAGES
+    _heavy = 1 << 60  # units: below what pools bound the sum by; then each example is given to the pool at once
 
     # --- what an estimator adds
 
@@ -67,6 +74,18 @@ class Estimator:
     def _made(self, numeric: bool) -> Any:
         """Return an empty pool."""
         raise NotImplementedError
+
+    def _number(self, y: Any) -> float:
+        """Return a label as the pool has it; raise ValueError where it is none."""
+        raise NotImplementedError
+
+    def _known(self, y: Any) -> float | None:
+        """Return a label as the pool has it, as `_number` does; None where no example can have it."""
+        return self._number(y)
+
+    def _units(self, w: Any) -> int:
+        """Return a weight in units; raise ValueError where it is none."""
+        return UNIT if w == 1.0 and (type(w) is float or is_number(w)) else fixed_point_of(w)
 
     # --- parameters
 
@@ -128,6 +147,7 @@ class Estimator:
         self._pool: Any = None
         self._numeric: bool | None = None if self.features == "auto" else self.features == "numeric"
         self._encoder = Encoder()
+        self._labels: dict[Label, int] = {}  # of classes, their numbers
         self._total = 0  # units ever learned
         self._waiting = Waiting([], [], [], [], [])
 
@@ -163,6 +183,28 @@ class Estimator:
             numeric = is_numeric(given)
         return self._encoder.entries(given, numeric), numeric
 
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        """Learn an example.
+
+        Parameters
+        ----------
+        x : dict, list, tuple, set, row of a CSR matrix or of pandas
+            From features to values, or the features that are present.
+        y : hashable, or float
+            The label: any of classes, a number of regressors.
+        w : float
+            The weight; 0 says that there is nothing to learn.
+
+        Raises
+        ------
+        ValueError
+            Where one of these is wrong; nothing has changed.
+        """
+        entries, numeric = self._entries(x)
+        units = self._units(w)
+        if units:
+            self._note(entries, numeric, self._number(y), units)
+
     def _note(self, entries: Entries, numeric: bool, label: float, units: int) -> None:
         """Have an example wait for its pool."""
         self._numeric = numeric
@@ -173,7 +215,7 @@ class Estimator:
         labels.append(label)
         weights.append(units)
         self._total += units
-        if len(ends) >= MOST_WAITING or len(names) >= _MOST_NAMES or self._total >= _HEAVY:
+        if len(ends) >= MOST_WAITING or len(names) >= _MOST_NAMES or self._total >= self._heavy:
             self._settle()
 
     def _settle(self) -> None:
@@ -210,8 +252,14 @@ class Estimator:
         if n or last is None or last.op != PREDICT:
             pool.sweep(events.feature)
         if n:
-            raise_refused(answers.status[:n])
+            self._raise_refused(answers.status[:n])
         return answers
+
+    def _raise_refused(self, status: Any) -> None:
+        """Raise ValueError where an event was refused."""
+        if np.count_nonzero(status > SKIPPED):
+            worst = Status(int(status.max()))
+            raise ValueError(self._MESSAGES.get(worst, f"the example was refused: {worst.name}"))
 
     def _numbers_of(self, one: One) -> tuple[list[int], list[float]]:
         """Return the numbers of features and their values; to a question an unknown one says nothing."""
@@ -241,15 +289,3 @@ def _named(waiting: int, id: Id) -> dict[str, Any]:
         "id_high": np.array([*zeros, high], np.int64),
         "id_low": np.array([*zeros, low], np.int64),
     }
-
-
-def weight_units(w: Any) -> int:
-    """Return a weight in units; raise ValueError where it is none."""
-    return UNIT if w == 1.0 and (type(w) is float or is_number(w)) else fixed_point_of(w)
-
-
-def raise_refused(status: Any) -> None:
-    """Raise ValueError where an event was refused."""
-    if np.count_nonzero(status > SKIPPED):
-        worst = int(status.max())
-        raise ValueError(MESSAGES.get(Status(worst), f"the example was refused: {Status(worst).name}"))

@@ -1,18 +1,17 @@
-"""What all classifiers do alike: any hashable label, and classes that may come at any time."""
+"""What all classifiers do alike, and all regressors: labels. Classes are hashable, and may come at any time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from algorithms.core.events import Op, Status
-from algorithms.core.given import id_of
-from algorithms.core.pool import Id
+from algorithms.core import given
 from algorithms.core.stored import Arrays
-from algorithms.estimators.base import Estimator, One, raise_refused, weight_units
-from algorithms.estimators.encoding import Entries, Label
+from algorithms.estimators.base import Estimator
+from algorithms.estimators.encoding import LARGEST_VALUE, Label
 
 # What a class that was never seen begins with, where that is not 0: the extremes of its values.
 _FIRST: Mapping[str, list[float]] = {"features.gaussians.moments": [0.0, 0.0, np.inf, -np.inf]}
@@ -49,7 +48,6 @@ class Classifier(Estimator):
 
     def _begin(self) -> None:
         super()._begin()
-        self._labels: dict[Label, int] = {}
         self._count = 2  # classes of the pool
 
     def _made(self, numeric: bool) -> Any:
@@ -83,6 +81,10 @@ class Classifier(Estimator):
             self._labels[y] = number = self._free_number(y)
         return number
 
+    def _known(self, y: Any) -> float | None:
+        """Return the number of a label; None where it has none."""
+        return next((number for label, number in self._labels.items() if label == y), None)
+
     def _free_number(self, y: Label) -> int:
         taken = len(self._labels)
         if taken < self._count:
@@ -108,28 +110,6 @@ class Classifier(Estimator):
         self._count += 1
 
     # --- one at a time
-
-    def learn_one(self, x: Any, y: Label, w: float = 1.0) -> None:
-        """Learn an example.
-
-        Parameters
-        ----------
-        x : dict, list, tuple, set, row of a CSR matrix or of pandas
-            From features to values, or the features that are present.
-        y : hashable
-            The label.
-        w : float
-            The weight; 0 says that there is nothing to learn.
-
-        Raises
-        ------
-        ValueError
-            Where one of these is wrong; nothing has changed.
-        """
-        entries, numeric = self._entries(x)
-        units = weight_units(w)
-        if units:
-            self._note(entries, numeric, self._number(y), units)
 
     def predict_proba_one(self, x: Any) -> dict[Label, float]:
         """Return the share of each label that was seen; an empty dict where nothing was learned."""
@@ -160,76 +140,16 @@ class Classifier(Estimator):
         return weights
 
 
-class Forgetting(Classifier):
-    """A classifier that takes examples back: by value, or by an id."""
+class Regressor(Estimator):
+    """A model of labels that are numbers."""
 
-    def learn_one(self, x: Any, y: Label, w: float = 1.0, *, id: Id | None = None) -> None:
-        """Learn an example.
+    _DIGITS = np.float64
 
-        Parameters
-        ----------
-        x : dict, list, tuple, set, row of a CSR matrix or of pandas
-            From features to values, or the features that are present.
-        y : hashable
-            The label.
-        w : float
-            The weight; 0 says that there is nothing to learn.
-        id : int, str or bytes, optional
-            Names the example, so that `unlearn_one` needs no more than that.
+    def _number(self, y: Any) -> float:
+        return given.number("a label", y, LARGEST_VALUE)
 
-        Raises
-        ------
-        ValueError
-            Where one of these is wrong; nothing has changed.
-        """
-        if id is None:
-            super().learn_one(x, y, w)
-            return
-        entries, numeric = self._entries(x)
-        units = weight_units(w)
-        id_of(id)
-        if not units:
-            return
-        before = dict(self._labels)
-        number = self._number(y)
-        self._numeric = numeric
-        answers = self._apply(One(Op.INSERT, entries, number, units, id))
-        if answers.status[-1] > Status.SKIPPED:
-            self._labels = before
-            raise_refused(answers.status)
-
-    def unlearn_one(self, x: Any = None, y: Label = None, w: float = 1.0, *, id: Id | None = None) -> None:
-        """Forget an example: its id, or else its features, label and weight, as they were learned.
-
-        What was learned with an id is forgotten by this id.
-        An example that a window has dropped is forgotten already.
-
-        Raises
-        ------
-        LookupError
-            Where there is no such example.
-        ValueError
-            Where what is given is wrong.
-        """
-        if (id is None) == (x is None):
-            raise ValueError("expected an example, as unlearn_one(x, y), or its id, as unlearn_one(id=...)")
-        if id is None and y is None:
-            raise ValueError(
-                "expected the label that the example was learned with, as unlearn_one(x, y), got None"
-            )
-        entries = Entries([], [])
-        number: int | None = 0
-        if id is None:
-            entries, _ = self._entries(x)
-            number = next((number for label, number in self._labels.items() if label == y), None)
-        units = weight_units(w)
-        if not units:
-            return
-        status = Status.ABSENT_EXAMPLE
-        if self._knows and number is not None:
-            status = Status(int(self._apply(One(Op.DELETE, entries, number, units, id)).status[-1]))
-        if status in (Status.ABSENT_EXAMPLE, Status.ABSENT_ID):
-            said = f"with the id {id!r}"
-            if id is None:
-                said = f"{x!r} of the label {y!r} and the weight {w!r}; if it had an id, say unlearn_one(id=...)"
-            raise LookupError(f"expected an example that was learned and not unlearned since, got one {said}")
+    def predict_one(self, x: Any) -> float | None:
+        """Return the label that the leaf of an example predicts; None where nothing is known."""
+        answers = self._ask(self._entries(x)[0])
+        predicted = math.nan if answers is None else float(answers.predicted[-1])
+        return None if math.isnan(predicted) else predicted

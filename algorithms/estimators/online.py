@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Never
 
-import numpy as np
-
 from algorithms.core.cadence import Emit
 from algorithms.core.criteria import CRITERIA
 from algorithms.core.fixed_point import PER_UNIT, UNIT
 from algorithms.core.given import number, whole
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
+from algorithms.dynamic import variance
+from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
-from algorithms.estimators.base import Estimator, weight_units
+from algorithms.estimators.base import NUMBER_MESSAGES, Estimator
 from algorithms.estimators.drawing import (
     Node,
     class_impurity,
@@ -28,8 +29,9 @@ from algorithms.estimators.drawing import (
     text,
     word,
 )
-from algorithms.estimators.encoding import LARGEST_VALUE, Feature, Label, decoded
-from algorithms.estimators.labels import Classifier, Forgetting
+from algorithms.estimators.encoding import Feature, Label, decoded
+from algorithms.estimators.forgetting import Forgetting
+from algorithms.estimators.labels import Classifier, Regressor
 from algorithms.estimators.parameters import check_choice, check_growth, check_whole, depth_of
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
 from algorithms.forests.growing import POLICIES as GROWING
@@ -42,6 +44,10 @@ from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
 
+LABEL_RANGE, LABEL_UNIT = (
+    (-1e6, 1e6),
+    2**-17,
+)  # of regressors that forget; halves, quarters .. are kept as they are
 LEAF_PREDICTIONS = {each.name.lower(): each for each in Predict}
 
 
@@ -217,19 +223,20 @@ def tree_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> TreePo
     )
 
 
-class ForgettingTreeClassifier(_Drawn, Forgetting):
+class ForgettingTreeClassifier(_Drawn, Forgetting, Classifier):
     """A decision tree of the examples that are live: learned, and neither unlearned nor older than the window.
 
-    With ``epsilon=0`` it is always the greedy tree of these examples, as if it had never seen another one. Else a
-    subtree is rebuilt after enough changes, and stays near that tree until then (FuDyADT). Live examples are kept,
-    so memory follows their number. A label without examples keeps its place until a new label needs it.
+    With ``epsilon=0`` it is, whenever it is asked, the greedy tree of these examples, as if it had never seen
+    another one. Else a subtree is rebuilt after enough changes, and stays near that tree until then (FuDyADT).
+    Live examples are kept, so memory follows their number. A label without examples keeps its place until a new
+    label needs it.
 
     Parameters
     ----------
     criterion : str
         ``gini`` or ``entropy``.
     epsilon : float
-        A subtree built from s examples is rebuilt after more than epsilon s changes. 0: after each.
+        A subtree built from s examples is rebuilt after more than epsilon s changes. 0: as the answer needs it.
     window : int, optional
         Keep only the last so many examples.
     min_examples : int
@@ -289,6 +296,10 @@ class ForgettingTreeClassifier(_Drawn, Forgetting):
 def check_forgetting(model: Any) -> None:
     """Raise ValueError where a parameter of `ForgettingTreeClassifier` is none."""
     check_choice("a criterion", model.criterion, ("gini", "entropy"))
+    _check_live(model)
+
+
+def _check_live(model: Any) -> None:
     if number("epsilon", model.epsilon, 1e300) < 0.0:
         raise ValueError(f"expected an epsilon of at least 0, got {model.epsilon}")
     check_whole("window", model.window, 1, optional=True)
@@ -296,10 +307,15 @@ def check_forgetting(model: Any) -> None:
     check_whole("max_depth", model.max_depth, 0, optional=True)
 
 
+def _near(model: Any) -> dict[str, Any]:
+    """Return how near a pool keeps its trees: to be the greedy tree, one that is asked has to be it only then."""
+    return {"epsilon": float(model.epsilon)} if model.epsilon else {"guarantee": "exact"}
+
+
 def forgetting_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> DynamicPool:
     """Return the pool of a model with the parameters of `ForgettingTreeClassifier`."""
     return DynamicPool(
-        epsilon=float(model.epsilon),
+        **_near(model),
         min_examples=int(model.min_examples),
         max_depth=depth_of(model.max_depth),
         criterion=model.criterion,
@@ -339,7 +355,7 @@ class _Voting(Estimator):
         return 0 if self._pool is None else int(self._pool.sizes().leaves)
 
 
-class ForgettingForestClassifier(_Voting, Forgetting):
+class ForgettingForestClassifier(_Voting, Forgetting, Classifier):
     """A forest of trees of the live examples: each sees some of the features, and weighs examples its own way.
 
     Which tree sees what follows from hashes, so an example is unlearned from all trees that have it. With
@@ -426,7 +442,7 @@ def forest_pool(model: Any, numeric: bool, classes: int, *, names: bool) -> Fore
         subspace=model.subspace,
         bagging=model.bagging,
         seed=int(model.seed),
-        epsilon=float(model.epsilon),
+        **_near(model),
         min_examples=int(model.min_examples),
         max_depth=depth_of(model.max_depth),
         criterion=model.criterion,
@@ -563,7 +579,7 @@ class Ranked(NamedTuple):
     present: dict[Label, float]  # weight of the examples that have it
 
 
-class BestSplit(Forgetting):
+class BestSplit(Forgetting, Classifier):
     """The best feature to split examples of two labels by, exact after every example that comes or goes.
 
     Features are present or absent, and there may be millions of them. Memory follows the number of different
@@ -675,7 +691,7 @@ class BestSplit(Forgetting):
         return "\n".join([repr(self), *rows]) if rows else text(repr(self), [])
 
 
-class TreeRegressor(_Drawn):
+class TreeRegressor(_Drawn, Regressor):
     """A regression tree that grows with a stream: a Hoeffding tree for labels that are numbers.
 
     Parameters
@@ -695,8 +711,6 @@ class TreeRegressor(_Drawn):
     >>> model.predict_one({"x": 8}), model.predict_one({"x": 2})
     (5.0, 1.0)
     """
-
-    _DIGITS = np.float64
 
     def __init__(
         self,
@@ -721,25 +735,9 @@ class TreeRegressor(_Drawn):
     def _made(self, numeric: bool) -> RegressionPool:
         return regression_pool(self, numeric, names=True)
 
-    def learn_one(self, x: Any, y: float, w: float = 1.0) -> None:
-        """Learn an example whose label is a number; else as `TreeClassifier.learn_one`."""
-        entries, numeric = self._entries(x)
-        units = weight_units(w)
-        label = number("a label", y, LARGEST_VALUE)
-        if units:
-            self._note(entries, numeric, label, units)
-
-    def predict_one(self, x: Any) -> float | None:
-        """Return the label that the leaf of an example predicts; None where nothing was learned."""
-        answers = self._ask(self._entries(x)[0])
-        return None if answers is None else float(answers.predicted[-1])
-
     def unlearn_one(self, *_: Any, **__: Any) -> Never:
         """Raise NotImplementedError: this tree only grows."""
-        raise NotImplementedError(
-            "a TreeRegressor only grows and takes no example back, and no other regression tree here does; cut "
-            "the labels into classes and use ForgettingTreeClassifier, or let a model.clone() learn anew"
-        )
+        raise _cannot_forget("TreeRegressor", "ForgettingTreeRegressor")
 
     def _nodes(self) -> list[Node]:
         tree = self._tree()
@@ -756,4 +754,122 @@ def regression_pool(model: Any, numeric: bool, *, names: bool) -> RegressionPool
         default=kind_of(numeric),
         names=names,
         max_depth=depth_of(model.max_depth),
+    )
+
+
+class ForgettingTreeRegressor(_Drawn, Forgetting, Regressor):
+    """A regression tree of the examples that are live: learned, and neither unlearned nor older than the window.
+
+    Labels are numbers in a declared range, rounded to a declared unit, so that sums are exact and what was
+    unlearned leaves nothing. A leaf predicts the mean of its labels. Weights are whole numbers.
+
+    Parameters
+    ----------
+    label_range : (float, float)
+        The least and the greatest label.
+    label_unit : float
+        Labels are told apart to this unit; 1 to 2^40 of them are in the range. A range of few units has room for
+        more examples.
+    epsilon, window, min_examples, max_depth, features
+        As of `ForgettingTreeClassifier`, with the variance in the place of the criterion.
+
+    Examples
+    --------
+    >>> from algorithms import ForgettingTreeRegressor
+    >>> model = ForgettingTreeRegressor(label_range=(0, 500), label_unit=0.01, epsilon=0)
+    >>> model.learn_one(["airport"], 52.5)
+    >>> model.learn_one(["short"], 7.5, id="ride 2")
+    >>> model.learn_one(["short", "night"], 9.5)
+    >>> model.predict_one(["short"]), model.predict_one(["airport"])
+    (7.5, 52.5)
+    >>> model.unlearn_one(id="ride 2")  # by its id
+    >>> model.unlearn_one(["airport"], 52.5)  # or by value
+    >>> model.predict_one(["short"])
+    9.5
+    """
+
+    _MESSAGES = NUMBER_MESSAGES
+
+    def __init__(
+        self,
+        label_range: tuple[float, float] = LABEL_RANGE,
+        label_unit: float = LABEL_UNIT,
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.label_range = label_range
+        self.label_unit = label_unit
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+        self._begin()
+
+    def _check(self) -> None:
+        check_forgetting_numbers(self)
+        self._scale = scale_of(self)
+        self._heavy = variance.make(self._scale.whole - 2).most_weight * UNIT
+
+    def _made(self, numeric: bool) -> DynamicNumberPool:
+        return forgetting_number_pool(self, numeric, names=True)
+
+    def _number(self, y: Any) -> float:
+        label = super()._number(y)
+        if not self._scale.holds(label):
+            raise not_in_range(self, label)
+        return label
+
+    @property
+    def _any_label(self) -> float:
+        return self._scale.low
+
+    def _units(self, w: Any) -> int:
+        units = super()._units(w)
+        if units % UNIT:
+            raise ValueError(f"expected a weight that is a whole number, got {w!r}")
+        return units
+
+    def _nodes(self) -> list[Node]:
+        tree = self._tree()
+        return [] if tree is None else number_nodes(tree)
+
+
+def scale_of(model: Any) -> Scale:
+    """Return the scale of the labels of a model; raise ValueError where its parameters make none."""
+    given = model.label_range
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError(f"expected a label_range of the least and the greatest label, got {given!r}")
+    low, high = given
+    return Scale(low, high, model.label_unit)
+
+
+def not_in_range(model: Any, label: float) -> ValueError:
+    """Return what is said of a label that is not in the range."""
+    low, high = model.label_range
+    return ValueError(
+        f"expected a label from {low} to {high}, got {label}; make the model with a label_range that holds all of "
+        "them"
+    )
+
+
+def check_forgetting_numbers(model: Any) -> None:
+    """Raise ValueError where a parameter of `ForgettingTreeRegressor` is none."""
+    _check_live(model)
+    scale_of(model)
+
+
+def forgetting_number_pool(model: Any, numeric: bool, *, names: bool) -> DynamicNumberPool:
+    """Return the pool of a model with the parameters of `ForgettingTreeRegressor`."""
+    return DynamicNumberPool(
+        scale_of(model),
+        **_near(model),
+        min_examples=int(model.min_examples),
+        max_depth=depth_of(model.max_depth),
+        default=kind_of(numeric),
+        window=model.window,
+        names=names,
     )

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from river import base
 
 from algorithms.estimators import online
+from algorithms.estimators.labels import Regressor
 
 
 class TreeClassifier(online.TreeClassifier, base.Classifier):
@@ -100,10 +101,19 @@ class BestSplit(online.BestSplit, base.Classifier):
     """
 
 
-class TreeRegressor(online.TreeRegressor, base.Regressor):
-    """A regression tree that grows with a stream; `algorithms.TreeRegressor` has its parameters.
+class _FromZero(Regressor):
+    """A regressor that predicts 0 before the first example, as river's models do."""
 
-    Before the first example it predicts 0, as river's models do.
+    UNKNOWN: ClassVar[float] = 0.0
+
+    def predict_one(self, x: Any) -> float:
+        """Return the label that the leaf of an example predicts."""
+        found = super().predict_one(x)
+        return self.UNKNOWN if found is None else found
+
+
+class TreeRegressor(_FromZero, online.TreeRegressor, base.Regressor):
+    """A regression tree that grows with a stream; `algorithms.TreeRegressor` has its parameters.
 
     Examples
     --------
@@ -113,9 +123,19 @@ class TreeRegressor(online.TreeRegressor, base.Regressor):
     MAE: 1.567555
     """
 
-    UNKNOWN: ClassVar[float] = 0.0
 
-    def predict_one(self, x: Any) -> float:
-        """Return the label that the leaf of an example predicts."""
-        found = super().predict_one(x)
-        return self.UNKNOWN if found is None else found
+class ForgettingTreeRegressor(_FromZero, online.ForgettingTreeRegressor, base.Regressor):
+    """A regression tree of the live examples; `algorithms.ForgettingTreeRegressor` has its parameters.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from algorithms.estimators.river import ForgettingTreeRegressor
+    >>> model = ForgettingTreeRegressor(label_range=(0, 100), window=500)
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.25503
+    """
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"window": 100}

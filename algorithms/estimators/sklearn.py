@@ -7,6 +7,7 @@ Columns are features, and a batch goes to the pool as it is: no row is looked at
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT
-from algorithms.estimators.base import MESSAGES
+from algorithms.estimators.base import MESSAGES, NUMBER_MESSAGES
 from algorithms.estimators.drawing import (
     Node,
     class_nodes,
@@ -29,15 +30,21 @@ from algorithms.estimators.drawing import (
 )
 from algorithms.estimators.encoding import LARGEST_VALUE
 from algorithms.estimators.online import (
+    LABEL_RANGE,
+    LABEL_UNIT,
     check_forest,
     check_forgetting,
+    check_forgetting_numbers,
     check_growing_forest,
     check_regression,
     check_tree,
     forest_pool,
+    forgetting_number_pool,
     forgetting_pool,
     growing_forest_pool,
+    not_in_range,
     regression_pool,
+    scale_of,
     tree_pool,
 )
 from algorithms.estimators.parameters import FEATURES, check_choice
@@ -56,6 +63,10 @@ class _Columns(BaseEstimator):
 
     def _made(self) -> Any:
         """Return an empty pool."""
+        raise NotImplementedError
+
+    def _numbers(self, labels: Any) -> Any:
+        """Return labels as the pool has them; raise ValueError where one is none."""
         raise NotImplementedError
 
     def _nodes(self, tree: int = 0) -> list[Node]:
@@ -125,6 +136,7 @@ class _Columns(BaseEstimator):
         return events if units is None else events._replace(weight=units)
 
     _LABEL: type = np.int32
+    _MESSAGES: Mapping[Status, str] = MESSAGES
 
     def _units(self, sample_weight: Any, rows: Any) -> Int64s | None:
         """Return weights in units; None where all are 1."""
@@ -145,7 +157,7 @@ class _Columns(BaseEstimator):
         if (status > Status.SKIPPED).any():
             row = int(np.argmax(status > Status.SKIPPED))
             worst = Status(int(status[row]))
-            raise ValueError(f"row {row}: {MESSAGES.get(worst, worst.name)}; the rows before it are learned")
+            raise ValueError(f"row {row}: {self._MESSAGES.get(worst, worst.name)}; the rows before it are learned")
         return self
 
     def _answered(self, X: Any) -> Any:  # noqa: N803
@@ -352,8 +364,8 @@ class TreeClassifier(_Classes):
         )
 
 
-class _Forgetting(_Classes):
-    """A classifier that takes rows back."""
+class _Forgetting(_Columns):
+    """A model that takes rows back."""
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Forget rows that were learned with these labels and weights; those that a window dropped are forgotten.
@@ -375,7 +387,7 @@ class _Forgetting(_Classes):
         return self
 
 
-class ForgettingTreeClassifier(_Forgetting):
+class ForgettingTreeClassifier(_Forgetting, _Classes):
     """A decision tree of the live examples; `algorithms.ForgettingTreeClassifier` has its parameters.
 
     Examples
@@ -440,7 +452,7 @@ class _Voting(_Classes):
         return means
 
 
-class ForgettingForestClassifier(_Voting, _Forgetting):
+class ForgettingForestClassifier(_Forgetting, _Voting):
     """A forest of trees of the live examples; `algorithms.ForgettingForestClassifier` has its parameters.
 
     Examples
@@ -542,7 +554,38 @@ class ForestClassifier(_Voting):
         )
 
 
-class TreeRegressor(RegressorMixin, _Columns):
+class _Numbers(RegressorMixin, _Columns):
+    """Labels that are numbers."""
+
+    _LABEL = np.float64
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn all rows, in order, and nothing else; labels are numbers, else as of the classifiers."""
+        self._begin()
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn more rows."""
+        first = not hasattr(self, "pool_")
+        if first:
+            self._begin()
+        rows, labels = self._rows(X, y, first)
+        return self._learn(rows, self._numbers(labels), sample_weight)
+
+    def _numbers(self, labels: Any) -> Float64s:
+        numbers: Float64s = labels.astype(np.float64)
+        return numbers
+
+    def predict(self, X: Any) -> Float64s:  # noqa: N803
+        """Return float64[n], the label that the leaf of each row predicts."""
+        guess: Float64s = self._answered(X).predicted
+        return guess
+
+    def _nodes(self, tree: int = 0) -> list[Node]:  # noqa: ARG002  (there is one)
+        return number_nodes(self.pool_.tree(), self._name)
+
+
+class TreeRegressor(_Numbers):
     """A regression tree that grows with a stream; `algorithms.TreeRegressor` has its parameters.
 
     Examples
@@ -554,8 +597,6 @@ class TreeRegressor(RegressorMixin, _Columns):
     >>> model.predict([[2], [7]])
     array([1., 5.])
     """
-
-    _LABEL = np.float64
 
     def __init__(
         self,
@@ -579,30 +620,58 @@ class TreeRegressor(RegressorMixin, _Columns):
     def _made(self) -> Any:
         return regression_pool(self, self.numeric_, names=False)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Learn all rows, in order, and nothing else; labels are numbers, else as of the classifiers."""
-        self._begin()
-        return self.partial_fit(X, y, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Learn more rows."""
-        first = not hasattr(self, "pool_")
-        if first:
-            self._begin()
-        rows, labels = self._rows(X, y, first)
-        return self._learn(rows, labels.astype(np.float64), sample_weight)
-
-    def predict(self, X: Any) -> Float64s:  # noqa: N803
-        """Return float64[n], the label that the leaf of each row predicts."""
-        guess: Float64s = self._answered(X).predicted
-        return guess
-
     def unlearn(self, X: Any, y: Any) -> None:  # noqa: N803
         """Raise NotImplementedError: this tree only grows."""
-        raise NotImplementedError(
-            "a TreeRegressor only grows, as all regression trees here; cut the labels into classes and use "
-            "ForgettingTreeClassifier, which takes rows back, or fit anew"
-        )
+        raise NotImplementedError("a TreeRegressor only grows; use ForgettingTreeRegressor, which takes rows back")
 
-    def _nodes(self, tree: int = 0) -> list[Node]:  # noqa: ARG002  (there is one)
-        return number_nodes(self.pool_.tree(), self._name)
+
+class ForgettingTreeRegressor(_Forgetting, _Numbers):
+    """A regression tree of the live examples; `algorithms.ForgettingTreeRegressor` has its parameters.
+
+    Examples
+    --------
+    >>> from algorithms.estimators.sklearn import ForgettingTreeRegressor
+    >>> model = ForgettingTreeRegressor(epsilon=0).fit([[1, 0], [0, 1], [1, 1]], [1.5, 2.0, 4.0])
+    >>> model.predict([[1, 0]]).tolist()
+    [1.5]
+    >>> model.unlearn([[1, 0]], [1.5]).predict([[1, 0]]).tolist()
+    [4.0]
+    """
+
+    _MESSAGES = NUMBER_MESSAGES
+
+    def __init__(
+        self,
+        label_range: tuple[float, float] = LABEL_RANGE,
+        label_unit: float = LABEL_UNIT,
+        epsilon: float = 0.1,
+        window: int | None = None,
+        min_examples: int = 1,
+        max_depth: int | None = None,
+        features: str = "auto",
+    ) -> None:
+        self.label_range = label_range
+        self.label_unit = label_unit
+        self.epsilon = epsilon
+        self.window = window
+        self.min_examples = min_examples
+        self.max_depth = max_depth
+        self.features = features
+
+    def _check(self) -> None:
+        check_forgetting_numbers(self)
+
+    def _made(self) -> Any:
+        return forgetting_number_pool(self, self.numeric_, names=False)
+
+    def _numbers(self, labels: Any) -> Float64s:
+        numbers = super()._numbers(labels)
+        if not (held := scale_of(self).holds(numbers)).all():
+            raise not_in_range(self, numbers[~held][0])
+        return numbers
+
+    def _units(self, sample_weight: Any, rows: Any) -> Int64s | None:
+        units = super()._units(sample_weight, rows)
+        if units is not None and (odd := units % UNIT != 0).any():
+            raise ValueError(f"expected weights that are whole numbers, got {units[odd][0] / UNIT}")
+        return units

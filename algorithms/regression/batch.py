@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
+from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.jit import inlined, jit
 from algorithms.regression.sorted_columns import Scratch, sort_columns
 from algorithms.trees.quantised import between
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
     begin: Int64s  # int64[c], where those of a column begin
     end: Int64s  # int64[c], and end, which comes down as leaves are done
     owner: Int32s  # int32[entries], the examples
-    value: Float64s  # float64[entries], finite and not 0
+    value: Float64s  # float64[entries], finite and not 0; of binary columns not written
     binary: Int8s  # int8[c], 1 where all values are 1
     chosen: Int8s  # int8[c], scratch, 0
 
@@ -107,15 +107,23 @@ def make_nodes(nodes: int) -> Nodes:
 
 @jit
 def lay_out(
-    columns: Columns, column: Int32s, pointer: Int64s, values: Float64s, spare: Scratch, spare_owner: Int32s
+    columns: Columns,
+    place: Int32s,
+    feature: UInt32s,
+    pointer: Int64s,
+    values: Float64s,
+    spare: Scratch,
+    spare_owner: Int32s,
 ) -> None:
-    """Write entries to their columns, which are empty, and put them in order. O(entries)."""
+    """Write entries to the columns that their features have by `place`, and put these in order. O(entries)."""
     for i in range(pointer.size - 1):
         for entry in range(pointer[i], pointer[i + 1]):
-            at = columns.end[column[entry]]
-            columns.end[column[entry]] = at + 1
+            column = place[feature[entry]]
+            at = columns.end[column]
+            columns.end[column] = at + 1
             columns.owner[at] = i
-            columns.value[at] = values[entry]
+            if columns.binary[column] == 0:
+                columns.value[at] = values[entry]
     sort_columns(columns, spare, spare_owner)
 
 
@@ -137,13 +145,81 @@ def _offer(level: Level, k: int, column: int, weight: int, total: int, below: fl
 
 
 @jit
-def scan_column(columns: Columns, examples: Examples, level: Level, scan: Scan, column: int) -> None:
-    """Offer all splits of a column to the nodes of the level. O(entries)."""
+def _scan_root(columns: Columns, examples: Examples, level: Level, column: int) -> None:
+    """Offer all splits of a column to the root: all examples are there, so sums stay in registers. O(entries)."""
+    owner = columns.owner
+    value = columns.value
+    begin, end = columns.begin[column], columns.end[column]
+    has_zeros = end - begin < level.examples[0]
+    weight = int64(0)
+    total = int64(0)
+    if columns.binary[column] == 1:
+        for entry in range(begin, end):
+            weight += examples.weight[owner[entry]]
+            total += examples.centred[owner[entry]]
+        if has_zeros:
+            _offer_high(level, 0, column, weight, total, 0.0, 1.0)
+        return
+    at = begin
+    while at < end and value[at] < 0.0:
+        weight += examples.weight[owner[at]]
+        total += examples.centred[owner[at]]
+        now = value[at]
+        at += 1
+        if at == end and not has_zeros:
+            return
+        above = 0.0 if at == end or (has_zeros and value[at] > 0.0) else value[at]
+        if above != now:
+            _offer(level, 0, column, weight, total, now, above)
+    weight = int64(0)
+    total = int64(0)
+    for entry in range(end - 1, at - 1, -1):
+        weight += examples.weight[owner[entry]]
+        total += examples.centred[owner[entry]]
+        if entry == at and not has_zeros:
+            return  # no value is lower, or the highest negative one, which was offered
+        below = 0.0 if entry == at else value[entry - 1]
+        if below != value[entry]:
+            _offer_high(level, 0, column, weight, total, below, value[entry])
+
+
+@jit
+def _scan_binary(columns: Columns, examples: Examples, level: Level, scan: Scan, column: int) -> None:
+    """Offer the split by a binary column to the nodes of the level. O(entries)."""
+    owner = columns.owner
+    passed = scan.passed
+    touched = 0
+    to = columns.begin[column]
+    for entry in range(columns.begin[column], columns.end[column]):
+        i = int64(owner[entry])
+        k = int64(examples.node[i])
+        if k == NONE:
+            continue
+        owner[to] = i
+        to += 1
+        if level.is_open[k] == 1:
+            if passed[k, _HIGH_COUNT] == 0:
+                scan.touched[touched] = k
+                touched += 1
+            passed[k, _HIGH_COUNT] += 1
+            passed[k, _HIGH_WEIGHT] += examples.weight[i]
+            passed[k, _HIGH_SUM] += examples.centred[i]
+    columns.end[column] = to
+    for at in range(touched):
+        k = scan.touched[at]
+        if passed[k, _HIGH_COUNT] < level.examples[k]:
+            _offer_high(level, k, column, passed[k, _HIGH_WEIGHT], passed[k, _HIGH_SUM], 0.0, 1.0)
+        for each in (_HIGH_COUNT, _HIGH_WEIGHT, _HIGH_SUM):
+            passed[k, each] = 0
+
+
+@jit
+def _scan_ordered(columns: Columns, examples: Examples, level: Level, scan: Scan, column: int) -> None:
+    """Offer all thresholds of a column to the nodes of the level. O(entries)."""
     owner = columns.owner
     value = columns.value
     passed = scan.passed
     last = scan.last
-    is_binary = columns.binary[column] == 1
     touched = 0
     to = columns.begin[column]
     positives = to
@@ -156,17 +232,7 @@ def scan_column(columns: Columns, examples: Examples, level: Level, scan: Scan, 
         now = value[entry]
         value[to] = now
         to += 1
-        if level.is_open[k] == 0:
-            continue
-        if is_binary:
-            if passed[k, _HIGH_COUNT] == 0:
-                scan.touched[touched] = k
-                touched += 1
-                last[k, 1] = 1.0
-            passed[k, _HIGH_COUNT] += 1
-            passed[k, _HIGH_WEIGHT] += examples.weight[i]
-            passed[k, _HIGH_SUM] += examples.centred[i]
-        elif now < 0.0:
+        if now < 0.0 and level.is_open[k] == 1:
             positives = to
             if passed[k, _LOW_COUNT] == 0:
                 scan.touched[touched] = k
@@ -178,23 +244,22 @@ def scan_column(columns: Columns, examples: Examples, level: Level, scan: Scan, 
             passed[k, _LOW_SUM] += examples.centred[i]
             last[k, 0] = now
     columns.end[column] = to
-    if not is_binary:
-        for entry in range(to - 1, positives - 1, -1):
-            i = int64(owner[entry])
-            k = int64(examples.node[i])
-            now = value[entry]
-            if level.is_open[k] == 0 or now < 0.0:
-                continue
-            if passed[k, _HIGH_COUNT] == 0:
-                if passed[k, _LOW_COUNT] == 0:
-                    scan.touched[touched] = k
-                    touched += 1
-            elif last[k, 1] != now:
-                _offer_high(level, k, column, passed[k, _HIGH_WEIGHT], passed[k, _HIGH_SUM], now, last[k, 1])
-            passed[k, _HIGH_COUNT] += 1
-            passed[k, _HIGH_WEIGHT] += examples.weight[i]
-            passed[k, _HIGH_SUM] += examples.centred[i]
-            last[k, 1] = now
+    for entry in range(to - 1, positives - 1, -1):
+        i = int64(owner[entry])
+        k = int64(examples.node[i])
+        now = value[entry]
+        if level.is_open[k] == 0 or now < 0.0:
+            continue
+        if passed[k, _HIGH_COUNT] == 0:
+            if passed[k, _LOW_COUNT] == 0:
+                scan.touched[touched] = k
+                touched += 1
+        elif last[k, 1] != now:
+            _offer_high(level, k, column, passed[k, _HIGH_WEIGHT], passed[k, _HIGH_SUM], now, last[k, 1])
+        passed[k, _HIGH_COUNT] += 1
+        passed[k, _HIGH_WEIGHT] += examples.weight[i]
+        passed[k, _HIGH_SUM] += examples.centred[i]
+        last[k, 1] = now
     for at in range(touched):
         k = scan.touched[at]
         lows = passed[k, _LOW_COUNT]
@@ -219,8 +284,14 @@ def _offer_high(level: Level, k: int, column: int, weight: int, total: int, belo
 def scan_all(columns: Columns, examples: Examples, level: Level, scan: Scan) -> None:
     """Find the best split of each node of a level."""
     for column in range(columns.begin.size):
-        if columns.begin[column] < columns.end[column]:
-            scan_column(columns, examples, level, scan, column)
+        if columns.begin[column] == columns.end[column]:
+            continue
+        if level.examples[0] == examples.label.size:
+            _scan_root(columns, examples, level, column)
+        elif columns.binary[column] == 1:
+            _scan_binary(columns, examples, level, scan, column)
+        else:
+            _scan_ordered(columns, examples, level, scan, column)
 
 
 @jit
@@ -281,11 +352,13 @@ def divide(
         if column == NONE or columns.chosen[column] == 1:
             continue
         columns.chosen[column] = 1
+        is_binary = columns.binary[column] == 1
         for entry in range(columns.begin[column], columns.end[column]):
             i = int64(columns.owner[entry])
             k = int64(examples.node[i])
             if k != NONE and level.column[k] == column:
-                examples.high[i] = 1 if columns.value[entry] > between(level.below[k], level.above[k]) else 0
+                value = 1.0 if is_binary else columns.value[entry]
+                examples.high[i] = 1 if value > between(level.below[k], level.above[k]) else 0
     count = 0
     for k in range(size):
         if level.column[k] != NONE:

@@ -89,13 +89,14 @@ def build_regression_tree(
     low = float(entries.label.min()) if n else 0.0
     weight, per_weight = _divided(entries.weight)
     steps, unit = _steps(entries.label, low, sum(weight.tolist()), unit)
-    known, column = _numbered(entries)
+    known = _numbered(entries)
     examples = batch.Examples(steps, weight, np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int8))
-    columns = _columns(entries, known, column)
-    nodes = batch.make_nodes(max(2 * n - 1, 0))
+    columns = _columns(entries, known)
+    most = min(n, 1 << min(max_depth, _SUM_BITS))  # nodes of a level
+    nodes = batch.make_nodes(max(2 * most - 1, 0))
     size, made = (1, 1) if n else (0, 0)
-    level, following = batch.make_level(n), batch.make_level(n)
-    scan = batch.Scan(np.zeros((n, 6), np.int64), np.zeros((n, 2)), np.zeros(n, np.int64))
+    level, following = batch.make_level(most), batch.make_level(most)
+    scan = batch.Scan(np.zeros((most, 6), np.int64), np.zeros((most, 2)), np.zeros(most, np.int64))
     if n:
         nodes.parent[0] = batch.NONE
     while size:
@@ -103,7 +104,7 @@ def build_regression_tree(
             batch.scan_all(columns, examples, level, scan)
         size, made = batch.divide(columns, examples, level, following, nodes, size, made)
         level, following = following, level
-    return _tree(nodes, made, known, entries.kind_of, low, unit, per_weight)
+    return _tree(nodes, made, known.feature, entries.kind_of, low, unit, per_weight)
 
 
 class _Entries(NamedTuple):
@@ -192,35 +193,44 @@ def _steps(label: Float64s, low: float, weight: int, unit: float | None) -> tupl
     return np.rint((label - low) / unit).astype(np.int64), unit
 
 
-def _numbered(entries: _Entries) -> tuple[Int64s, Int32s]:
-    """Return all features, ascending, and the place of each entry's feature among them."""
+class _Known(NamedTuple):
+    """The features of a sample, and where each entry has its own among them: at ``place[number]``."""
+
+    feature: Int64s  # int64[c], ascending
+    entries: Int64s  # int64[c], how many each has
+    place: Int32s
+    number: UInt32s  # uint32[entries]
+
+
+def _numbered(entries: _Entries) -> _Known:
+    """Find the features of a sample. O(entries), or O(entries log entries) if too large for a table."""
     if not len(entries.entries):
-        distinct, column = np.unique(entries.feature, return_inverse=True)
-        return distinct.astype(np.int64), column.astype(np.int32)
+        distinct, number, count = np.unique(entries.feature, return_inverse=True, return_counts=True)
+        place = np.arange(len(distinct), dtype=np.int32)
+        return _Known(distinct.astype(np.int64), count.astype(np.int64), place, number.astype(np.uint32))
     known = np.flatnonzero(entries.entries)
     place = np.zeros(len(entries.entries), np.int32)
     place[known] = np.arange(len(known), dtype=np.int32)
-    return known, place[entries.feature]
+    return _Known(known, entries.entries[known], place, entries.feature)
 
 
-def _columns(entries: _Entries, known: Int64s, column: Int32s) -> batch.Columns:
+def _columns(entries: _Entries, known: _Known) -> batch.Columns:
     """Return the columns of features, those that are not binary in order."""
-    columns = len(known)
-    count = entries.entries[known] if len(entries.entries) else np.bincount(column, minlength=columns)
-    begin = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    is_binary = (entries.kind_of.of(known) == BINARY).astype(np.int8)
+    begin = np.cumsum(known.entries) - known.entries
+    is_binary = (entries.kind_of.of(known.feature) == BINARY).astype(np.int8)
     made = batch.Columns(
-        begin=begin[:-1].copy(),
-        end=begin[:-1].copy(),
-        owner=np.empty(len(column), np.int32),
-        value=np.empty(len(column), np.float64),
+        begin=begin,
+        end=begin.copy(),
+        owner=np.empty(len(known.number), np.int32),
+        value=np.empty(len(known.number), np.float64),
         binary=is_binary,
-        chosen=np.zeros(columns, np.int8),
+        chosen=np.zeros(len(begin), np.int8),
     )
-    in_order = count[is_binary == 0]
+    in_order = known.entries[is_binary == 0]
     longest = int(in_order.max(initial=0))
     spare = scratch(int(in_order.sum()), longest)
-    batch.lay_out(made, column, entries.pointer, entries.value, spare, np.empty(longest, np.int32))
+    owners = np.empty(longest, np.int32)
+    batch.lay_out(made, known.place, known.number, entries.pointer, entries.value, spare, owners)
     return made
 
 

@@ -21,6 +21,7 @@ _GROUP = 1 << 16  # entries
 _FEW = 1 << 11
 _SHORT = 24  # entries of a column; a merge sort of so few compares neighbours alone
 _BITS = 11  # of a digit
+_MASK = (1 << _BITS) - 1
 _DIGITS = 6  # 11 bits each, the last one 9
 
 
@@ -31,20 +32,20 @@ class Scratch(NamedTuple):
     item: Int64s  # column << 32 | owner
     other_value: Float64s
     other_item: Int64s
-    counts: Int64s  # int64[6, 2048], how often each digit has each value
+    counts: Int64s  # int64[2048], how often a digit has each value
 
 
 def scratch(entries: int, longest: int) -> Scratch:
     """Make room for columns with so many entries in all, and in the longest."""
     size = max(min(entries, _GROUP), longest)
     values, items = np.empty((2, size)), np.empty((2, size), np.int64)
-    return Scratch(values[0], items[0], values[1], items[1], np.zeros((_DIGITS, 1 << _BITS), np.int64))
+    return Scratch(values[0], items[0], values[1], items[1], np.zeros(1 << _BITS, np.int64))
 
 
 @inlined
 def _digit(value: float, which: int) -> int:
     """Return a digit of a number that is not 0; digits ascend with the numbers, from the last one on."""
-    return (ordered(value) >> (_BITS * which)) & ((1 << _BITS) - 1)
+    return (ordered(value) >> (_BITS * which)) & _MASK
 
 
 @jit
@@ -82,32 +83,35 @@ def _is_long(columns: Any, column: int) -> bool:
 def _sort_group(columns: Any, spare: Scratch, start: int, stop: int) -> None:
     """Sort the long ones of columns start to stop together."""
     value, item, other_value, other_item, counts = spare
-    for which in range(_DIGITS):
-        for digit in range(counts.shape[1]):
-            counts[which, digit] = 0
     size = int64(0)
+    first = int64(0)
+    varied = int64(0)  # bits that are not the same in all values
     for column in range(start, stop):
         if not _is_long(columns, column):
             continue
         for at in range(columns.begin[column], columns.end[column]):
             value[size] = columns.value[at]
             item[size] = (column << 32) | int64(columns.owner[at])
-            for which in range(_DIGITS):
-                counts[which, _digit(value[size], which)] += 1
+            if size == 0:
+                first = ordered(value[0])
+            varied |= ordered(value[size]) ^ first
             size += 1
         columns.end[column] = columns.begin[column]
     for which in range(_DIGITS):
-        own = counts[which]
-        if own[_digit(value[0], which)] == size:
+        if (varied >> (_BITS * which)) & _MASK == 0:
             continue
+        for digit in range(counts.size):
+            counts[digit] = 0
+        for at in range(size):
+            counts[_digit(value[at], which)] += 1
         before = int64(0)
-        for digit in range(own.size):
-            own[digit], before = before, before + own[digit]
+        for digit in range(counts.size):
+            counts[digit], before = before, before + counts[digit]
         for at in range(size):
             digit = _digit(value[at], which)
-            other_value[own[digit]] = value[at]
-            other_item[own[digit]] = item[at]
-            own[digit] += 1
+            other_value[counts[digit]] = value[at]
+            other_item[counts[digit]] = item[at]
+            counts[digit] += 1
         value, other_value = other_value, value
         item, other_item = other_item, item
     for at in range(size):

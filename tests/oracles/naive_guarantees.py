@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -13,9 +13,10 @@ from algorithms.core.events import Op
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.kinds import Kind
 from algorithms.dynamic import indexes, nodes, rivals
+from algorithms.dynamic.columns import GREATEST, LEAST, floor_of
+from algorithms.dynamic.exact import knows_beside
 from algorithms.dynamic.examples import value_of
 from algorithms.dynamic.nodes import FEATURE, NONE
-from algorithms.dynamic.pool import DynamicPool
 from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN
 from algorithms.dynamic.state import examples_of
 from algorithms.dynamic.terms import EXACT
@@ -192,6 +193,15 @@ def lacks(settings: Settings, tree: Snapshot, live: Sequence[Example]) -> str | 
     return None
 
 
+def best_of_classes(terms: Terms, examples: Sequence[Example]) -> tuple[float, Any, float]:
+    """Return the split that a batch would choose: the lowest where none gains more than rounding."""
+    counts, found = terms.counts(examples), splits(terms, examples)
+    best = min(found)
+    if best[0] >= terms.impurity(counts) - noise(terms, counts):
+        best = min(found, key=lambda each: each[1:])
+    return best
+
+
 def held_by(terms: Terms, tree: Any, live: Sequence[Example]) -> list[list[Example]]:
     """Return the examples of each node of a tree."""
     held: list[list[Example]] = []
@@ -213,45 +223,51 @@ def _score(terms: Terms, examples: Sequence[Example], feature: Any, threshold: f
     return terms.impurity(low) + terms.impurity(high)
 
 
-def check_floors(pool: DynamicPool, terms: Terms, key: int) -> None:
-    """Raise AssertionError where a split scores less than the floor of a node, as the tree is, looked at or not.
+def check_floors(
+    pool: Any,
+    terms: Terms,
+    key: int,
+    all_left: Callable[[Any, Sequence[Example]], Sequence[tuple[Any, Any, float]]] = splits,
+    best_of: Callable[[Any, Sequence[Example]], tuple[Any, Any, float]] = best_of_classes,
+) -> None:
+    """Raise AssertionError where a split leaves less than the floor that is under it, looked at or not.
 
-    Rivals and what is in an index do not count, whose class weights must be right, nor does a node's own binary
-    split. Nor do, for EXACT, splits of its feature that part its examples as it does: if such a one is another
-    threshold, the floor must say that nothing is known.
+    A column has its own floor, all else that of the node. For EXACT a node's own split has none, nor have those of
+    its feature that part its examples as it does: if such a one is another threshold, it must be told that nothing
+    is known. Rivals and what is in an index do not count, whose sums must be right.
     """
     forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
+    held = known.columns
+    is_exact = pool.rules.terms.policy == EXACT
     for node in nodes.preorder(forest.nodes, pool._root(key)):
         examples = examples_below(pool, node)
-        floor = float(known.floor[node])
-        found = splits(terms, examples)
-        is_exact = pool.rules.terms.policy == EXACT
         others = check_rivals(pool, terms, node, examples)
-        found = [each for each in found if each[1] not in others]
-        if links[node, FEATURE] == NONE:
-            if is_exact and floor == math.inf:
-                assert not found, "a leaf that a split parts"
-            elif not is_exact:
-                assert all(score >= floor for score, *_ in found)
-            continue
+        floor = float(known.floor[node])
+        features = pool._features(held.features[node, : held.sizes[node]].tolist()) if len(held.sizes) else []
+        assert len(set(features)) == len(features)
+        floors = {each: float(floor_of(held, node, at)) for at, each in enumerate(features)}
+        if features and len(held.extremes):
+            labels = [each.label for each in examples]
+            assert held.extremes[node, LEAST] <= min(labels)
+            assert held.extremes[node, GREATEST] >= max(labels)
         number = int(links[node, FEATURE])
-        feature = pool._features([number])[0]
-        own = float(forest.nodes.threshold[node])
-        own_parts = parts(terms, examples, feature, own)
-        for score, other, threshold in found:
-            alike = other == feature and parts(terms, examples, other, threshold) == own_parts
-            alike = alike and (is_exact or terms.kind(other) == Kind.BINARY)
-            if not alike:
-                assert score >= floor, (node, other, threshold)
-            elif math.isfinite(floor):
-                assert threshold == own, "the threshold has moved and nothing says so"
+        if number == NONE and is_exact:
+            if floor == math.inf:
+                assert not splits(terms, examples), "a leaf that a split parts"
+            continue
+        feature, own = None, float(forest.nodes.threshold[node])
+        if number != NONE:
+            feature = pool._features([number])[0]
+        for left, other, threshold in all_left(terms, examples):
+            under = floors.get(other, floor if other not in others else -math.inf)
+            is_alike = other == feature and is_exact
+            if is_alike and parts(terms, examples, other, threshold) == parts(terms, examples, feature, own):
+                if terms.kind(other) == Kind.NUMERIC and knows_beside(held, node, number):
+                    assert threshold == own, "the threshold has moved and nothing says so"
+            elif terms.kind(other) == Kind.NUMERIC or other != feature:
+                assert left >= under, (node, other, threshold)
         if known.counts[node, IS_KNOWN] and is_exact:
-            counts = terms.counts(examples)
-            found = splits(terms, examples)
-            best = min(found)
-            if best[0] >= terms.impurity(counts) - noise(terms, counts):
-                best = min(found, key=lambda each: each[1:])
-            assert best[1:] == (feature, own), "what is known is not so"
+            assert best_of(terms, examples)[1:] == (feature, own), "what is known is not so"
 
 
 def examples_below(pool: Any, node: int) -> list[Example]:

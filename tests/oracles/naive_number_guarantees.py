@@ -5,19 +5,10 @@ What splits leave is compared as exact rationals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from algorithms.core.kinds import Kind
-from algorithms.dynamic import columns, nodes
-from algorithms.dynamic.columns import GREATEST, LEAST
-from algorithms.dynamic.exact import knows_beside
-from algorithms.dynamic.nodes import FEATURE, NONE
-from algorithms.dynamic.numbers import DynamicNumberPool
-from algorithms.dynamic.slack import IS_KNOWN
-from algorithms.dynamic.terms import EXACT
 from algorithms.trees.snapshot import NumberTree as Snapshot
 from tests.oracles.differential import Differential
 from tests.oracles.naive_dynamic import Example, best_of, splits, thresholds
@@ -33,8 +24,7 @@ from tests.oracles.naive_guarantees import (
     GreedyPair,
     NaiveGreedy,
     NearPair,
-    check_rivals,
-    examples_below,
+    check_floors,
     held_by,
     leaf_of,
     parts,
@@ -57,7 +47,7 @@ class NumberGreedyPair(GreedyPair):
 
     def check_floors(self, key: int) -> None:
         """Raise AssertionError where a split leaves less than a floor says."""
-        check_number_floors(self.pool, self.twin.terms, key)
+        check_floors(self.pool, self.twin.terms, key, all_left, _best)
 
 
 class NumberNearPair(NumberGreedyPair, NearPair):
@@ -114,44 +104,6 @@ def number_lacks(settings: NumberSettings, tree: Snapshot, live: Sequence[Exampl
     return None
 
 
-def check_number_floors(pool: DynamicNumberPool, terms: NumberTerms, key: int) -> None:
-    """Raise AssertionError where a split leaves less than the floor that is under it, looked at or not.
-
-    A column has its own floor, all else that of the node. For EXACT a node's own split has none, nor have those of
-    its feature that part its examples as it does: if such a one is another threshold, it must be told that nothing
-    is known. Rivals do not count, whose sums must be right.
-    """
-    forest, known, links = pool._state, pool._state.slack, pool._state.nodes.links
-    is_exact = pool.rules.terms.policy == EXACT
-    for node in nodes.preorder(forest.nodes, pool._root(key)):
-        examples = examples_below(pool, node)
-        others = check_rivals(pool, terms, node, examples)
-        floor = float(known.floor[node])
-        held = known.columns
-        features = pool._features(held.features[node, : held.sizes[node]].tolist())
-        assert len(set(features)) == len(features)
-        floors = {each: float(columns.floor_of(held, node, at)) for at, each in enumerate(features)}
-        if held.sizes[node]:
-            labels = [each.label for each in examples]
-            assert held.extremes[node, LEAST] <= min(labels)
-            assert held.extremes[node, GREATEST] >= max(labels)
-        number = int(links[node, FEATURE])
-        if number == NONE and is_exact:
-            if floor == math.inf:
-                assert not splits(terms, examples), "a leaf that a split parts"
-            continue
-        feature, own = None, float(forest.nodes.threshold[node])
-        if number != NONE:
-            feature = pool._features([number])[0]
-        for left, other, threshold in all_left(terms, examples):
-            under = floors.get(other, floor if other not in others else -math.inf)
-            is_alike = other == feature and is_exact
-            if is_alike and parts(terms, examples, other, threshold) == parts(terms, examples, feature, own):
-                if terms.kind(other) == Kind.NUMERIC and knows_beside(held, known, node, number):
-                    assert threshold == own, "the threshold has moved and nothing says so"
-            elif terms.kind(other) == Kind.NUMERIC or other != feature:
-                assert left >= under, (node, other, threshold)
-        if known.counts[node, IS_KNOWN] and is_exact:
-            assert best_of(terms, examples, splits(terms, examples))[1:] == (feature, own), (
-                "what is known is not so"
-            )
+def _best(terms: NumberTerms, examples: Sequence[Example]) -> tuple[Any, Any, float]:
+    """Return the split that a batch would choose."""
+    return best_of(terms, examples, splits(terms, examples))

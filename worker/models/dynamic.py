@@ -13,6 +13,10 @@ from worker.models.holdings import Holdings
 from worker.settings.models import DynamicTreeSettings
 
 _OF_VALUES = [f"values.{name}" for name in ("cells", "used", "keys", "rows", "taken", "longest")]
+LATER = {  # arrays that trees have since rebuilds are spread, and since floors of columns are there for classes
+    *(f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used", *_OF_VALUES)),
+    *(f"slack.columns.{name}" for name in ("features", "floors", "sizes", "lost", "extremes")),
+}
 
 
 class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
@@ -28,9 +32,7 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
         Of which `keys` and `live_ids` hold for it.
     """
 
-    LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | {
-        f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used", *_OF_VALUES)
-    }
+    LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | LATER
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
         pool = DynamicPool(

@@ -136,23 +136,18 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         )
         for kind in (Kind.BINARY, Kind.NUMERIC)
     },
-    "dynamic tree, exact": (
-        partial(DynamicPool, guarantee="exact", names=True),
-        [
-            *_DYNAMIC,
-            "slack: floor beside counts",
-            "slack.rivals: heads cells used",
-        ],
-    ),
-    "dynamic tree, numbers, exact": (
-        partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0), guarantee="exact", names=True),
-        [
-            *_DYNAMIC,
-            "slack: floor beside counts",
-            "slack.rivals: heads cells used",
-            "slack.columns: features floors sizes lost extremes",
-        ],
-    ),
+    **{
+        f"dynamic tree{what}, exact": (
+            partial(make, guarantee="exact", names=True),
+            [
+                *_DYNAMIC,
+                "slack: floor beside counts",
+                "slack.rivals: heads cells used",
+                "slack.columns: features floors sizes lost extremes",
+            ],
+        )
+        for what, make in (("", DynamicPool), (", numbers", partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0))))
+    },
     "forest": (
         partial(ForestPool, trees=20, names=True),
         ["keys alive", *_LEDGER, f"names: {_NAMES}", *_in_parts(4, _DYNAMIC[:-1])],

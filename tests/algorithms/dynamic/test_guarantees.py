@@ -15,7 +15,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import build, indexes, rivals
+from algorithms.dynamic import build, columns, indexes, rivals
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
@@ -261,6 +261,47 @@ def test_rivals_of_small_nodes(
         pair.check()
         held += int(pair.pool._state.slack.rivals.used[0])
     assert held > 3
+
+
+@pytest.mark.skipif(not OFF, reason="compiled kernels do not see another width")
+@pytest.mark.parametrize("guarantee", [{"guarantee": "exact"}, {"beta": 0.01}])
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("name", ["numeric", "mixed"])
+def test_few_columns_have_floors_of_their_own(
+    name: str, width: int, guarantee: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a node has more numeric features than places, the rest has a floor: trees are the same."""
+    monkeypatch.setattr(columns, "WIDTH", width)
+    mix = MIXES[name]
+    pair = (GreedyPair if "guarantee" in guarantee else NearPair)(
+        of(mix, epsilon=None, evaluate=True, **guarantee)
+    )
+    stream = Stream(5, mix)
+    for size in (1, steps(60), steps(60)):
+        pair.feed(stream.take(size))
+        pair.check()
+        pair.restored()
+
+
+def test_a_state_without_floors_of_columns_goes_on() -> None:
+    """Earlier versions had none where labels are classes: a restored tree answers alike, and has them again."""
+    mix = MIXES["mixed"]
+    for guarantee in ({"guarantee": "exact"}, {"beta": 0.05}):
+        settings = of(mix, epsilon=None, evaluate=True, **guarantee)
+        stream = Stream(3, mix)
+        pair = (GreedyPair if "guarantee" in guarantee else NearPair)(settings)
+        pair.feed(stream.take(steps(80)))
+        arrays = {n: a.copy() for n, a in pair.pool.arrays().items()}
+        held = pair.pool._state.slack
+        for node in np.flatnonzero(held.columns.sizes).tolist():  # of which the node's was one
+            each = [columns.floor_of(held.columns, node, at) for at in range(held.columns.sizes[node])]
+            arrays["slack.floor"][node] = min(arrays["slack.floor"][node], *each)
+        arrays = {name: array for name, array in arrays.items() if not name.startswith("slack.columns.")}
+        pair.pool = settings.pool().restore(arrays)
+        pair.check()
+        pair.feed(stream.take(steps(80)))
+        pair.check()
+        assert pair.pool._state.slack.columns.sizes.any()
 
 
 TWO = {

@@ -299,7 +299,7 @@ def test_an_edit_lowers_what_is_left_by_no_more_than_is_said(pairs: list[tuple[i
     weights = np.zeros((1, 4), np.int64)
     for each in made:
         variance.add_to_node(weights, 0, each.label, each.weight)
-    known = slack.make(1, 2, has_binary=False, of_numbers=True)
+    known = slack.make(1, 2, has_binary=False, has_numeric=False, of_numbers=True)
     columns.begin_extremes(known.columns, 0, made[0].label)
     for each in made:
         columns.note_label(known.columns, 0, each.label)

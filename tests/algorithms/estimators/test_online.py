@@ -21,10 +21,13 @@ from algorithms import (
     ForestClassifier,
     ForgettingForestClassifier,
     ForgettingTreeClassifier,
+    ForgettingTreeRegressor,
     TreeClassifier,
     TreeRegressor,
 )
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
+from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.estimators import drawing, online
 from algorithms.estimators.base import MOST_WAITING
@@ -227,6 +230,32 @@ def test_regressor_is_its_pool(way: str) -> None:
     assert "heat?" in model.to_text()
 
 
+@pytest.mark.parametrize("make", [texts, tables])
+def test_forgetting_regressor_is_its_pool(make: Callable[..., Stream]) -> None:
+    """With a window, ids, deletes by value, and a range of labels without 0."""
+    numeric = make is tables
+    model = ForgettingTreeRegressor((10, 90), 0.5, window=40, epsilon=0.2)
+    default = Kind.NUMERIC if numeric else Kind.BINARY
+    pool = DynamicNumberPool(Scale(10, 90, 0.5), window=40, epsilon=0.2, names=True, default=default)
+    assert model.predict_one({"heat": 3} if numeric else ["win"]) is None
+    for event, (x, label) in enumerate(make(120, 3, seed=4)):
+        y = 10.0 + 25.5 * int(label[-1]) + event % 3 / 2
+        name = f"id {event}" if event % 2 else None
+        model.learn_one(x, y, id=name)
+        pool.insert(_named(x, numeric), y, id=name)
+        if event % 10 == 5:
+            model.unlearn_one(id=name)
+            pool.delete(id=name)
+        if event % 10 == 8:
+            model.unlearn_one(x, y)
+            pool.delete(_named(x, numeric), y)
+        if event % 5 == 0:
+            assert model.predict_one(x) == pool.predict(_named(x, numeric))
+    assert trees_equal(model._tree(), pool.tree())
+    assert len(model.feature_importances_)
+    model._pool.check()
+
+
 def test_weights() -> None:
     """Twice the weight is the example twice; 0 is nothing, and not even a label."""
     heavy, twice = BestSplit(), BestSplit()
@@ -380,6 +409,7 @@ _MOVES = st.lists(st.tuples(st.integers(0, 11), st.booleans(), st.booleans()), m
             BestSplit("gini", verify=True),
             ForgettingTreeClassifier(epsilon=0),
             ForgettingForestClassifier(trees=3, epsilon=0),
+            ForgettingTreeRegressor(epsilon=0),
         ]
     ),
     _MOVES,
@@ -387,10 +417,13 @@ _MOVES = st.lists(st.tuples(st.integers(0, 11), st.booleans(), st.booleans()), m
 def test_what_was_unlearned_leaves_nothing(like: Any, moves: list[tuple[int, bool, bool]]) -> None:
     """After any history of comings and goings a model is one that never saw what went, to the bit."""
     model, fresh = like.clone(), like.clone()
-    for y in ("label 0", "label 1"):  # so that labels have the same numbers
-        for each in (model, fresh):
-            each.learn_one([y], y)
     examples = texts(12)
+    if isinstance(like, ForgettingTreeRegressor):
+        examples = [(x, 0.1 + int(y[-1]) * len(x)) for x, y in examples]
+    first = {y: x for x, y in examples[::-1]}
+    for y, x in sorted(first.items()):  # so that labels have the same numbers
+        for each in (model, fresh):
+            each.learn_one(x, y)
     live: dict[int, str | None] = {}
     for at, asks, named in moves:  # an example comes, or goes where it is there
         if asks:
@@ -405,7 +438,9 @@ def test_what_was_unlearned_leaves_nothing(like: Any, moves: list[tuple[int, boo
     for at in live:
         fresh.learn_one(*examples[at], id=live[at])  # a forest draws by the id
     for x, _ in examples:
-        assert model.predict_proba_one(x) == fresh.predict_proba_one(x)
+        assert model.predict_one(x) == fresh.predict_one(x)
+        if not isinstance(model, ForgettingTreeRegressor):
+            assert model.predict_proba_one(x) == fresh.predict_proba_one(x)
     if isinstance(model, BestSplit):
         assert model.best() == fresh.best()
         assert model.top(100) == fresh.top(100)
@@ -452,11 +487,31 @@ def test_what_cannot_be_unlearned() -> None:
 
 def test_what_only_grows_says_who_forgets() -> None:
     """The message names the estimator that takes examples back."""
-    for model in (TreeClassifier(), TreeRegressor()):
-        with pytest.raises(NotImplementedError, match="ForgettingTreeClassifier"):
+    for model in (TreeClassifier(), TreeRegressor(), ForestClassifier()):
+        with pytest.raises(NotImplementedError, match=f"use Forgetting{type(model).__name__}, which does"):
             model.unlearn_one(["a"], 1)
-        with pytest.raises(NotImplementedError, match="ForgettingTreeClassifier"):
+        with pytest.raises(NotImplementedError, match=f"use Forgetting{type(model).__name__}, which does"):
             model.unlearn_one(id=1)
+
+
+def test_numbers_that_cannot_be_unlearned() -> None:
+    """What is not there is a LookupError, also where a label is in the same unit; nothing has changed."""
+    model = ForgettingTreeRegressor((10, 20), 0.5)
+    with pytest.raises(LookupError, match="expected an example that was learned"):
+        model.unlearn_one(["a"], 11)
+    model.learn_one(["a"], 11)
+    model.learn_one(["b"], 15, id=7)
+    for example in ((["a"], 12), (["z"], 11), (["a"], 11, 2), (["b"], 15)):
+        with pytest.raises(LookupError, match="expected an example that was learned"):
+            model.unlearn_one(*example)
+    with pytest.raises(LookupError, match="with the id 8"):
+        model.unlearn_one(id=8)
+    with pytest.raises(ValueError, match="no live example has"):
+        model.learn_one(["c"], 12, id=7)
+    assert (model.predict_one(["a"]), model.predict_one(["b"])) == (11, 15)
+    model.unlearn_one(["a"], 11.1)  # which is 11 in units of a half
+    model.unlearn_one(id=7)
+    assert model.predict_one(["a"]) is None
 
 
 # --- copies
@@ -481,6 +536,7 @@ def _models() -> list[tuple[Any, Stream]]:
         (BestSplit(window=30), texts(120)),
         (BestSplit(), texts(120)),
         (TreeRegressor(grace_period=20, tie_threshold=0.3), numbers),
+        (ForgettingTreeRegressor((0, 30), 0.01, window=50), numbers),
     ]
 
 
@@ -534,6 +590,18 @@ def test_heavy_examples_do_not_wait() -> None:
     assert model.predict_proba_one(["a"]) == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 3)}
 
 
+def test_heavy_numbers_do_not_wait() -> None:
+    """The bound of a tree of numbers follows from the units in the range, and the message says what helps."""
+    for units, most in ((1, 2**31 - 1), (2**36, 2**26 - 1)):
+        model = ForgettingTreeRegressor((0, units), 1)
+        model.learn_one(["a"], units, w=most)
+        with pytest.raises(ValueError, match="coarser label_unit or a window"):
+            model.learn_one(["b"], 0)
+        model.unlearn_one(["a"], units, w=most)
+        model.learn_one(["b"], units)
+        assert model.predict_one(["b"]) == units
+
+
 # --- parameters
 
 
@@ -575,6 +643,12 @@ def test_parameters() -> None:
         (TreeClassifier, {"features": "both"}, "features of auto, binary, numeric"),
         (TreeRegressor, {"grace_period": 1.5}, "grace_period"),
         (TreeRegressor, {"leaf_prediction": "majority"}, "leaf_prediction of mean, linear, adaptive"),
+        (ForgettingTreeRegressor, {"epsilon": -0.1}, "epsilon of at least 0"),
+        (ForgettingTreeRegressor, {"window": 0}, "window"),
+        (ForgettingTreeRegressor, {"label_range": 5}, "label_range of the least and the greatest label, got 5"),
+        (ForgettingTreeRegressor, {"label_range": (5, 1)}, "range of 1 to 2\\^40 units"),
+        (ForgettingTreeRegressor, {"label_range": ("a", 1)}, "a bound of labels, a finite number"),
+        (ForgettingTreeRegressor, {"label_unit": 1e-9}, "range of 1 to 2\\^40 units"),
         (ForgettingTreeClassifier, {"epsilon": -0.1}, "epsilon of at least 0"),
         (ForgettingTreeClassifier, {"window": 0}, "window"),
         (ForgettingTreeClassifier, {"min_examples": 0}, "min_examples"),
@@ -622,6 +696,7 @@ def test_weights_that_are_wrong(w: Any) -> None:
         ForestClassifier(),
         ForgettingForestClassifier(),
         TreeRegressor(),
+        ForgettingTreeRegressor(),
     ):
         with pytest.raises(ValueError, match="weight"):
             model.learn_one(["a"], 1, w=w)
@@ -630,8 +705,22 @@ def test_weights_that_are_wrong(w: Any) -> None:
 @pytest.mark.parametrize("y", ["a", None, float("nan"), 1e141, True, [1]])
 def test_labels_that_are_no_numbers(y: Any) -> None:
     """A regression tree takes finite numbers."""
-    with pytest.raises(ValueError, match="expected a label, a finite number"):
-        TreeRegressor().learn_one(["a"], y)
+    for model in (TreeRegressor(), ForgettingTreeRegressor()):
+        with pytest.raises(ValueError, match="expected a label, a finite number"):
+            model.learn_one(["a"], y)
+
+
+def test_what_a_tree_that_forgets_numbers_does_not_take() -> None:
+    """Labels beyond the range, and weights that are not whole: the message says what to do."""
+    model = ForgettingTreeRegressor()
+    with pytest.raises(
+        ValueError, match=r"from -1000000.0 to 1000000.0, got 10000000.0; .*a label_range that holds"
+    ):
+        model.learn_one(["a"], 1e7)
+    with pytest.raises(ValueError, match=r"whole number, got 0\.5"):
+        model.learn_one(["a"], 1, w=0.5)
+    model.learn_one(["a"], 1, w=0)
+    assert model.predict_one(["a"]) is None
 
 
 def test_features_that_become_numbers_later() -> None:

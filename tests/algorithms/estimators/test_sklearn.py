@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from algorithms.core.kinds import Kind
+from algorithms.core.scale import Scale
+from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
@@ -46,11 +48,15 @@ EXPECTED = {
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
     },
     "TreeRegressor": {"check_regressors_train": _GRACE},
+    "ForgettingTreeRegressor": {},
     "TreeRegressor(grace_period=10, tie_threshold=1.0)": {
         "check_sample_weight_equivalence_on_dense_data": _ORDER,
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
 }
+
+
+REGRESSORS = (ours.TreeRegressor, ours.ForgettingTreeRegressor)
 
 
 def _made(name: str) -> Any:
@@ -101,7 +107,7 @@ def _insert_all(pool: Any, table: Any, label: Any, weight: Any) -> None:
 def test_batches_are_the_events_of_their_pools(form: Any) -> None:
     """A batch in any form leads to the tree that a pool has after its rows one by one."""
     table, label = _rows()
-    weight = np.arange(len(label)) % 3 / 2
+    weight: Any = np.arange(len(label)) % 3 / 2
     whole: list[tuple[Any, Any]] = [
         (
             ours.TreeClassifier(grace_period=20, tie_threshold=1.0),
@@ -118,17 +124,23 @@ def test_batches_are_the_events_of_their_pools(form: Any) -> None:
             ours.TreeRegressor(grace_period=20, tie_threshold=1.0),
             RegressionPool(grace_period=20, tie_threshold=1.0, default=Kind.NUMERIC),
         ),
+        (
+            ours.ForgettingTreeRegressor((-9, 9), 0.5),
+            DynamicNumberPool(Scale(-9, 9, 0.5), epsilon=0.1, default=Kind.NUMERIC),
+        ),
     ]
     for model, pool in whole:
+        if isinstance(pool, DynamicNumberPool):
+            weight = np.arange(len(label)) % 3
         half = len(label) // 2
-        classes = {} if isinstance(model, ours.TreeRegressor) else {"classes": [0, 1, 2]}
+        classes = {} if isinstance(model, REGRESSORS) else {"classes": [0, 1, 2]}
         model.partial_fit(form(table[:half]), label[:half], sample_weight=weight[:half], **classes)
         model.partial_fit(form(table[half:]), label[half:], sample_weight=weight[half:])
         _insert_all(pool, table, label, weight)
         assert trees_equal(model.pool_.tree(), pool.tree())
         assert len(model.pool_.tree().feature) > 1
         told = [pool.predict(dict(enumerate(row))) for row in table.tolist()]
-        if isinstance(model, ours.TreeRegressor):
+        if isinstance(model, REGRESSORS):
             assert model.predict(form(table)).tolist() == told
         else:
             shares = np.array(told) / np.sum(told, axis=1, keepdims=True)
@@ -153,10 +165,29 @@ def test_what_was_unlearned_leaves_nothing() -> None:
     )
 
 
+def test_numbers_that_were_unlearned_leave_nothing() -> None:
+    """As of classes; labels beyond the range and weights that are not whole are told in words."""
+    table, label = _rows(80)
+    label = label + 0.25
+    went = np.arange(80) % 3 == 0
+    model = ours.ForgettingTreeRegressor((0, 3), epsilon=0).fit(table, label)
+    model.unlearn(table[went], label[went])
+    fresh = ours.ForgettingTreeRegressor((0, 3), epsilon=0).fit(table[~went], label[~went])
+    assert trees_equal(model.pool_.tree(), fresh.pool_.tree())
+    with pytest.raises(ValueError, match=r"from 0 to 3, got 7.0; .*a label_range that holds"):
+        model.partial_fit(table[:1], [7.0])
+    with pytest.raises(ValueError, match=r"whole numbers, got 0\.5"):
+        model.partial_fit(table[:2], label[:2], sample_weight=[1, 0.5])
+    with pytest.raises(LookupError, match=r"got 1 other\(s\), the first of them row 0"):
+        model.unlearn(table[:1], [0.125])
+    model.unlearn(table[~went], label[~went])
+    assert np.isnan(model.predict(table[:2])).all()
+
+
 def test_what_only_grows_says_who_forgets() -> None:
     """The message names the estimator that takes rows back."""
-    for model in (ours.TreeClassifier(), ours.TreeRegressor()):
-        with pytest.raises(NotImplementedError, match="ForgettingTreeClassifier"):
+    for model in (ours.TreeClassifier(), ours.TreeRegressor(), ours.ForestClassifier()):
+        with pytest.raises(NotImplementedError, match=f"use Forgetting{type(model).__name__}, which"):
             model.unlearn([[1]], [1])
 
 
@@ -217,7 +248,12 @@ def test_tables_of_pandas() -> None:
 def test_copies_go_on_alike() -> None:
     """A model that went through a pickle learns on as the model itself."""
     table, label = _rows()
-    for model in (ours.TreeClassifier(grace_period=20), ours.ForgettingTreeClassifier(), ours.TreeRegressor()):
+    for model in (
+        ours.TreeClassifier(grace_period=20),
+        ours.ForgettingTreeClassifier(),
+        ours.TreeRegressor(),
+        ours.ForgettingTreeRegressor(),
+    ):
         model.fit(table, label)
         twin = pickle.loads(pickle.dumps(model))
         for each in (model, twin):
@@ -271,7 +307,7 @@ def test_a_forest_that_grows_is_its_pool() -> None:
 def test_examples_in_docstrings() -> None:
     """They run, and say what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 24
+    assert found.attempted == 28
     assert found.failed == 0
 
 
@@ -287,11 +323,11 @@ def test_plain_tables_are_learned_as_all_others() -> None:
     rng = np.random.default_rng(5)
     table = rng.integers(0, 4, (300, 3)).astype(np.float64)
     y = (table[:, 1] > 1).astype(np.int64)
-    for model in (ours.TreeClassifier, ours.ForgettingTreeClassifier, ours.TreeRegressor):
+    for model in (ours.TreeClassifier, ours.ForgettingTreeClassifier, *REGRESSORS):
         plain, other = model(), model()
         for start in range(0, 300, 100):
             rows = slice(start, start + 100)
-            more = {} if model is ours.TreeRegressor else {"classes": [0, 1]}
+            more = {} if model in REGRESSORS else {"classes": [0, 1]}
             plain.partial_fit(table[rows], y[rows], **more)
             other.partial_fit(table[rows].tolist(), y[rows].tolist(), **more)
         assert plain.n_features_in_ == other.n_features_in_ == 3

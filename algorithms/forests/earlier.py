@@ -22,6 +22,7 @@ from algorithms.core.names import References
 from algorithms.core.packing import Numbers
 from algorithms.core.stored import flattened, rebuilt
 from algorithms.dynamic import nodes, rivals, slack, vocabulary
+from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.examples import AFTER, BEFORE
 from algorithms.dynamic.nodes import FEATURE, FIRST, NONE, PARENT
 from algorithms.dynamic.nodes import HIGH as HIGH_CHILD
@@ -63,7 +64,8 @@ def in_parts(arrays: Arrays, trees: int) -> dict[str, npt.NDArray[Any]]:
     parts = Parts(trees, 1, partial(DynamicPool, guarantee="exact" if has_floors else None))
     one = rebuilt(parts.pools[0]._state, arrays, "trees")
     if has_floors:
-        one = one._replace(slack=rebuilt(one.slack, arrays, "trees.slack"))
+        known = slack.with_columns(arrays, "trees.slack", has_numeric=arrays["trees.values"].size > 0)
+        one = one._replace(slack=rebuilt(one.slack, known, "trees.slack"))
     keys = -(-len(one.trees) // parts.trees)
     references = made["names.references"] - _references(one, made) if "names.references" in made else None
     for part in range(len(parts)):
@@ -142,14 +144,7 @@ def _gathered(sources: Sequence[_Source], trees: int) -> Forest:
         chain=np.zeros((len(made.store.rows), 2), np.int32),
     )
     if like.slack is not NO_SLACK:
-        made = made._replace(
-            slack=like.slack._replace(
-                floor=np.zeros(capacity),
-                beside=np.zeros((capacity, 2)),
-                counts=np.zeros((capacity, like.slack.counts.shape[1]), np.int64),
-                rivals=rivals.make(capacity if like.slack.rivals.heads.size else 0, like.nodes.weights.shape[1]),
-            )
-        )
+        made = made._replace(slack=_no_slack(like.slack, capacity))
     begin = 0
     for source, own in zip(sources, used, strict=True):
         _enter_nodes(made, source, own, begin, _enter_examples(made, source))
@@ -157,6 +152,18 @@ def _gathered(sources: Sequence[_Source], trees: int) -> Forest:
     made.nodes.used[:2] = size
     made.alive[0] = np.count_nonzero(made.trees[:, ALIVE])
     return made
+
+
+def _no_slack(like: slack.Slack, capacity: int) -> slack.Slack:
+    """Return storage for so many nodes, of which nothing is known."""
+    columns: Any = (np.zeros((capacity if len(each) else 0, *each.shape[1:]), each.dtype) for each in like.columns)
+    return like._replace(
+        floor=np.zeros(capacity),
+        beside=np.zeros((capacity, 2)),
+        counts=np.zeros((capacity, like.counts.shape[1]), np.int64),
+        rivals=rivals.make(capacity if len(like.rivals.heads) else 0, like.rivals.cells.shape[1] - rivals.WEIGHTS),
+        columns=Columns(*columns),
+    )
 
 
 def _in_use(forest: Forest, trees: Sequence[int]) -> npt.NDArray[np.bool_]:
@@ -199,11 +206,15 @@ def _enter_slack(made: slack.Slack, forest: slack.Slack, own: Numbers, begin: in
     made.floor[begin:stop] = forest.floor[own.kept]
     made.beside[begin:stop] = forest.beside[own.kept]
     made.counts[begin:stop] = forest.counts[own.kept]
+    for array, kept in zip(made.columns, forest.columns, strict=True):
+        if len(kept):
+            array[begin:stop] = kept[own.kept]
     has = begin + np.flatnonzero(made.counts[begin:stop, BLOCK] > 0)
     old, new = made.counts[has, BLOCK] - 1, np.arange(used[0], used[0] + len(has))
     made.rivals.heads[new, rivals.SIZE] = forest.rivals.heads[old, rivals.SIZE]
-    cells, kept = (each.rivals.cells for each in (made, forest))
-    cells.reshape(len(made.rivals.heads), -1)[new] = kept.reshape(len(forest.rivals.heads), -1)[old]
+    columns = forest.rivals.cells.shape[1]
+    to, cells = (each.cells.reshape(-1, rivals.WIDTH, columns) for each in (made.rivals, forest.rivals))
+    to[new] = cells[old]
     made.counts[has, BLOCK] = new + 1
     used[:2] += len(has)
 

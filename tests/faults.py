@@ -92,11 +92,19 @@ EXTRAS: tuple[dict[str, Any] | None, ...] = (
 
 
 def write_settings(
-    folder: Path, log: dict[str, Any], name: str, extra: dict[str, Any] | None = None, revision: int = 0
+    folder: Path,
+    log: dict[str, Any],
+    name: str,
+    extra: dict[str, Any] | None = None,
+    revision: int = 0,
+    threads: int = 2,
 ) -> Path:
-    """Write settings with models of every kind, on this log."""
+    """Write settings with models of every kind, on this log; trees of forests run in so many threads."""
     options = yaml.safe_load(waiting(every_kind()))
     options["revision"] = revision
+    for model in options["models"].values():
+        if model["kind"] == "forest":
+            model["threads"] = threads
     if extra is not None:
         options["models"][EXTRA] = extra
     options["bounds"] = {"keys": 25, "live_ids": 400}
@@ -410,7 +418,7 @@ def undisturbed(
     folder: Path, records: list[OutRecord]
 ) -> tuple[dict[TopicPartition, list[Output]], dict[str, dict[bytes, Any]]]:
     """Return what one worker makes of the stream on the embedded log."""
-    settings = load(write_settings(folder, {"embedded": "undisturbed.db"}, "undisturbed.yaml"), {})
+    settings = load(write_settings(folder, {"embedded": "undisturbed.db"}, "undisturbed.yaml", threads=1), {})
     with EmbeddedLog(folder / "undisturbed.db", group=GROUP) as log:
         for topic in TOPICS:
             log.create_topic(topic, PARTITIONS)

@@ -113,6 +113,7 @@ MODELS: dict[str, dict[str, Any]] = {
     | {
         "kind": "forest",
         "trees": 3,
+        "threads": 2,
         "window": WINDOW,
         "epsilon": 0.5,
         "max_depth": 4,
@@ -125,6 +126,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "kind": "forest",
         "of": {"kind": "tree", "max_depth": 4},
         "trees": 3,
+        "threads": 2,
         "on_delete": "ignore",
         "evaluate": {"window": 500, "emit": {"every": 500}},
         "emit": {"snapshots": {"every": 500}},

@@ -355,7 +355,7 @@ def cannot_run(epoch: Epoch, what: str) -> LogError:
 
 def _told(model: ModelSettings) -> dict[str, Any]:
     """Return the settings of a model as they were told: a default that was told says more than none."""
-    return model.model_dump(mode="json", exclude_unset=True)
+    return model.model_dump(mode="json", exclude_unset=True, exclude=set(model.HOW))
 
 
 def _parts(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

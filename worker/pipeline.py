@@ -104,8 +104,8 @@ class Pipeline:
         self.state = TopicPartition(self._route.state, source.partition)
         self.skips: dict[int, Skip] = {}
         self.late = LateLabels()
-        own = {name: model for name, model in settings.models.items() if model.input == source.topic}
-        self.have(own, settings.bounds, topic.pending)
+        self._own = {name: model for name, model in settings.models.items() if model.input == source.topic}
+        self.have(self._own, settings.bounds, topic.pending)
 
     def have(
         self,
@@ -121,7 +121,7 @@ class Pipeline:
         Parameters
         ----------
         models : mapping of str to ModelSettings
-            All of them.
+            All of them; how they are run the worker's own settings say.
         bounds : Bounds
             What events may hold.
         pending : PendingSettings, optional
@@ -135,7 +135,8 @@ class Pipeline:
         """
         before = {model.name: model.arrays() for model in self.models if model.name in kept}
         self.late.have(models, pending, kept, behind, waits_from)
-        self._told, self._bounds = dict(sorted(models.items())), bounds
+        run = {name: model.run_as(self._own.get(name)) for name, model in models.items()}
+        self._told, self._bounds = dict(sorted(run.items())), bounds
         self.shadows = frozenset(name for name, model in models.items() if model.shadow)
         self.models = self._new_models()
         for model in self.models:
@@ -291,8 +292,10 @@ class Pipeline:
         What is in it of models that are no longer here stays as it is. Raises `NewerLayoutError` where it is of a
         newer version.
         """
-        known = {model.name: self._migrations(model) for model in self.models}
-        return {name: migrated(arrays, known[name]) if name in known else arrays for name, arrays in saved.items()}
+        known = {model.name: (self._migrations(model), self._told[model.name]) for model in self.models}
+        return {
+            name: migrated(arrays, *known[name]) if name in known else arrays for name, arrays in saved.items()
+        }
 
     def _migrations(self, model: Model) -> Sequence[Migration]:
         return KINDS[kind_of(type(self._told[model.name]))].migrations

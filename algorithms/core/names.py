@@ -2,11 +2,14 @@
 
 The arrays are the state; the dictionary is a cache of them. Numbers are given out again when a name
 goes, so nothing that leaves the pool may depend on them: ties are broken by the names' bytes.
+
+Several may hold on to names whose kernels run side by side. Each then counts references in arrays of its own, and
+a name goes when nobody refers to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +30,15 @@ class Names(NamedTuple):
     text: UInt8s  # uint8[...]
     orphans: Int32s  # int32[capacity], stack of numbers whose last reference went
     counts: Int64s  # int64[3]: numbers ever used, bytes of text used, orphans
+
+
+@stored("references", "orphans", "counts")
+class References(NamedTuple):
+    """The references of one of several that hold on to the same names."""
+
+    references: Int32s  # as of `Names`, like those that follow; of `counts` only the orphans count
+    orphans: Int32s
+    counts: Int64s
 
 
 HIGH, TEXT, ORPHANS = 0, 1, 2
@@ -74,9 +86,17 @@ def release(names: Names, number: int) -> None:
 
 
 class Interner:
-    """Byte strings to small numbers and back, with reference counts."""
+    """Byte strings to small numbers and back, with reference counts.
 
-    def __init__(self, arrays: Names | None = None) -> None:
+    Parameters
+    ----------
+    arrays : Names, optional
+        Those of an interner before; else it has no names.
+    beside : sequence of References, optional
+        Of those that hold on to names, too, each in arrays of its own.
+    """
+
+    def __init__(self, arrays: Names | None = None, beside: Sequence[References] = ()) -> None:
         self.arrays = arrays or Names(
             np.zeros(16, np.int64),
             np.full(16, -1, np.int32),
@@ -88,6 +108,22 @@ class Interner:
         high = int(self.arrays.counts[HIGH])
         self._numbers = {self.name(number): number for number in range(high) if self.arrays.size[number] >= 0}
         self._free = [number for number in range(high - 1, -1, -1) if self.arrays.size[number] < 0]
+        self.beside = list(beside)
+        self._seen: list[Names] = []
+
+    def share(self, holders: int) -> None:
+        """Have so many hold on to names beside the one that always may."""
+        capacity = len(self.arrays.start)
+        while len(self.beside) < holders:
+            made = np.zeros(capacity, np.int32), np.zeros(capacity, np.int32), np.zeros(3, np.int64)
+            self.beside.append(References(*made))
+
+    def seen_by(self, holder: int) -> Names:
+        """Return the names as one sees them that holds on to them: 0, or 1 and more of those beside it."""
+        if not self._seen or self._seen[0] is not self.arrays:
+            own = self.arrays
+            self._seen = [own, *(own._replace(**each._asdict()) for each in self.beside)]
+        return self._seen[holder]
 
     def __len__(self) -> int:
         """Return how many names there are."""
@@ -158,6 +194,10 @@ class Interner:
             references=extended(self.arrays.references, capacity),
             orphans=extended(self.arrays.orphans, capacity),
         )
+        self.beside = [
+            each._replace(references=extended(each.references, capacity), orphans=extended(each.orphans, capacity))
+            for each in self.beside
+        ]
 
     def _make_text_room(self, more: int) -> None:
         """Copy the names in use to a text of twice their length: what was forgotten goes."""
@@ -179,17 +219,27 @@ class Interner:
         self.arrays.references[numbers] = wanted
         self.sweep(numbers)
 
+    def _references(self, numbers: npt.NDArray[Any]) -> Int32s:
+        """Return how many references these numbers have, over all that hold on to names."""
+        found: Int32s = self.arrays.references.take(numbers)
+        for each in self.beside:
+            found += each.references.take(numbers)
+        return found
+
     def sweep(self, interned: npt.NDArray[Any]) -> None:
         """Forget the names without references: of those just interned, and those that kernels released."""
-        arrays = self.arrays
-        noted = int(arrays.counts[ORPHANS])
-        if not noted and np.count_nonzero(arrays.references.take(interned)) == len(interned):  # mostly so
+        holders: list[Names | References] = [self.arrays, *self.beside]
+        noted = [int(each.counts[ORPHANS]) for each in holders]
+        if not any(noted) and np.count_nonzero(self._references(interned)) == len(interned):  # mostly so
             return
-        arrays.counts[ORPHANS] = 0
-        released = arrays.orphans[:noted] if noted <= len(arrays.orphans) else np.arange(arrays.counts[HIGH])
-        candidates = np.unique(np.concatenate([interned, released]).astype(np.int64))
-        for number in candidates[arrays.references[candidates] == 0].tolist():
-            if arrays.size[number] >= 0:
+        released = []
+        for each, count in zip(holders, noted, strict=True):
+            each.counts[ORPHANS] = 0
+            all_ = np.arange(self.arrays.counts[HIGH])
+            released.append(each.orphans[:count] if count <= len(each.orphans) else all_)
+        candidates = np.unique(np.concatenate([interned, *released]).astype(np.int64))
+        for number in candidates[self._references(candidates) == 0].tolist():
+            if self.arrays.size[number] >= 0:
                 self.forget(number)
 
     def check(self) -> None:
@@ -206,7 +256,8 @@ class Interner:
         found = np.concatenate([np.zeros(0, np.int64), *held]).astype(np.int64)
         seen = np.bincount(found, minlength=len(self.arrays.references))
         in_use = self.arrays.size >= 0
-        assert np.array_equal(seen[in_use], self.arrays.references[in_use]), "a name is held wrongly"
+        counted = self._references(np.arange(len(in_use)))
+        assert np.array_equal(seen[in_use], counted[in_use]), "a name is held wrongly"
         assert not seen[~in_use].any()
 
 

@@ -68,11 +68,18 @@ class Numbers:
         return np.array([len(self), len(self), NONE], np.int64)
 
 
-def numbers_of(rows: Rows) -> Numbers:
-    """Return the new numbers of rows under keys."""
+def numbers_of(rows: Rows, kept: npt.NDArray[np.bool_] | None = None) -> Numbers:
+    """Return the new numbers of rows under keys: of all, or of those that are kept."""
     in_use = rows.cells[:, KEY] != NONE
     in_use[rows.used[EVER] :] = False
-    return Numbers(in_use)
+    return Numbers(in_use if kept is None else in_use & kept)
+
+
+def owners_of(rows: Rows) -> Int64s:
+    """Return the owner of each row; of one that is not in use it is nothing, or NONE."""
+    owners: Int64s = rows.cells[:, KEY] >> 32
+    owners[rows.used[EVER] :] = NONE
+    return owners
 
 
 def keys_of(rows: Rows, numbers: Numbers) -> tuple[Int64s, Int64s]:
@@ -87,9 +94,14 @@ def packed_rows(rows: Rows, numbers: Numbers, owner: Int64s, item: Int64s) -> Ro
     cells = numbers.packed(rows.cells)
     cells[:count, KEY] = owner << 32 | item
     cells[:count, NEXT] = numbers.of(cells[:count, NEXT])
-    table = hashing.table_for(len(cells))
+    return Rows(packed_table(len(cells), owner, item), cells, numbers.used)
+
+
+def packed_table(capacity: int, owner: Int64s, item: Int64s) -> Int64s:
+    """Return a table of rows 0, 1, .. under keys (owner, item), with room for so many."""
+    table: Int64s = hashing.table_for(capacity)
     _enter(table, owner, item)
-    return Rows(table, cells, numbers.used)
+    return table
 
 
 @ahead(lambda: (np.zeros(8, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)))

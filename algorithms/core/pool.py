@@ -230,6 +230,7 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
 
     _ALIVE: ClassVar[int]  # the column of `_heads` that is above 0 where a key has learned something
     _START: ClassVar[tuple[Any, ...]] = (0,)  # what the kernel is told beside the batch when it begins one
+    _holder = 0  # which of those it is that hold on to its names
 
     def __init__(self, state: S, *, names: bool, kinds: Schema, criterion: str | None = None) -> None:
         self.names = Interner() if names else None
@@ -301,8 +302,10 @@ class Pool(OneByOne[A, P], Generic[S, A, P]):
 
     def _show_names(self) -> None:
         """Let kernels see the names as they are now."""
-        if self.names is not None and self.names.arrays is not self._state.names:
-            self._state = self._state._replace(names=self.names.arrays)
+        if self.names is not None:
+            shown = self.names.seen_by(self._holder)
+            if shown is not self._state.names:
+                self._state = self._state._replace(names=shown)
 
     def _cover(self, inserts: int) -> None:
         """Make the memo of the criterion long enough for what so many inserts could make of a model."""

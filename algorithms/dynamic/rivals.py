@@ -32,7 +32,7 @@ from algorithms.dynamic.segment import MOST_KEPT
 WIDTH = MOST_KEPT - 1  # rivals in a block
 WORTHWHILE = 32  # examples; a smaller node is scanned in less time than rivals take
 FEW = 4  # examples; so is one of so few that has few features
-_NODES = 8  # for so many nodes there is a block
+NODES = 8  # for so many nodes there is a block
 
 # Columns of `Rivals.cells`.
 FEATURE = 0
@@ -68,7 +68,7 @@ def grown(rivals: Rivals, nodes: int) -> Rivals:
 
 
 def _blocks(nodes: int) -> int:
-    return -(-nodes // _NODES)
+    return -(-nodes // NODES)
 
 
 @inlined

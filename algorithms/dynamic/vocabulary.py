@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from algorithms.core import rows
+from algorithms.core.arrays import Int64s
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, refer, release
 from algorithms.core.rows import COUNT, NONE, Rows
@@ -54,3 +55,10 @@ def let_go(vocabulary: Rows, names: Names, feature: int) -> None:
     if vocabulary.cells[column, HOLDERS] == 0:
         rows.remove(vocabulary, column)
         release(names, feature)
+
+
+def features(vocabulary: Rows) -> Int64s:
+    """Return all features. O(those that there ever were at a time)."""
+    keys = vocabulary.cells[: vocabulary.used[rows.EVER], rows.KEY]
+    found: Int64s = keys[keys != NONE]
+    return found

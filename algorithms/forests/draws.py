@@ -30,6 +30,7 @@ _M61 = (1 << 61) - 1
 ALL = 1 << 32  # a share of all features
 
 MOST_TREES = 1000
+MOST_PARTS = 4  # that the trees of a forest are in, see parts.py
 MOST_SEED = (1 << 62) - 1
 
 BAGGINGS = "none, poisson:1, poisson:6 (a whole number up to 10), or k of T trees as in '3 of 10'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -17,17 +18,18 @@ from algorithms.core.given import number, whole
 from algorithms.core.jit import direct
 from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
+from algorithms.core.packing import Numbers
 from algorithms.core.pool import Pool
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays
 from algorithms.forests import growth as kernel
-from algorithms.forests.arrays import of_trees, with_trees
 from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws
 from algorithms.forests.growth import (
     ALIVE,
     ASKED,
     AT_ONCE,
     BESIDE,
+    DRIFTED,
     DRIFTS,
     EVENTS,
     KEY_COLUMNS,
@@ -41,15 +43,17 @@ from algorithms.forests.growth import (
     RIGHT,
     VOTER,
     WARNINGS,
+    Desk,
     Growing,
     Room,
     Rules,
     Told,
 )
-from algorithms.forests.ledger import NONE
+from algorithms.forests.ledger import NONE, Hashes
 from algorithms.forests.names import hashes_of
+from algorithms.forests.parts import Parts
 from algorithms.trees.gaussians import LARGEST_VALUE
-from algorithms.trees.packing import numbers_of_keys
+from algorithms.trees.packing import numbers_of_keys, packed_names
 from algorithms.trees.policies import adwin
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -60,6 +64,9 @@ _NUMBERS = 1 << 31  # of trees: below
 _MOVES, _TOLD = 1 << 11, 1 << 13  # moves, and what trees are told at a time: at most
 _FEATURES = 1 << 14  # of all that trees are told at a time: room for so many at least
 _CELLS = 1 << 16  # moves times trees, and times classes: about
+_APART = 256  # moves times trees: where there are no more, parts are done at once and no thread is waited for
+_SHARED = ("status", "node", "predicted", "loss", "shares", "leaf")  # of what trees say, for each part its share
+_NOTHING = Events.of(np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 POLICIES = ("periodic", "osm", "imac", "exact")  # of trees that count an example in its leaf alone
 
 A = TypeVar("A", bound=npt.NDArray[Any])
@@ -114,10 +121,50 @@ class Replacements(NamedTuple):
     drifts: int
 
 
+class _Part:
+    """A part of the trees, and its share of what trees are told and say."""
+
+    def __init__(self, pool: TreePool, part: int) -> None:
+        self.pool, self.number = pool, part
+        self.splits = 0  # in the batch so far
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of the arrays that the kernel was last called with."""
+        self._go_on = direct(kernel.go_on)
+
+    def have(self, desk: Desk) -> None:
+        """Have a share of these arrays from now on."""
+        self._desk = desk
+        told = (None if each is None else self._share(each) for each in desk.told)
+        said = (self._share(getattr(desk.said, name)) for name in _SHARED)
+        self._told, self._said = Batch._make(told), Out(*said, *scratch(self.pool._classes))
+
+    def _share(self, array: A) -> A:
+        size = len(array) // len(self._desk.at)
+        return array[self.number * size : (self.number + 1) * size]  # type: ignore[return-value]  # as it is
+
+    def act(self) -> None:
+        """Let the trees do what they were told."""
+        count = self._desk.at[self.number, PLANNED]
+        told = Batch._make((self._told.key[:count], *self._told[1:]))  # the kernel goes as far as keys do
+        self._said.counts[0] = 0
+        for _ in self.pool._run(told, self._said):
+            self.splits += int(self._said.told[0] & SPLIT_MADE)
+
+    def go_on(self, growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
+        """Do all that was entered."""
+        is_new, count = True, 1
+        while count:
+            count = self._go_on(growing, rules, batch, hashes, room, self._desk, self.number, is_new)
+            is_new = False
+            self.act()
+
+
 class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     """Any number of forests of trees that grow, one for each key.
 
-    The trees are those of `TreePool`, all in one. Every tree is asked before it learns. ADWIN (trees/policies)
+    The trees are those of a few `TreePool`, see parts.py. Each is asked before it learns. ADWIN (trees/policies)
     watches its errors twice: at a warning another tree is begun beside it, with a part of the features of its own,
     and at a drift that one takes its place, or one that has learned nothing where there is none. A vote is as
     heavy as its tree was lately right. Nothing is forgotten: `ForestPool` takes deletes.
@@ -141,6 +188,8 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         As of `TreePool`.
     snapshots : Emit
         When `Answers` has the trees of a forest; at a change is nearly always, so that this is not served.
+    threads : int
+        As of `ForestPool`.
     """
 
     _ALIVE = ALIVE
@@ -172,6 +221,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         names: bool = False,
         max_keys: int = 1 << 30,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
+        threads: int = 1,
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"expected a policy of {', '.join(POLICIES)} in a forest, got {policy!r}")
@@ -181,7 +231,8 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         grace_period = whole("a grace_period", grace_period, 1, 1 << 30)
         self.count = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(self.count, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
-        self.pool = TreePool(
+        make = partial(
+            TreePool,
             policy=policy,
             criterion=criterion,
             predict=predict,
@@ -199,6 +250,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             radius_fraction=radius_fraction,
             names=names,
         )
+        self.parts: Parts[TreePool] = Parts(self.count, threads, make, each=2)
         self._classes = classes
         self.rules = Rules(
             draws=drawn,
@@ -218,34 +270,45 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             names=NO_NAMES,
         )
         super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
-        self._share_names()
+        self.parts.share(self.names, self._schema)
         self._canonical = Canonicaliser(Terms(LARGEST_VALUE))
-        self.can_move = self.pool.can_move
+        self.can_move = all(pool.can_move for pool in self.parts.pools)
         self._apply = direct(kernel.apply)
         self._room = self._made_room(classes)
+        self._parts = [_Part(pool, part) for part, pool in enumerate(self.parts.pools)]
+        self._have(self._made_desk(classes))
 
     def _made_room(self, classes: int) -> Room:
-        most = max(1, _CELLS // max(self.count, classes))
-        moves, told = min(_MOVES, most), min(_TOLD, max(_CELLS // classes, 2 * AT_ONCE))
+        moves = min(_MOVES, max(1, _CELLS // max(self.count, classes)))
         return Room(
             at=np.zeros(5, np.int64),
             event=np.zeros(moves, np.int64),
             following=np.zeros(moves, np.int64),
             times=np.zeros((moves, self.count), np.int8),
-            votes=np.zeros((moves, classes), np.int64),
+            votes=np.zeros((len(self.parts), moves, classes), np.int64),
             table=np.zeros(2 << (moves - 1).bit_length(), np.int64),
             key=np.zeros(moves, np.int64),
+            first=np.zeros(moves, np.int64),
             last=np.zeros(moves, np.int64),
-            begin=np.zeros(moves * self.count, np.int64),
-            stop=np.zeros(moves * self.count, np.int64),
-            gone=np.zeros(moves * self.count, np.int8),
+            weights=np.zeros(classes),
+        )
+
+    def _made_desk(self, classes: int) -> Desk:
+        parts = len(self.parts)
+        cells = parts * len(self._room.event) * self.parts.size(0)
+        told = parts * max(min(_TOLD, _CELLS // classes) // parts, 2 * AT_ONCE)
+        return Desk(
+            at=np.zeros((parts, 2), np.int64),
+            begin=np.zeros(cells, np.int64),
+            stop=np.zeros(cells, np.int64),
+            gone=np.zeros(cells, np.int8),
             told=Batch(
                 key=np.zeros(told, np.int32),
                 op=np.zeros(told, np.int8),
                 label=np.zeros(told, np.int32),
                 weight=np.zeros(told, np.int64),
                 time=np.ones(told, np.int64),
-                pointer=np.zeros(told + 1, np.int64),
+                pointer=np.zeros(told + parts, np.int64),
                 feature=np.zeros(0, np.uint32),
                 value=np.zeros(0),
                 kind=np.zeros(0, np.int8),
@@ -259,12 +322,13 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
                 np.zeros(told, np.int64),
                 *scratch(classes),
             ),
-            weights=np.zeros(classes),
         )
 
-    def _share_names(self) -> None:
-        """Let the trees have the forest's names and kinds of features."""
-        self.pool.names, self.pool._schema = self.names, self._schema
+    def _have(self, desk: Desk) -> None:
+        """Have other arrays for what trees are told and say."""
+        self._desk = desk
+        for part in self._parts:
+            part.have(desk)
 
     # --- events
 
@@ -280,44 +344,46 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             predicted=filled(n, NONE, np.int32),
             loss=np.zeros(n),
             votes=np.zeros((len(made.asked), self._classes), np.int64),
-            counts=np.zeros(2, np.int64),
+            counts=np.zeros(1, np.int64),
         )
-        self.pool._reserve(2 * self.count * len(self._heads))
-        self.pool._cover(n * self.rules.draws.most)
-        self.pool._show_names()
         self._make_room(int(np.diff(made.pointer).max(initial=0)))
         hashes = hashes_of(self.names, self._state.names, made.feature)
         snapshots: list[Snapshot] = []
-        splits, why = 0, kernel.TREES
+        given = self._state, self.rules, batch, hashes, self._room
+        for part in self._parts:
+            part.splits = 0
+            part.pool._cover(n * self.rules.draws.most)
         self._room.at[:] = 0
+        self._desk.at[:] = 0
+        why = kernel.TREES
         while why != DONE:
-            event, why = self._apply(self._state, self.rules, batch, hashes, self._room, told)
+            event, why = self._apply(*given, self._desk, told, _APART if n else -1)  # of no events, load all
             if why == kernel.TREES:
-                splits += self._let_trees_act()
+                for part in self._parts:
+                    if self._desk.at[part.number, PLANNED]:
+                        part.act()
+            elif why == kernel.APART:
+                tasks = [partial(part.go_on, *given) for part in self._parts]
+                self.parts.run(tasks if n else tasks[:1])
             elif why == TOLD:
                 key = int(keys[event - 1])
                 shown = self.trees(key), self._vote_weights(key).tolist()
                 snapshots.append(Snapshot(event - 1, int(self._state.keys[key, EVENTS]), *shown))
         np.maximum(told.status, made.status, out=told.status)  # to the kernel, what was refused is `SKIPPED`
-        changes = splits + int(told.counts[1])
+        changes = sum(part.splits for part in self._parts) + int(self._desk.at[:, DRIFTED].sum())
         return Answers(told.status, snapshots, changes, told.predicted, told.loss, made.asked, told.votes)
-
-    def _let_trees_act(self) -> int:
-        """Let the trees do what they were told; return how often one has split."""
-        room, splits = self._room, 0
-        room.said.counts[0] = 0
-        told = room.told._replace(key=room.told.key[: room.at[PLANNED]])
-        for _ in self.pool._run(told, room.said):
-            splits += int(room.said.told[0] & SPLIT_MADE)
-        return splits
 
     def _make_room(self, ones: int) -> None:
         """Make room for so many features of an example."""
-        told = self._room.told
-        if AT_ONCE * ones > len(told.feature):
-            more = max(_FEATURES, 2 * AT_ONCE * ones)
+        told, parts = self._desk.told, len(self.parts)
+        if AT_ONCE * ones * parts > len(told.feature):
+            more = parts * max(_FEATURES // parts, 2 * AT_ONCE * ones)
             feature, value, kind = np.zeros(more, np.uint32), np.zeros(more), np.zeros(more, np.int8)
-            self._room = self._room._replace(told=told._replace(feature=feature, value=value, kind=kind))
+            self._have(self._desk._replace(told=told._replace(feature=feature, value=value, kind=kind)))
+
+    def _show_names(self) -> None:
+        super()._show_names()
+        self.parts.show_names()
 
     def _prediction(self, answers: Answers) -> Float64s:
         weights: Float64s = answers.weights[0]
@@ -347,6 +413,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             places=extended(self._state.places, keys * self.count),
             windows=adwin.grown(self._state.windows, 2 * keys * self.count),
         )
+        self.parts.reserve(keys)
 
     # --- looking
 
@@ -360,11 +427,11 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     def tree(self, place: int, key: int = 0) -> Tree:
         """Return the tree that votes in a place, from 0, of a key's forest; it may have learned nothing."""
         voters = self._voters(key)
-        return self.pool.tree(voters[place] if voters else -1)
+        return self.parts.tree(voters[place] if voters else -1)
 
     def trees(self, key: int = 0) -> list[Tree]:
         """Return the trees that vote in a key's forest."""
-        return [self.pool.tree(voter) for voter in self._voters(key)]
+        return [self.parts.tree(voter) for voter in self._voters(key)]
 
     def accuracies(self, key: int = 0) -> Float64s:
         """Return float64[T], how often each tree has lately been right, nan where it was not asked yet."""
@@ -396,12 +463,12 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     @property
     def node_count(self) -> int:
         """How many nodes all trees have, those among them that grow beside others."""
-        return self.pool.node_count
+        return self.parts.node_count
 
     @property
     def slots(self) -> int:
         """How many features leaves keep counts of, over all leaves of all trees."""
-        return self.pool.slots
+        return sum(pool.slots for pool in self.parts.pools)
 
     @property
     def replacements(self) -> Replacements:
@@ -412,14 +479,15 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        return self.pool.depth
+        return self.parts.depth
 
     # --- packing
 
     @property
     def held(self) -> tuple[int, int]:
         """Bytes of nodes and features that are in use, and of all that ever were: about."""
-        return self.pool.held
+        used, ever = zip(*(pool.held for pool in self.parts.pools), strict=True)
+        return sum(used), sum(ever)
 
     def pack(self, keys: Int32s) -> None:
         """Give keys, which rise and are all that are alive, the numbers from 0 on, in arrays for no more.
@@ -427,8 +495,7 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
         Names of features get other numbers, too. O(what is in use and what ever was).
         """
         state, numbers = self._state, numbers_of_keys(keys, len(self._heads))
-        self.pool.pack(_parts(numbers.kept, 2 * self.count).astype(np.int32))
-        self.names = self.pool.names
+        self.parts.pack(numbers.kept, self._packed_names())
         heads = numbers.packed(state.keys)
         places = _parts(numbers.kept, self.count), len(heads) * self.count
         windows = _parts(numbers.kept, 2 * self.count), 2 * len(heads) * self.count
@@ -439,23 +506,36 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             windows=state.windows._replace(**{name: _moved(each, *windows) for name, each in own.items()}),
         )
         self._show_names()
-        self._apply = direct(kernel.apply)  # the last call holds on to the arrays that it was given
+        self._apply = direct(kernel.apply)  # the last calls hold on to the arrays that they were given
+        for part in self._parts:
+            part.let_go()
+
+    def _packed_names(self) -> Numbers | None:
+        """Give the names of features other numbers, which are returned."""
+        if self.names is None:
+            return None
+        self.names, numbers = packed_names(self.names)
+        self._schema.find(self.names)
+        self.parts.share(self.names, self._schema)
+        return numbers
 
     def warm_up(self) -> None:
         """Compile the kernels that no event calls, or load them. No state is changed."""
-        self.pool.warm_up()
+        self.apply(_NOTHING)
+        for pool in self.parts.pools:
+            pool.warm_up()
 
     # --- state
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied); those of the trees begin with ``trees.``."""
-        return with_trees(super().arrays(), self.pool.arrays())
+        return super().arrays() | self.parts.arrays()
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
-        self.pool.restore(of_trees(arrays))
-        self._share_names()
+        self.parts.restore(arrays, self.names, self._schema)
+        self.parts.reserve(len(self._heads))
         return self
 
     # --- invariants
@@ -472,18 +552,12 @@ class GrowingForestPool(Pool[Growing, Answers, Float64s]):
             assert 0 < state.keys[key, LEARNED] < self.rules.max_weight
             assert (places[:, NUMBER : NUMBER + 2] <= places[:, [MADE]]).all()
             assert (places[:, MADE] <= places[:, WARNINGS] + places[:, DRIFTS]).all()
-        heads = self.pool._heads
-        alive = np.flatnonzero(heads[:, self.pool._ALIVE])
+        alive = self.parts.living()
         owners = state.places[alive // 2]
         assert ((owners[:, VOTER] == alive % 2) | (owners[:, BESIDE] == 1)).all(), "a tree that has no part"
         assert self.are_alive((alive // 2 // self.count).astype(np.int32)).all(), "a tree of a key that is gone"
-        assert not self._room.at[[MOVES, PLANNED]].any(), "a batch is on its way"
-        self.pool.names = None  # its references are checked with the forest's
-        try:
-            self.pool.check()
-        finally:
-            self.pool.names = self.names
-        return list(self.pool._check())
+        assert not self._room.at[MOVES], "a batch is on its way"
+        return self.parts.check()
 
 
 def check_chances(warning: float, drift: float) -> None:

@@ -22,6 +22,8 @@ take turns:
     the trees answer and learn
     watch    votes, errors, detectors; then what is left is planned, until nothing is
     count    the votes on each example
+
+Places are in parts (parts.py). From plan to watch each part goes its own way, as no place reads what another does.
 """
 
 from __future__ import annotations
@@ -78,10 +80,17 @@ PLACE_COLUMNS = 11
 EVENT = 0  # the next to be entered
 MOVES = 1  # events that were entered and are not counted yet
 GROUPS = 2  # keys that they are of
-PLANNED = 3  # what trees were told last
-DUE = 4  # 1: a snapshot is, once the moves are counted
+DUE = 3  # 1: a snapshot is, once the moves are counted
+STAGE = 4  # 1: the parts have begun with the moves
 
-TREES = 2  # the trees are to act, beside `DONE` and `TOLD`
+# Columns of `Desk.at`.
+PLANNED = 0  # what the trees of a part were told last
+DRIFTED = 1  # drifts in the batch so far
+
+# Why the kernel stopped, beside `DONE` and `TOLD`.
+TREES = 2  # the trees are to act
+APART = 3  # there is so much to do that the parts are to go on apart
+
 AT_ONCE = 4  # what trees are told of one event at most: both are asked, both learn
 
 LEAST = UNIT >> 8  # what a vote weighs at least: trees that were all wrong still say something
@@ -113,22 +122,36 @@ class Rules(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch: events that were entered, which are moves, and what trees are told and say."""
+    """Scratch: events that were entered, which are moves."""
 
     at: Int64s  # int64[5]
     event: Int64s  # int64[moves], which event of the batch it is
     following: Int64s  # int64[moves], the next move of the same key, NONE after the last
     times: Int8s  # int8[moves, trees], how often an example weighs its weight in each place
-    votes: Int64s  # int64[moves, c], so far
+    votes: Int64s  # int64[parts, moves, c], so far
     table: Int64s  # int64[twice the moves, a power of two], the groups by the hashes of their keys
     key: Int64s  # int64[groups], as many as there are moves
-    last: Int64s  # int64[groups], the last move of each
-    begin: Int64s  # int64[groups x trees], the move of each place that is to be planned next, NONE after the last
-    stop: Int64s  # int64[groups x trees], up to which move it is planned
-    gone: Int8s  # int8[groups x trees], bits: which of the two trees has lost its part and is still there
+    first: Int64s  # int64[groups], the first move of each
+    last: Int64s  # int64[groups], the last one
+    weights: Float64s  # float64[c]
+
+
+class Desk(NamedTuple):
+    """Scratch: what trees are told and say, for each part a share of each array, one behind the other."""
+
+    at: Int64s  # int64[parts, 2]
+    begin: Int64s  # int64[parts x groups x T'], the move of each place that is to be planned next, or NONE
+    stop: Int64s  # int64[parts x groups x T'], up to which move it is planned
+    gone: Int8s  # int8[parts x groups x T'], bits: which of the two trees has lost its part and is still there
     told: Batch  # what trees are told
     said: Out  # what they say
-    weights: Float64s  # float64[c]
+
+
+class Place(NamedTuple):
+    """A place, as its part has it."""
+
+    number: int  # in `Growing.places`
+    trees: int  # the number of its first tree in the pool of the part
 
 
 class Told(NamedTuple):
@@ -138,7 +161,7 @@ class Told(NamedTuple):
     predicted: Int32s  # int32[n]
     loss: Float64s  # float64[n]
     votes: Int64s  # int64[predictions asked for, c], in units of 2^-20
-    counts: Int64s  # int64[2], predictions asked for so far, and drifts
+    counts: Int64s  # int64[1], predictions asked for so far
 
 
 # --- enter
@@ -183,8 +206,6 @@ def _group_of(room: Room, key: int) -> int:
         room.table[slot] = group
         room.key[group] = key
         room.last[group] = NONE
-        for tree in range(room.times.shape[1]):
-            room.gone[group * room.times.shape[1] + tree] = 0
     return group
 
 
@@ -196,14 +217,10 @@ def _move(room: Room, key: int, event: int) -> int:
     room.event[move] = event
     room.following[move] = NONE
     if room.last[group] == NONE:
-        trees = room.times.shape[1]
-        for cell in range(group * trees, (group + 1) * trees):
-            room.begin[cell] = move
+        room.first[group] = move
     else:
         room.following[room.last[group]] = move
     room.last[group] = move
-    for k in range(room.votes.shape[1]):
-        room.votes[move, k] = 0
     return move
 
 
@@ -252,103 +269,152 @@ def _enter(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told)
 # --- plan
 
 
+@inlined
+def _own(room: Room, desk: Desk, part: int) -> int:
+    """Return T', how many places of a forest are in a part."""
+    parts = desk.at.shape[0]
+    return (room.times.shape[1] - part + parts - 1) // parts
+
+
+@inlined
+def _share(desk: Desk, part: int, size: int) -> int:
+    """Return where the share of a part begins in an array of such a size."""
+    return size // desk.at.shape[0] * part
+
+
+@inlined
+def _cells(room: Room, desk: Desk, part: int) -> tuple[int, int]:
+    """Return where the places that events were entered for are in the share of a part, and end."""
+    begin = _share(desk, part, desk.begin.size)
+    return begin, begin + room.at[GROUPS] * _own(room, desk, part)
+
+
+@inlined
+def _place(room: Room, desk: Desk, part: int, index: int) -> Place:
+    """Return one of the places that events were entered for."""
+    own, parts = _own(room, desk, part), desk.at.shape[0]
+    key = room.key[index // own]
+    return Place(key * room.times.shape[1] + index % own * parts + part, 2 * (key * own + index % own))
+
+
 @jit
-def _tell(room: Room, number: int, op: int) -> None:
-    """Tell a tree of an event without features."""
-    to = room.at[PLANNED]
-    room.at[PLANNED] += 1
-    room.told.key[to] = number
-    room.told.op[to] = op
-    room.told.label[to] = 0
-    room.told.weight[to] = UNIT
-    room.told.pointer[to + 1] = room.told.pointer[to]
+def _tell(desk: Desk, part: int, number: int, op: int) -> int:
+    """Tell a tree of an event without features; return where its pointer is."""
+    told, planned = desk.told, desk.at[part, PLANNED]
+    to = _share(desk, part, told.op.size) + planned
+    at = _share(desk, part, told.pointer.size) + planned
+    desk.at[part, PLANNED] += 1
+    told.key[to] = number
+    told.op[to] = op
+    told.label[to] = 0
+    told.weight[to] = UNIT
+    told.pointer[at + 1] = told.pointer[at]
+    return at
 
 
 @jit
 def _show(
-    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, number: int, op: int, event: int
-) -> int:
-    """Tell a tree of an example as it sees it; return where."""
-    to, told = room.at[PLANNED], room.told
-    _tell(room, number, op)
-    place = number >> 1
-    salt = rules.draws.salts[place % rules.draws.salts.shape[0], FEATURES]
-    salt = mix(salt, growing.places[place, NUMBER + (number & 1)])
-    end = told.pointer[to]
+    growing: Growing,
+    rules: Rules,
+    batch: Batch,
+    hashes: Hashes,
+    desk: Desk,
+    part: int,
+    place: Place,
+    side: int,
+    op: int,
+    weight: int,
+    event: int,
+) -> None:
+    """Tell a tree of an example as it sees it."""
+    told = desk.told
+    pointer = _tell(desk, part, place.trees + side, op)
+    to = _share(desk, part, told.op.size) + desk.at[part, PLANNED] - 1
+    told.label[to] = batch.label[event]
+    told.weight[to] = weight
+    salt = rules.draws.salts[place.number % rules.draws.salts.shape[0], FEATURES]
+    salt = mix(salt, growing.places[place.number, NUMBER + side])
+    first = _share(desk, part, told.feature.size)
+    end = first + told.pointer[pointer]
     for at in range(batch.pointer[event], batch.pointer[event + 1]):
         if rules.draws.share == ALL or mix(salt, int64(hashes.first[at])) < rules.draws.share:
             told.feature[end] = batch.feature[at]
             told.value[end] = batch.value[at]
             told.kind[end] = batch.kind[at]
             end += 1
-    told.pointer[to + 1] = end
-    told.label[to] = batch.label[event]
-    return to
+    told.pointer[pointer + 1] = end - first
 
 
 @inlined
-def _has_room(room: Room, ones: int) -> bool:
+def _has_room(desk: Desk, part: int, ones: int) -> bool:
     """Return whether trees can be told of one more event with so many features."""
-    to = room.at[PLANNED]
-    return to + AT_ONCE <= room.told.op.size and room.told.pointer[to] + AT_ONCE * ones <= room.told.feature.size
+    told, planned, parts = desk.told, desk.at[part, PLANNED], desk.at.shape[0]
+    entries = told.pointer[_share(desk, part, told.pointer.size) + planned]
+    return planned + AT_ONCE <= told.op.size // parts and entries + AT_ONCE * ones <= told.feature.size // parts
 
 
 @jit
 def _plan_place(
-    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, group: int, tree: int
+    growing: Growing,
+    rules: Rules,
+    batch: Batch,
+    hashes: Hashes,
+    room: Room,
+    desk: Desk,
+    part: int,
+    cell: int,
+    place: Place,
 ) -> bool:
     """Plan what the trees of a place are told, up to the next look; return whether there was room for it."""
-    trees = room.times.shape[1]
-    cell, place = group * trees + tree, room.key[group] * trees + tree
-    if not _has_room(room, int64(0)):
+    tree = place.number % room.times.shape[1]
+    if not _has_room(desk, part, int64(0)):
         return False
     for side in range(2):
-        if room.gone[cell] >> side & 1:
-            _tell(room, 2 * place + side, DROP)
-    voter, beside = growing.places[place, VOTER], growing.places[place, BESIDE] == 1
-    voter, other = 2 * place + voter, 2 * place + 1 - voter
-    looks = adwin.EVERY - growing.windows.sums[2 * place, adwin.CLOCK]  # those of a place look at the same time
-    move = room.begin[cell]
+        if desk.gone[cell] >> side & 1:
+            _tell(desk, part, place.trees + side, int64(DROP))
+    voter, beside = growing.places[place.number, VOTER], growing.places[place.number, BESIDE] == 1
+    other = 1 - voter
+    # Those of a place look at the same time.
+    looks = adwin.EVERY - growing.windows.sums[2 * place.number, adwin.CLOCK]
+    move = desk.begin[cell]
+    ask, learn, unit = int64(PREDICT), int64(INSERT), int64(UNIT)
     while move != NONE and looks > 0:
         event = room.event[move]
         op = batch.op[event]
-        if not _has_room(room, batch.pointer[event + 1] - batch.pointer[event]):
+        if not _has_room(desk, part, batch.pointer[event + 1] - batch.pointer[event]):
             return False
         if op == DROP:
-            _tell(room, voter, DROP)
-            _tell(room, other, DROP)
+            _tell(desk, part, place.trees + voter, int64(DROP))
+            _tell(desk, part, place.trees + other, int64(DROP))
             looks = int64(0)  # it begins anew
         else:
-            _show(growing, rules, batch, hashes, room, voter, PREDICT, event)
+            _show(growing, rules, batch, hashes, desk, part, place, voter, ask, unit, event)
         if op == INSERT:
-            count = room.times[move, tree]
+            weight = room.times[move, tree] * batch.weight[event]
             if beside:
-                _show(growing, rules, batch, hashes, room, other, PREDICT, event)
-            if count > 0:
-                to = _show(growing, rules, batch, hashes, room, voter, INSERT, event)
-                room.told.weight[to] = count * batch.weight[event]
-            if count > 0 and beside:
-                to = _show(growing, rules, batch, hashes, room, other, INSERT, event)
-                room.told.weight[to] = count * batch.weight[event]
+                _show(growing, rules, batch, hashes, desk, part, place, other, ask, unit, event)
+            if weight > 0:
+                _show(growing, rules, batch, hashes, desk, part, place, voter, learn, weight, event)
+            if weight > 0 and beside:
+                _show(growing, rules, batch, hashes, desk, part, place, other, learn, weight, event)
             looks -= 1
         move = room.following[move]
-        room.stop[cell] = move
+        desk.stop[cell] = move
     return True
 
 
 @jit
-def _plan(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room) -> None:
-    """Plan what the trees of all places are told, as far as there is room."""
-    room.at[PLANNED] = 0
-    room.told.pointer[0] = 0
-    trees = room.times.shape[1]
+def _plan(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, part: int) -> None:
+    """Plan what the trees of all places of a part are told, as far as there is room."""
+    desk.at[part, PLANNED] = 0
+    desk.told.pointer[_share(desk, part, desk.told.pointer.size)] = 0
     has_room = True
-    for group in range(room.at[GROUPS]):
-        for tree in range(trees):
-            cell = group * trees + tree
-            room.stop[cell] = room.begin[cell]
-            if has_room and (room.begin[cell] != NONE or room.gone[cell] != 0):
-                has_room = _plan_place(growing, rules, batch, hashes, room, int64(group), int64(tree))
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
+        desk.stop[cell] = desk.begin[cell]
+        if has_room and (desk.begin[cell] != NONE or desk.gone[cell] != 0):
+            place = _place(room, desk, part, int64(cell) - first)
+            has_room = _plan_place(growing, rules, batch, hashes, room, desk, part, int64(cell), place)
 
 
 # --- watch
@@ -366,17 +432,19 @@ def _note(growing: Growing, place: int, side: int, predicted: int, label: int) -
 
 
 @jit
-def _add_vote(growing: Growing, room: Room, place: int, side: int, asked: int, move: int) -> None:
+def _add_vote(
+    growing: Growing, room: Room, shares: Float64s, part: int, place: int, side: int, asked: int, move: int
+) -> None:
     """Add a tree's vote: 2^20 units, divided among the classes as in the leaf, less what it was lately wrong."""
     total = 0.0
-    for k in range(room.votes.shape[1]):
-        total += room.said.shares[asked, k]
+    for k in range(shares.shape[1]):
+        total += shares[asked, k]
     if total > 0.0:
         right = int64(UNIT)
         if growing.places[place, ASKED + side] > 0:
             right = max(growing.places[place, RIGHT + side], int64(LEAST))
-        for k in range(room.votes.shape[1]):
-            room.votes[move, k] += (int64(room.said.shares[asked, k] / total * UNIT) * right) >> 20
+        for k in range(shares.shape[1]):
+            room.votes[part, move, k] += (int64(shares[asked, k] / total * UNIT) * right) >> 20
 
 
 @jit
@@ -428,19 +496,22 @@ def _forget_place(growing: Growing, place: int) -> None:
 
 
 @jit
-def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told) -> None:
-    """Read what the trees said of what was planned, place by place, in the same order."""
-    trees = room.times.shape[1]
-    to = int64(0)  # in what was planned
-    asked = int64(0)  # in what was asked of it
-    for cell in range(room.at[GROUPS] * trees):
-        tree = cell % trees
-        place = room.key[cell // trees] * trees + tree
-        if to < room.at[PLANNED]:  # else there was no room to plan it
-            to += (room.gone[cell] & 1) + (room.gone[cell] >> 1)
-            room.gone[cell] = 0
-        move = room.begin[cell]
-        while move != room.stop[cell]:
+def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk, part: int) -> None:
+    """Read what the trees of a part said of what was planned, place by place, in the same order."""
+    predictions, shares = desk.said.predicted, desk.said.shares
+    to = _share(desk, part, predictions.size)  # in what was planned
+    stop = to + desk.at[part, PLANNED]
+    asked = _share(desk, part, shares.shape[0])  # in what was asked of it
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
+        place = _place(room, desk, part, int64(cell) - first).number
+        tree = place % room.times.shape[1]
+        if to < stop:  # else there was no room to plan it
+            gone = int64(desk.gone[cell])
+            to += (gone & 1) + (gone >> 1)
+            desk.gone[cell] = 0
+        move = desk.begin[cell]
+        while move != desk.stop[cell]:
             event = room.event[move]
             op, label = batch.op[event], int64(batch.label[event])
             voter, beside = growing.places[place, VOTER], growing.places[place, BESIDE]
@@ -448,66 +519,109 @@ def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, told: Told)
                 to += 2
                 _forget_place(growing, place)
             else:
-                predicted = int64(room.said.predicted[to])
-                _add_vote(growing, room, place, voter, asked, move)  # as heavy as the tree was right before
+                predicted = int64(predictions[to])
+                # As heavy as the tree was right before.
+                _add_vote(growing, room, shares, part, place, voter, asked, move)
                 to += 1
                 asked += 1
             if op == INSERT:
                 _note(growing, place, voter, predicted, label)
                 if beside == 1:
-                    _note(growing, place, 1 - voter, int64(room.said.predicted[to]), label)
+                    _note(growing, place, 1 - voter, int64(predictions[to]), label)
                 if room.times[move, tree] > 0:
                     to += 1 + beside
                 to += beside
                 asked += beside
                 gone = _detect(growing, rules, place, int64(1) if predicted != label else int64(0))
                 if gone != NONE:
-                    room.gone[cell] |= 1 << gone
-                    told.counts[1] += 1
+                    desk.gone[cell] |= 1 << gone
+                    desk.at[part, DRIFTED] += 1
             move = room.following[move]
-        room.begin[cell] = move
+        desk.begin[cell] = move
 
 
 # --- count
 
 
 @jit
-def _count(batch: Batch, room: Room, told: Told, move: int) -> None:
-    """Write what the votes on an example come to: most votes, the lowest class of equal ones."""
-    event, best = room.event[move], int64(0)
-    for k in range(room.votes.shape[1]):
-        room.weights[k] = room.votes[move, k] * PER_UNIT
-        if room.votes[move, k] > room.votes[move, best]:
-            best = int64(k)
-    told.predicted[event] = best if room.votes[move, best] > 0 else NONE
-    if batch.op[event] == PREDICT:
-        for k in range(room.votes.shape[1]):
-            told.votes[told.counts[0], k] = room.votes[move, k]
-        told.counts[0] += 1
-    else:
-        told.loss[event] = loss_of(room.weights, int64(batch.label[event]))
+def _count(batch: Batch, room: Room, told: Told) -> None:
+    """Write what the votes on what was entered come to: most votes, the lowest class of equal ones."""
+    votes = room.votes
+    for move in range(room.at[MOVES]):
+        event, best = room.event[move], int64(0)
+        if batch.op[event] == DROP:
+            continue
+        for k in range(votes.shape[2]):
+            for part in range(1, votes.shape[0]):
+                votes[0, move, k] += votes[part, move, k]
+            room.weights[k] = votes[0, move, k] * PER_UNIT
+            if votes[0, move, k] > votes[0, move, best]:
+                best = int64(k)
+        told.predicted[event] = best if votes[0, move, best] > 0 else NONE
+        if batch.op[event] == PREDICT:
+            for k in range(votes.shape[2]):
+                told.votes[told.counts[0], k] = votes[0, move, k]
+            told.counts[0] += 1
+        else:
+            told.loss[event] = loss_of(room.weights, int64(batch.label[event]))
+    room.at[MOVES] = 0
+
+
+# --- all of it
+
+
+@inlined
+def _begin(room: Room, desk: Desk, part: int) -> None:
+    """Begin with what was entered."""
+    own = _own(room, desk, part)
+    first, end = _cells(room, desk, part)
+    for cell in range(first, end):
+        desk.begin[cell] = room.first[(cell - first) // own]
+        desk.gone[cell] = 0
+    for move in range(room.at[MOVES]):
+        for k in range(room.votes.shape[2]):
+            room.votes[part, move, k] = 0
 
 
 @jit
-def apply(growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, told: Told) -> tuple[int, int]:
+def go_on(
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, part: int, is_new: bool
+) -> int:
+    """Begin or go on with what was entered, in the places of a part; return how much its trees are told."""
+    if is_new:
+        _begin(room, desk, part)
+    else:
+        _watch(growing, rules, batch, room, desk, part)
+    _plan(growing, rules, batch, hashes, room, desk, part)
+    return desk.at[part, PLANNED]
+
+
+@jit
+def apply(
+    growing: Growing, rules: Rules, batch: Batch, hashes: Hashes, room: Room, desk: Desk, told: Told, most: int
+) -> tuple[int, int]:
     """Go on with a batch.
 
-    Return which event is next, and why it stopped: TREES where the trees are to act, TOLD where a snapshot is due
-    after the event before, DONE at the end.
+    Return which event is next, and why it stopped: TREES where the trees are to act, APART where more than `most`
+    moves times trees were entered and each part is to `go_on` until its trees are told nothing, TOLD where a
+    snapshot is due after the event before, DONE at the end.
     """
     at = room.at
     while True:
-        if at[PLANNED] > 0:
-            _watch(growing, rules, batch, room, told)
-        if at[MOVES] == 0:
+        is_new = at[STAGE] == 0
+        if is_new:
             _enter(growing, rules, batch, room, told)
-        _plan(growing, rules, batch, hashes, room)
-        if at[PLANNED] > 0:
+            at[STAGE] = 1
+            if at[MOVES] * room.times.shape[1] > most:
+                return at[EVENT], APART
+        planned = int64(0)
+        for part in range(desk.at.shape[0]):
+            if is_new or desk.at[part, PLANNED] > 0:
+                planned += go_on(growing, rules, batch, hashes, room, desk, int64(part), is_new)
+        if planned > 0:
             return at[EVENT], TREES
-        for move in range(at[MOVES]):
-            if batch.op[room.event[move]] != DROP:
-                _count(batch, room, told, int64(move))
-        at[MOVES] = 0
+        _count(batch, room, told)
+        at[STAGE] = 0
         if at[DUE] == 1:
             at[DUE] = 0
             return at[EVENT], TOLD

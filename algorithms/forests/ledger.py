@@ -104,7 +104,7 @@ class Plan(NamedTuple):
     high: Int64s  # int64[moves], the digest of the example in the trees
     low: Int64s  # int64[moves]
     times: Int8s  # int8[moves, trees], how many times its weight it weighs in each; 0: the tree has no part in it
-    used: Int64s  # int64[1], moves so far
+    used: Int64s  # int64[2], moves so far, and how many trees examples come to, or leave, in them
     due: Int8s  # int8[1], 1: a snapshot is, once they are made
 
 
@@ -143,6 +143,7 @@ def _move_example(
         count = times(rules.draws, tree, drawn, chosen)
         chosen += count
         plan.times[at, tree] = count
+        plan.used[1] += count > 0
 
 
 @jit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,16 +23,17 @@ from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays
+from algorithms.dynamic import vocabulary
 from algorithms.dynamic.builder import UNBOUNDED
 from algorithms.dynamic.canonical import TERMS
 from algorithms.dynamic.pool import DynamicPool, Sizes
-from algorithms.dynamic.state import REBUILDS, REBUILT
+from algorithms.dynamic.state import REBUILDS, REBUILT, TREE_COLUMNS
 from algorithms.forests import ledger as kernel
-from algorithms.forests.arrays import of_trees, with_trees
-from algorithms.forests.draws import MOST_SEED, MOST_TREES, draws, of_copy, ticket, times
+from algorithms.forests.draws import MOST_SEED, MOST_TREES, Draws, draws, of_copy, ticket, times
 from algorithms.forests.ledger import ALIVE, COPIES, KEY_COLUMNS, NONE, WEIGHT, Hashes, Ledger, Plan, Rules
 from algorithms.forests.names import hashes_of
-from algorithms.forests.thinning import Poll, Thinned, count, thin
+from algorithms.forests.parts import Parts
+from algorithms.forests.thinning import Poll, Said, count, read, thin
 from algorithms.trees.snapshot import Tree
 
 _MOVES, _EVENTS = 2048, 1 << 14  # moves of a plan, and of all trees: when it is full the trees act
@@ -38,6 +41,10 @@ _KNOWN_BY = [example_store.HIGH, example_store.LOW, example_store.WEIGHT]  # col
 _TOLD_BY = [example_store.HIGH, example_store.LOW, example_store.LABEL, example_store.WEIGHT, example_store.OWNER]
 _PLACED_BY = [example_store.HIGH, example_store.LOW, example_store.START, example_store.LENGTH]
 _NUMBERS = 1 << 31  # of trees: below
+_VOTES = 1 << 16  # moves of a plan times classes, about
+# Trees that examples come to, and leave, in a plan, and moves times trees: where there are fewer, no thread is
+# waited for, as waking one takes some 50 us.
+_APART, _ASKED_APART = 64, 1 << 11
 
 
 class Answers(NamedTuple):
@@ -78,10 +85,65 @@ class LiveExample(NamedTuple):
     features: dict[int | bytes, float]  # those that some tree sees which has it
 
 
+class _Part:
+    """A part of the trees, and what they are told and say."""
+
+    def __init__(self, parts: Parts[DynamicPool], part: int, draws: Draws, plan: Plan, said: Said) -> None:
+        self._pool, self._at = parts.pools[part], (part, len(parts))
+        self._draws, self._plan, self._said = draws, plan, said
+        self._thin, self._read = direct(thin), direct(read)
+        most = len(plan.op) * parts.size(part)
+        self._told = Batch(
+            key=np.zeros(most, np.int32),
+            op=np.zeros(most, np.int8),
+            label=np.zeros(most, np.int32),
+            weight=np.zeros(most, np.int64),
+            time=np.ones(most, np.int64),  # nothing in a tree is due by time
+            pointer=np.zeros(most + 1, np.int64),
+            feature=np.zeros(0, np.uint32),
+            value=np.zeros(0),
+            kind=np.zeros(0, np.int8),
+            bits=np.zeros(0, np.int64),
+            named=np.ones(most, np.int8),
+            id_high=np.zeros(most, np.int64),
+            id_low=np.zeros(most, np.int64),
+            clock=np.zeros((0, 3), np.int64),
+        )
+        self._out = self._pool._out(most, 0)
+
+    def act(self, batch: Batch, hashes: Hashes) -> None:
+        """Let the trees do what is planned."""
+        plan, pool = self._plan, self._pool
+        events, entries, asked = self._thin(self._draws, plan, batch, hashes, self._told, *self._at)
+        if entries > len(self._told.feature):
+            self._make_room(entries)
+            self._thin(self._draws, plan, batch, hashes, self._told, *self._at)
+        if asked > len(self._out.shares):
+            self._out = self._out._replace(
+                shares=np.zeros((2 * asked, pool._classes)), leaf=np.zeros(2 * asked, np.int64)
+            )
+        if events or not plan.used[0]:
+            pool._cover(events)
+            told = Batch._make((self._told.key[:events], *self._told[1:]))  # the kernel goes as far as keys do
+            for _ in pool._run(told, self._out):
+                raise AssertionError("trees have nothing to tell")
+        assert not self._read(plan, self._out, self._said, *self._at), "the ledger knows what a tree can do"
+
+    def _make_room(self, entries: int) -> None:
+        """Make room for so many features."""
+        value = np.zeros(2 * entries)
+        self._told = self._told._replace(
+            feature=np.zeros(2 * entries, np.uint32),
+            value=value,
+            kind=np.zeros(2 * entries, np.int8),
+            bits=value.view(np.int64),
+        )
+
+
 class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     """Any number of forests under inserts and deletes, one for each key.
 
-    The trees are those of one `DynamicPool`. Which features a tree sees, and how many times
+    The trees are those of a few `DynamicPool`, see parts.py. Which features a tree sees, and how many times
     its weight an example weighs in it, are hashes, see draws.py. Live examples, ids, copies and the window are
     kept once, by the ledger. Beside it each tree has a row and the features of each example that is drawn there: a
     live example costs 120 bytes in the ledger, and in each tree that has it 120 bytes and the features that it
@@ -111,6 +173,9 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         Predict every example before it is learned.
     snapshots : Emit
         When `Answers` has the trees of a forest; at a change is nearly always, so that this is not served.
+    threads : int
+        How many run parts of the trees at the same time, 1 to 64; there are two parts, or four from 20 trees on.
+        All that comes out is the same with any number of threads.
     """
 
     _ALIVE = ALIVE
@@ -140,13 +205,13 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
+        threads: int = 1,
     ) -> None:
         trees = whole("trees", trees, 1, MOST_TREES)
         drawn = draws(trees, whole("a seed", seed, 0, MOST_SEED), subspace, bagging)
         self.count = trees
-        # Tree t of the forest of key k is tree k T + t: one kernel call serves all trees, and as a tree reads
-        # nothing of another, the forest is that of T pools.
-        self.pool = DynamicPool(
+        make = partial(
+            DynamicPool,
             epsilon=epsilon,
             alpha=alpha,
             beta=beta,
@@ -159,6 +224,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             kinds=kinds,
             names=names,
         )
+        self.parts: Parts[DynamicPool] = Parts(trees, threads, make)
         if window is not None and window < 1:
             raise ValueError(f"expected a window of at least 1 example, got {window}")
         if snapshots.when == When.CHANGE or snapshots.argument < 1:
@@ -184,38 +250,24 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             names=NO_NAMES,
         )
         super().__init__(state, names=names, kinds=Schema(default, kinds or {}))
-        self._share_names()
+        self.parts.share(self.names, self._schema)
         self._canonical = Canonicaliser(TERMS)
-        self._enter, self._thin, self._count = direct(kernel.enter), direct(thin), direct(count)
-        moves = min(_MOVES, max(_EVENTS // trees, kernel.MOVES))
+        self._enter, self._count = direct(kernel.enter), direct(count)
+        moves = min(_MOVES, max(min(_EVENTS // trees, _VOTES // classes), kernel.MOVES))
         self._plan = Plan(
             event=np.zeros(moves, np.int64),
             op=np.zeros(moves, np.int8),
             high=np.zeros(moves, np.int64),
             low=np.zeros(moves, np.int64),
             times=np.zeros((moves, trees), np.int8),
-            used=np.zeros(1, np.int64),
+            used=np.zeros(2, np.int64),
             due=np.zeros(1, np.int8),
         )
-        most = moves * trees
-        self._thinned = Thinned(
-            key=np.zeros(most, np.int32),
-            op=np.zeros(most, np.int8),
-            label=np.zeros(most, np.int32),
-            weight=np.zeros(most, np.int64),
-            named=np.zeros(most, np.int8),
-            high=np.zeros(most, np.int64),
-            low=np.zeros(most, np.int64),
-            event=np.zeros(most, np.int64),
-            pointer=np.zeros(most + 1, np.int64),
-            feature=np.zeros(0, np.uint32),
-            value=np.zeros(0),
+        self._said = Said(
+            votes=np.zeros((len(self.parts), moves, classes), np.int64),
+            rebuilt=np.zeros((len(self.parts), moves), np.int64),
         )
-        self._time = np.ones(most, np.int64)  # of events: nothing in a tree is due by time
-
-    def _share_names(self) -> None:
-        """Let the trees have the forest's names and kinds of features."""
-        self.pool.names, self.pool._schema = self.names, self._schema
+        self._parts = [_Part(self.parts, part, drawn, self._plan, self._said) for part in range(len(self.parts))]
 
     def _numbers(self, key: int) -> range:
         """Return the numbers that the trees of a key have among all."""
@@ -249,7 +301,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             if self._plan.due[0]:
                 self._plan.due[0] = 0
                 key = int(batch.key[event])
-                poll.rebuilt[event] += self.pool.look(*self._numbers(key))
+                poll.rebuilt[event] += self.look(key)
                 snapshots.append((event, int(self._state.keys[key, kernel.EVENTS]), self.trees(key)))
         self._act(batch, hashes, poll)
         np.maximum(status, made.status, out=status)  # to the kernel, what was refused is `SKIPPED`
@@ -257,34 +309,20 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def _act(self, batch: Batch, hashes: Hashes, poll: Poll) -> None:
         """Let the trees do what is planned, and count the votes."""
-        plan, draws = self._plan, self.rules.draws
-        if not plan.used[0] and len(batch.op):
+        used = self._plan.used
+        if not used[0] and len(batch.op):
             return  # of no events the kernels are loaded all the same
-        n, end = self._thin(draws, plan, batch, hashes, self._thinned)
-        if end > len(self._thinned.feature):
-            self._thinned = self._thinned._replace(feature=np.zeros(2 * end, np.uint32), value=np.zeros(2 * end))
-            n, end = self._thin(draws, plan, batch, hashes, self._thinned)
-        answers = self.pool.apply(self._events(n, end), checked=True)
-        assert not answers.status.any(), "the ledger knows what a tree can do"
-        self._count(plan, batch, self._thinned, answers.weights, answers.rebuilt, poll)
-        plan.used[0] = 0
+        if used[1] >= _APART or used[0] * self.count >= _ASKED_APART:
+            self.parts.run([partial(part.act, batch, hashes) for part in self._parts])
+        else:
+            for part in self._parts:
+                part.act(batch, hashes)
+        self._count(self._plan, batch, self._said, poll)
+        used[:] = 0
 
-    def _events(self, n: int, end: int) -> Events:
-        """Return what the trees see, as it was thinned."""
-        made = self._thinned
-        return Events(
-            key=made.key[:n],
-            op=made.op[:n],
-            label=made.label[:n],
-            weight=made.weight[:n],
-            time=self._time[:n],
-            named=made.named[:n],
-            id_high=made.high[:n],
-            id_low=made.low[:n],
-            pointer=made.pointer[: n + 1],
-            feature=made.feature[:end],
-            value=made.value[:end],
-        )
+    def _show_names(self) -> None:
+        super()._show_names()
+        self.parts.show_names()
 
     def _prediction(self, answers: Answers) -> Float64s:
         weights: Float64s = answers.weights[0]
@@ -310,6 +348,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         self._state = ledger._replace(
             keys=extended(ledger.keys, keys), store=example_store.grown(ledger.store, keys)
         )
+        self.parts.reserve(keys)
 
     def _enlarge(self, short: int, key: int, ones: int) -> None:  # noqa: ARG002  (only rows can be short)
         self._state = self._state._replace(store=example_store.with_rows(self._state.store))
@@ -318,21 +357,33 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def tree(self, number: int, key: int = 0) -> Tree:
         """Return the tree with a number, from 0, of a key's forest; one that has learned nothing has no nodes."""
-        return self.pool.tree(self._numbers(key)[number])
+        return self.parts.tree(self._numbers(key)[number])
 
     def trees(self, key: int = 0) -> list[Tree]:
         """Return all trees of a key's forest."""
-        with self.pool.looked_through(*self._numbers(key)):
-            return [self.pool.tree(number) for number in self._numbers(key)]
+        with self._looked_through(key):
+            return [self.parts.tree(number) for number in self._numbers(key)]
+
+    def look(self, key: int = 0) -> int:
+        """Look through all trees of a key, as a record does; return how many examples were rebuilt."""
+        return sum(pool.look(*self.parts.local(part, [key])) for part, pool in enumerate(self.parts.pools))
+
+    @contextmanager
+    def _looked_through(self, key: int) -> Iterator[None]:
+        """Have the trees of a key as a look at all of them would leave them; nothing is changed."""
+        with ExitStack() as stack:
+            for part, pool in enumerate(self.parts.pools):
+                stack.enter_context(pool.looked_through(*self.parts.local(part, [key])))
+            yield
 
     def sizes(self, key: int = 0) -> Sizes:
         """Return how large a forest is and what it did, its nodes and rebuilds over all trees. O(its nodes)."""
-        numbers = self._numbers(key)
-        done = self.pool._heads[max(numbers.start, 0) : max(numbers.stop, 0)]  # before anybody looks
-        with self.pool.looked_through(*numbers):
-            each = [self.pool.sizes(number) for number in numbers]
+        homes = [self.parts.home(number) for number in self._numbers(key)] if self._is_known(key) else []
+        done = np.array([pool._heads[at] for pool, at in homes]).reshape(-1, TREE_COLUMNS)  # before anybody looks
+        with self._looked_through(key):
+            each = [pool.sizes(at) for pool, at in homes]
         events, examples = 0, 0
-        if 0 <= key < len(self._heads):
+        if homes:
             events = int(self._state.keys[key, kernel.EVENTS])
             examples = int(self._state.store.heads[key, example_store.LIVES])
         return Sizes(
@@ -344,6 +395,9 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             rebuilt=int(done[:, REBUILT].sum()),
         )
 
+    def _is_known(self, key: int) -> bool:
+        return 0 <= key < len(self._heads)
+
     def live_weights(self, key: int = 0) -> Int64s:
         """Return int64[c], the weight of a key's live examples of each class, in units. O(all live examples)."""
         rows = self._state.store.rows
@@ -354,13 +408,14 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     def live(self, key: int = 0) -> list[LiveExample]:
         """Return a key's live examples, in the order of arrival. O(all that its trees hold)."""
-        store = self.pool._state.store
         seen: dict[tuple[int, int], dict[int | bytes, float]] = {}
-        for number in self._numbers(key) if 0 <= key < len(self._heads) else ():
-            for row in self.pool._live_rows(number):
+        for number in self._numbers(key) if self._is_known(key) else ():
+            pool, at = self.parts.home(number)
+            store = pool._state.store
+            for row in pool._live_rows(at):
                 high, low, start, length = store.rows[row, _PLACED_BY].tolist()
                 features = self._features(store.features[start : start + length].tolist())
-                values = self.pool._state.values[start : start + length].tolist() or [1.0] * length
+                values = pool._state.values[start : start + length].tolist() or [1.0] * length
                 seen.setdefault((high, low), {}).update(zip(features, values, strict=True))  # type: ignore[arg-type]
         found = []
         for row, copy in self._copies(self._live_rows(key)):
@@ -373,7 +428,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     @property
     def node_count(self) -> int:
         """How many nodes all trees have."""
-        return self.pool.node_count
+        return self.parts.node_count
 
     @property
     def live_examples(self) -> int:
@@ -382,25 +437,26 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
 
     @property
     def slots(self) -> int:
-        """How many features live examples have, over all trees of all keys."""
-        return self.pool.slots
+        """How many features live examples have, over all trees of all keys. O(what each part has)."""
+        found = [vocabulary.features(pool._state.words) for pool in self.parts.pools]
+        return len(np.unique(np.concatenate(found)))
 
     @property
     def depth(self) -> int:
         """The depth of the deepest tree, 0 where none has split."""
-        return self.pool.depth
+        return self.parts.depth
 
     # --- state
 
     def arrays(self) -> Arrays:
         """Return the whole state as named arrays (not copied); those of the trees begin with ``trees.``."""
-        return with_trees(super().arrays(), self.pool.arrays())
+        return super().arrays() | self.parts.arrays()
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         super().restore(arrays)
-        self.pool.restore(of_trees(arrays))
-        self._share_names()
+        self.parts.restore(arrays, self.names, self._schema)
+        self.parts.reserve(len(self._heads))
         return self
 
     # --- invariants
@@ -408,7 +464,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
     def _check(self) -> list[npt.NDArray[Any]]:
         ledger, rows = self._state, self._state.store.rows
         example_store.check(ledger.store)
-        assert not self._plan.used[0]
+        assert not self._plan.used.any()
         assert not self._plan.due[0]
         expected: dict[tuple[int, int, int], int] = {}
         for key in range(len(ledger.keys)):
@@ -427,11 +483,10 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
                     if often:
                         expected[number, high, low] = often * weight
                 assert not self.rules.draws.chosen or sum(drawn) == self.rules.draws.chosen
-        assert expected == _in_trees(self.pool), "a tree has not the examples that it was drawn"
-        alive = np.flatnonzero(self.pool._heads[:, self.pool._ALIVE])
-        assert self.pool.alive == len(alive)
-        assert self.are_alive((alive // self.count).astype(np.int32)).all(), "a tree is alive whose forest is not"
-        return self.pool._check()
+        assert expected == _in_trees(self.parts), "a tree has not the examples that it was drawn"
+        owners = (self.parts.living() // self.count).astype(np.int32)
+        assert self.are_alive(owners).all(), "a tree is alive whose forest is not"
+        return self.parts.check()
 
     def _times(self, high: int, low: int, copy: int) -> list[int]:
         """Return how many times its weight an example weighs in each tree."""
@@ -462,12 +517,15 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         return found
 
 
-def _in_trees(pool: DynamicPool) -> dict[tuple[int, int, int], int]:
+def _in_trees(parts: Parts[DynamicPool]) -> dict[tuple[int, int, int], int]:
     """Return tree and digest of each example, with its weight there."""
-    store = pool._state.store
     columns = [example_store.OWNER, example_store.HIGH, example_store.LOW, example_store.WEIGHT]
-    live = store.rows[store.rows[:, example_store.STATE] == example_store.LIVE]
-    found = {(owner >> 1, high, low): weight for owner, high, low, weight in live[:, columns].tolist()}
-    assert len(found) == len(live)
-    assert store.counts[example_store.NAMED] == len(live)
+    found: dict[tuple[int, int, int], int] = {}
+    for part, pool in enumerate(parts.pools):
+        store = pool._state.store
+        live = store.rows[store.rows[:, example_store.STATE] == example_store.LIVE][:, columns]
+        live[:, 0] = parts.numbers(part, live[:, 0] >> 1)
+        own = {(tree, high, low): weight for tree, high, low, weight in live.tolist()}
+        assert len(own) == len(live) == store.counts[example_store.NAMED]
+        found |= own
     return found

@@ -2,37 +2,30 @@
 
 ::
 
-    moves x trees x features  ->  less the moves that a tree has no part in, less the features that it does not see
-    weights of each tree's node  ->  a vote of 2^20 units from each tree  ->  integer sums
+    each part:  moves x trees x features   ->  less what a tree has no part in, less what it does not see
+                weights of each tree's node  ->  a vote of 2^20 units from each tree  ->  integer sums
+    then:       sums of the parts            ->  most votes
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, UInt32s, int64
-from algorithms.core.events import INSERT, PREDICT, Batch
+from algorithms.core.arrays import Float64s, Int32s, Int64s, int64
+from algorithms.core.events import APPLIED, INSERT, PREDICT, Batch
 from algorithms.core.fixed_point import PER_UNIT, UNIT
 from algorithms.core.jit import inlined, jit
+from algorithms.dynamic.state import Out
 from algorithms.forests.draws import Draws, sees
 from algorithms.forests.ledger import NONE, Hashes, Plan
 from algorithms.trees.predict import loss_of
 
 
-class Thinned(NamedTuple):
-    """Events for the trees: columns of `Events`, and for which event of the batch each of them is; scratch."""
+class Said(NamedTuple):
+    """What the trees of all parts made of a plan; scratch. A part writes to its own rows."""
 
-    key: Int32s  # int32[moves x trees], as those that follow: tree t of key k is k T + t
-    op: Int8s
-    label: Int32s
-    weight: Int64s
-    named: Int8s
-    high: Int64s
-    low: Int64s
-    event: Int64s
-    pointer: Int64s  # int64[moves x trees + 1]
-    feature: UInt32s  # uint32[entries that there is room for]
-    value: Float64s
+    votes: Int64s  # int64[parts, moves, c], in units of 2^-20, where a move is a prediction
+    rebuilt: Int64s  # int64[parts, moves], how many examples subtrees were rebuilt from
 
 
 class Poll(NamedTuple):
@@ -48,74 +41,101 @@ class Poll(NamedTuple):
 
 
 @jit
-def thin(draws: Draws, plan: Plan, batch: Batch, hashes: Hashes, made: Thinned) -> tuple[int, int]:
-    """Write what each move is to the trees; return how many events and entries they have.
+def thin(
+    draws: Draws, plan: Plan, batch: Batch, hashes: Hashes, told: Batch, part: int, parts: int
+) -> tuple[int, int, int]:
+    """Write what each move is to the trees of a part: tree t of key k is there its tree k T' + t / parts.
 
-    Where there are more entries than `made` has room for, they are not written. O(trees x (moves + entries)).
+    Return how many events, features and predictions they are told of. Where there are more features than `told`
+    has room for, they are not written. O(trees x (moves + features)).
     """
     trees = plan.times.shape[1]
+    own = (trees - part + parts - 1) // parts  # T', the trees of a forest in this part
     to = int64(0)
     end = int64(0)
-    made.pointer[0] = 0
+    asked = int64(0)
+    told.pointer[0] = 0
     for move in range(plan.used[0]):
         event = plan.event[move]
         op = int64(plan.op[move])
-        for tree in range(trees):
+        first = int64(batch.key[event]) * own
+        for tree in range(part, trees, parts):
             count = int64(plan.times[move, tree])
             if count == 0:
                 continue
-            made.key[to] = int64(batch.key[event]) * trees + tree
-            made.op[to] = op
-            made.label[to] = batch.label[event]
-            made.weight[to] = count * batch.weight[event] if op == INSERT else UNIT
-            made.named[to] = 1
-            made.high[to] = plan.high[move]
-            made.low[to] = plan.low[move]
-            made.event[to] = event
+            told.key[to] = first + tree // parts
+            told.op[to] = op
+            told.label[to] = batch.label[event]
+            told.weight[to] = count * batch.weight[event] if op == INSERT else UNIT
+            told.id_high[to] = plan.high[move]
+            told.id_low[to] = plan.low[move]
+            asked += op == PREDICT
             if op in (INSERT, PREDICT):
                 for at in range(batch.pointer[event], batch.pointer[event + 1]):
                     if sees(draws, tree, int64(hashes.first[at])):
-                        if end < made.feature.size:
-                            made.feature[end] = batch.feature[at]
-                            made.value[end] = batch.value[at]
+                        if end < told.feature.size:
+                            told.feature[end] = batch.feature[at]
+                            told.value[end] = batch.value[at]
+                            told.kind[end] = batch.kind[at]
                         end += 1
             to += 1
-            made.pointer[to] = end
-    return to, end
+            told.pointer[to] = end
+    return to, end, asked
 
 
 @inlined
-def _add_vote(weights: Float64s, at: int, sums: Int64s) -> None:
+def _add_vote(weights: Float64s, at: int, said: Said, part: int, move: int) -> None:
     """Add one tree's vote: it divides 2^20 units among the classes of the node that answers, in whole units."""
     total = 0.0
-    for k in range(sums.size):
+    for k in range(weights.shape[1]):
         total += weights[at, k]
     if total > 0.0:
-        for k in range(sums.size):
-            sums[k] += int64(weights[at, k] / total * UNIT)
+        for k in range(weights.shape[1]):
+            said.votes[part, move, k] += int64(weights[at, k] / total * UNIT)
 
 
 @jit
-def count(plan: Plan, batch: Batch, made: Thinned, weights: Float64s, rebuilt: Int64s, poll: Poll) -> None:
-    """Write what the votes on each prediction of a plan come to: most votes, the lowest class of equal ones.
+def read(plan: Plan, out: Out, said: Said, part: int, parts: int) -> int:
+    """Read what the trees of a part made of a plan, and leave what they write to as they found it.
 
-    `weights` has those of each tree's node, float64[predictions x trees, c], `rebuilt` what each event led to.
+    Return how many events were refused.
     """
-    for at in range(rebuilt.size):
-        poll.rebuilt[made.event[at]] += rebuilt[at]
-    trees = plan.times.shape[1]
-    first = int64(0)
+    at = int64(0)
+    asked = int64(0)
+    refused = int64(0)
     for move in range(plan.used[0]):
+        said.rebuilt[part, move] = 0
+        for k in range(said.votes.shape[2]):
+            said.votes[part, move, k] = 0
+        for tree in range(part, plan.times.shape[1], parts):
+            if plan.times[move, tree] == 0:
+                continue
+            refused += out.status[at] != APPLIED
+            said.rebuilt[part, move] += out.rebuilt[at]
+            out.rebuilt[at] = 0
+            out.scanned[at] = 0
+            at += 1
+            if plan.op[move] == PREDICT:
+                _add_vote(out.shares, asked, said, part, move)
+                asked += 1
+    out.counts[0] = 0
+    return refused
+
+
+@jit
+def count(plan: Plan, batch: Batch, said: Said, poll: Poll) -> None:
+    """Write what the votes on each prediction of a plan come to: most votes, the lowest class of equal ones."""
+    for move in range(plan.used[0]):
+        event = plan.event[move]
+        for part in range(said.rebuilt.shape[0]):
+            poll.rebuilt[event] += said.rebuilt[part, move]
         if plan.op[move] != PREDICT:
             continue
-        for k in range(poll.sums.size):
-            poll.sums[k] = 0
-        for at in range(first, first + trees):
-            _add_vote(weights, at, poll.sums)
-        first += trees
-        event = plan.event[move]
         best = int64(0)
         for k in range(poll.sums.size):
+            poll.sums[k] = 0
+            for part in range(said.votes.shape[0]):
+                poll.sums[k] += said.votes[part, move, k]
             poll.weights[k] = poll.sums[k] * PER_UNIT
             if poll.sums[k] > poll.sums[best]:
                 best = int64(k)

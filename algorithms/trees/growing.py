@@ -57,8 +57,12 @@ class GrowingPool(Pool[S, A, P]):
         if self.names is not None:
             self.names, names = packed_names(self.names)
             self._schema.find(self.names)
-        self._state = self._packed(keys, names)
+        self.pack_trees(keys, names)
         self._show_names()
+
+    def pack_trees(self, keys: Int32s, names: Numbers | None) -> None:
+        """Do the same, where names of features have been given these numbers already."""
+        self._state = self._packed(keys, names)
         self._apply = direct(self._KERNEL)  # the last call holds on to the arrays that it was given
 
     @abstractmethod

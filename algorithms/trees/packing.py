@@ -1,4 +1,7 @@
-"""Trees in arrays without gaps, see core/packing.py: how a pool of which most is gone becomes small again."""
+"""Trees in arrays without gaps, see core/packing.py: how a pool of which most is gone becomes small again.
+
+What the exact policy keeps beside its slots makes it quick and decides nothing, so it stays behind.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,20 @@ import numpy as np
 from algorithms.core.arrays import Int32s, Int64s
 from algorithms.core.kinds import NOMINAL, NUMERIC, QUANTISED
 from algorithms.core.names import Interner
-from algorithms.core.packing import Numbers, keys_of, numbers_of, packed_rows
-from algorithms.core.rows import NONE
+from algorithms.core.packing import Numbers, keys_of, numbers_of, owners_of, packed_rows, packed_table
+from algorithms.core.rows import EVER, NONE
+from algorithms.splits import exact
+from algorithms.splits.slots import BEST, CHAIN, KEY, MARK, NO_MARK, Slots
 from algorithms.trees.gaussians import Gaussians
 from algorithms.trees.nodes import ALTERNATES, FEATURE, FIRST, OBSERVED, ROOTS, TREE, Nodes
 from algorithms.trees.observers import KIND, PART, Features
 from algorithms.trees.policies.adwin import Windows
+from algorithms.trees.policies.exact import Exact
 from algorithms.trees.policies.hat import Hat
 from algorithms.trees.policies.imac import Imac
 from algorithms.trees.quantised import FIRST as FIRST_SLOT
 from algorithms.trees.quantised import Quantised
-from algorithms.trees.state import Forest
+from algorithms.trees.state import LEARNED, Forest
 
 
 def numbers_of_keys(keys: Int32s, capacity: int) -> Numbers:
@@ -36,8 +42,11 @@ def packed_names(names: Interner) -> tuple[Interner, Numbers]:
     """
     names.sweep(np.zeros(0, np.int64))  # what was released last
     numbers, made = Numbers(names.arrays.size >= 0), Interner()
+    made.share(len(names.beside))
     made.intern_all(map(names.name, numbers.kept.tolist()))
     made.arrays.references[: len(numbers)] = names.arrays.references[numbers.kept]
+    for new, old in zip(made.beside, names.beside, strict=True):
+        new.references[: len(numbers)] = old.references[numbers.kept]
     return made, numbers
 
 
@@ -52,19 +61,22 @@ def packed(forest: Forest, keys: Int32s, names: Numbers | None = None) -> Forest
     Parameters
     ----------
     forest : Forest
-        Of a policy that counts in the observers.
+        Others that it has stay behind.
     keys : Int32s
         Of the trees, rising: the first becomes 0, the next 1.
     names : Numbers, optional
         The new numbers of the names of features, where these have names.
     """
     trees = numbers_of_keys(keys, len(forest.trees))
-    nodes, features = numbers_of(forest.nodes.rows), numbers_of(forest.features.rows)
+    nodes = numbers_of(forest.nodes.rows, trees.of(forest.nodes.links[:, TREE]) != NONE)
+    features = numbers_of(forest.features.rows, nodes.of(owners_of(forest.features.rows)) != NONE)
+    heads = trees.packed(forest.trees)
     return forest._replace(
-        trees=trees.packed(forest.trees),
+        trees=heads,
+        alive=np.array([np.count_nonzero(heads[:, LEARNED])], np.int64),
         nodes=packed_nodes(forest.nodes, nodes, features, trees, names),
         features=_packed_features(forest.features, features, nodes, names),
-        policy=_packed_policy(forest.policy, nodes, features),
+        policy=_packed_policy(forest.policy, nodes, features, names),
     )
 
 
@@ -89,7 +101,8 @@ def _packed_features(state: Features, features: Numbers, nodes: Numbers, names: 
     owner, item = keys_of(state.rows, features)
     about = features.packed(state.about)
     kind, part = about[: len(features), KIND], about[: len(features), PART]
-    values, is_normal = numbers_of(state.values), np.zeros(len(state.gaussians.following), np.bool_)
+    values = numbers_of(state.values, features.of(owners_of(state.values)) != NONE)
+    is_normal = np.zeros(len(state.gaussians.following), np.bool_)
     is_normal[part[kind == NUMERIC]] = True
     normals = Numbers(is_normal)
     part[kind == NOMINAL] = values.of(part[kind == NOMINAL])
@@ -121,7 +134,9 @@ def _packed_slots(state: Quantised, values: Numbers, features: Numbers, quantise
     )
 
 
-def _packed_policy(policy: Any, nodes: Numbers, features: Numbers) -> Any:
+def _packed_policy(policy: Any, nodes: Numbers, features: Numbers, names: Numbers | None) -> Any:
+    if isinstance(policy, Exact):
+        return _packed_indexes(policy, nodes, names)
     if isinstance(policy, Imac):
         return _packed_candidates(policy, nodes, features)
     if isinstance(policy, Hat):
@@ -129,6 +144,27 @@ def _packed_policy(policy: Any, nodes: Numbers, features: Numbers) -> Any:
         windows = Windows(nodes.packed(sums), nodes.packed(buckets), nodes.packed(ones))
         return policy._replace(tried=nodes.packed(policy.tried), windows=windows)
     return type(policy)(*(nodes.packed(array) for array in policy))
+
+
+def _packed_indexes(policy: Exact, nodes: Numbers, names: Numbers | None) -> Exact:
+    state = policy.slots
+    leaf = state.rows[:, KEY] >> 32  # of a free one -1, as `NONE`
+    leaf[state.counts[EVER] :] = NONE
+    slots = Numbers(nodes.of(leaf) != NONE)
+    rows, chain, heads = slots.packed(state.rows), slots.packed(state.chain), nodes.packed(state.heads)
+    owner = nodes.of(leaf[slots.kept])
+    item = renamed(rows[: len(slots), KEY] & 0xFFFFFFFF, names)
+    rows[: len(slots), KEY] = owner << 32 | item
+    rows[: len(slots), MARK] = NO_MARK
+    chain[: len(slots)] = slots.of(chain[: len(slots)])
+    for column in (CHAIN, BEST):
+        heads[: len(nodes), column] = slots.of(heads[: len(nodes), column])
+        heads[len(nodes) :, column] = NONE
+    return Exact(
+        slots=Slots(packed_table(len(rows), owner, item), rows, chain, heads, slots.used),
+        finder=exact.make(len(heads), len(rows)),
+        pair=np.full((len(heads), 2), NONE, np.int64),
+    )
 
 
 def _packed_candidates(policy: Imac, nodes: Numbers, features: Numbers) -> Imac:

@@ -409,8 +409,7 @@ class TreePool(GrowingPool[Forest, Answers, Float64s]):
         rows.check(forest.nodes.rows, reached)
         observers.check(forest.features, forest.nodes, leaves)
         policies.check(forest.policy, forest, [leaf for leaf in leaves if not links[leaf, ASLEEP]])
-        split_on = links[reached, FEATURE]
-        return [*self._features_seen(), split_on[split_on != NONE]]
+        return features_of(forest)
 
     def _check_weights(self, tree: int, own: list[int]) -> None:
         """Raise AssertionError unless what a tree has learned bounds what its nodes hold."""
@@ -423,10 +422,18 @@ class TreePool(GrowingPool[Forest, Answers, Float64s]):
         else:
             assert sum(links[own, WEIGHT].tolist()) <= learned
 
-    def _features_seen(self) -> tuple[Int64s, Int64s]:
-        """Return the feature of each row of the observers, and of the policy's own."""
-        cells = self._state.features.rows.cells[: self._state.features.rows.used[rows.EVER], rows.KEY]
-        return cells[cells != NONE] & 0xFFFFFFFF, policies.keys(self._state.policy) & 0xFFFFFFFF
+
+def features_of(forest: Forest) -> list[Int64s]:
+    """Return the features that trees refer to, as often as they do: in leaves, their policy and in splits."""
+    seen = forest.features.rows.cells[: forest.features.rows.used[rows.EVER], rows.KEY]
+    is_used = forest.nodes.rows.cells[:, rows.KEY] != NONE
+    is_used[forest.nodes.rows.used[rows.EVER] :] = False
+    split_on = forest.nodes.links[is_used, FEATURE]
+    return [
+        seen[seen != NONE] & 0xFFFFFFFF,
+        policies.keys(forest.policy) & 0xFFFFFFFF,
+        split_on[split_on != NONE],
+    ]
 
 
 def _check_settings(policy: str, criterion: str, classes: int, grace_period: int, check_every: int) -> None:

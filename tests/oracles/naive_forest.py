@@ -54,6 +54,7 @@ class Settings:
     evaluate: bool = True
     max_keys: int = 1 << 30
     max_live_ids: int = 1 << 30
+    threads: int = 1
 
     def pool(self) -> ForestPool:
         """Return a new pool with these settings."""
@@ -347,7 +348,9 @@ def outcomes(pool: ForestPool, events: Sequence[Event], rng: random.Random | Non
     pool.sweep(batch.feature)
     votes = dict(zip(answers.asked.tolist(), answers.votes.tolist(), strict=True))
     told = pool.rules.evaluated
-    is_counted = pool.pool.rules.terms.policy == EPSILON  # looks rebuild what they find, and when is theirs
+    is_counted = (
+        pool.parts.pools[0].rules.terms.policy == EPSILON
+    )  # looks rebuild what they find, and when is theirs
     return [
         Outcome(
             status=Status(status),
@@ -373,11 +376,11 @@ class Pair(Differential):
             tree = naive.trees.get(key)
             own = columns(naive.terms, tree.root if tree is not None else None)
             assert rows_of(self.pool.tree(number, key)) == own
-            at = key * self.settings.trees + number
+            trees, at = self.pool.parts.home(key * self.settings.trees + number)
             if self.settings.guarantee == "exact":
-                check_floors(self.pool.pool, naive.terms, at)
+                check_floors(trees, naive.terms, at)
             else:
-                assert counters_of(self.pool.pool, at) == [
+                assert counters_of(trees, at) == [
                     (node.built, node.edits, node.built_weight, node.edited_weight)
                     for node in (tree.root.preorder() if tree is not None else ())
                 ]

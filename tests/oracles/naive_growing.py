@@ -49,6 +49,7 @@ class Settings:
     kinds: dict[Feature, Kind] = field(default_factory=dict)
     names: bool = False
     max_keys: int = 1 << 30
+    threads: int = 1
 
     def pool(self) -> GrowingForestPool:
         """Return a new pool with these settings."""
@@ -56,7 +57,7 @@ class Settings:
 
     def of_a_tree(self) -> tree_parts.Settings:
         """Return the settings of one tree."""
-        own = ("trees", "subspace", "bagging", "seed", "warning", "drift", "names", "max_keys")
+        own = ("trees", "subspace", "bagging", "seed", "warning", "drift", "names", "max_keys", "threads")
         shared = {name: value for name, value in vars(self).items() if name not in own}
         return tree_parts.Settings(**shared, check_every=self.grace_period, evaluate=False)
 
@@ -265,4 +266,4 @@ class Pair(Differential):
         """Raise AssertionError unless the pool's invariants hold and it has the oracle's trees."""
         self.pool.check()
         assert self.pool.alive == len(self.twin.keys)
-        assert self.pool.pool.alive == len(self.twin.trees.trees)
+        assert self.pool.parts.alive == len(self.twin.trees.trees)

@@ -1,6 +1,7 @@
 """`bench forests`: forests beside one tree, and beside the adaptive random forests of river and MOA.
 
-All predict every example, then learn it; those that forget keep a window. Times are of CPU, as in `bench peers`.
+All predict every example, then learn it; those that forget keep a window. Times are of CPU, as in `bench peers`;
+beside it stands what the clock on the wall says, which threads shorten.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Terms(NamedTuple):
     repeats: int  # of ours; figures are medians over the rounds
     latency: bool = False  # whether single deletes and questions are timed, too
     growing: bool = False  # whether forests that grow are measured, too
+    threads: Sequence[int] = (1,)  # each forest is measured with so many
 
 
 _AnyPool: TypeAlias = "DynamicPool | ForestPool | GrowingForestPool"
@@ -78,7 +80,8 @@ _Side: TypeAlias = tuple[str, Mapping[str, Any]]  # what it is, and settings of 
 
 class _Run(NamedTuple):
     pool: _AnyPool
-    seconds: float
+    seconds: float  # of CPU
+    wall_seconds: float
     measures: Measures
 
 
@@ -130,8 +133,8 @@ def bench_forests(
         row = _moas(table, moa, terms)
         yield about | {"side": "moa"} | row | {"version": moa.version, "machine": machine()}
     own = [
-        {"trees": terms.trees, "bagging": bagging, "subspace": subspace, "seed": terms.seed}
-        for bagging, subspace in product(terms.baggings, terms.subspaces)
+        {"trees": terms.trees, "bagging": bagging, "subspace": subspace, "seed": terms.seed, "threads": threads}
+        for bagging, subspace, threads in product(terms.baggings, terms.subspaces, terms.threads)
     ]
     kinds = ["forest", "growing"] if terms.growing else ["forest"]
     sides: list[_Side] = [("tree", {}), *((kind, each) for kind in kinds for each in own)]
@@ -172,13 +175,13 @@ def _run(table: Table, side: _Side, options: Mapping[str, Any]) -> _Run:
     """Return what a tree, or a forest where there are settings of its own, does; only the pool's time counts."""
     pool = _pool(table, side, {"evaluate": True, **options})
     kept = Prequential(len(table.classes), BATCH)
-    seconds = 0.0
+    seconds = wall = 0.0
     for batch in batches_of(table):
-        start = _clock()
+        start = _clock(), time.perf_counter()
         answers = pool.apply(batch)
-        seconds += _clock() - start
+        seconds, wall = seconds + _clock() - start[0], wall + time.perf_counter() - start[1]
         kept.add(batch.label, answers.predicted, batch.weight, answers.loss)
-    return _Run(pool, seconds, kept.total().measures())
+    return _Run(pool, seconds, wall, kept.total().measures())
 
 
 def _latencies(table: Table, side: _Side, options: Mapping[str, Any]) -> Row:
@@ -213,8 +216,9 @@ def _latencies(table: Table, side: _Side, options: Mapping[str, Any]) -> Row:
 
 
 def _figures(table: Table, done: list[_Run]) -> Row:
-    pool, _, measures = done[-1]
+    pool, _, _, measures = done[-1]
     seconds = statistics.median(each.seconds for each in done)
+    wall = statistics.median(each.wall_seconds for each in done)
     sizes = pool.sizes()
     if isinstance(sizes, GrownSizes):
         did: Row = {"drifts": sizes.drifts, "warnings": sizes.warnings}
@@ -223,6 +227,7 @@ def _figures(table: Table, done: list[_Run]) -> Row:
     return {
         "examples": len(table.label),
         "cpu_seconds": significant(seconds),
+        "wall_seconds": significant(wall),
         "examples_per_second": significant(len(table.label) / seconds),
         "accuracy": significant(measures.accuracy),
         **against_baselines(measures),

@@ -15,6 +15,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from algorithms.core.crew import Crew
 from algorithms.core.criteria import CRITERIA
 from algorithms.forests.draws import draws
 from algorithms.splits.finders import FINDERS
@@ -431,6 +432,9 @@ def dynamic(
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @click.option("--growing", is_flag=True, help="Forests that grow and replace what drifts, too.")
+@click.option(
+    "--threads", type=_Listed(), default="1", show_default=True, help="Each forest with so many, as in 1,2."
+)
 @click.option("--moa", "with_moa", is_flag=True, help="Beside MOA's adaptive random forest.")
 @click.option("--jar", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MOA's.")
 @click.option("--river", "beside", is_flag=True, help="Beside river's adaptive random forest.")
@@ -457,6 +461,7 @@ def forests(
     seed: int,
     examples: int | None,
     growing: bool,
+    threads: list[str],
     with_moa: bool,
     jar: Path | None,
     beside: bool,
@@ -486,7 +491,9 @@ def forests(
     options |= {"guarantee": "exact"} if exact else {"epsilon": epsilon}
     if max_depth is not None:
         options["max_depth"] = max_depth
-    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, growing)
+    with _naming("--threads"):
+        counts = [Crew(int(each)).threads for each in threads]
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, growing, counts)
     _print(lambda progress: bench_forests(table, terms, peer, progress, theirs))
 
 

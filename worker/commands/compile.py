@@ -250,7 +250,9 @@ def _call(kernel: str) -> None:
         from algorithms.forests.growing import GrowingForestPool
 
         _evaluate()
-        GrowingForestPool(trees=1, names=True).insert([b"a"], 0)
+        growing = GrowingForestPool(trees=1, names=True)
+        growing.insert([b"a"], 0)
+        growing.warm_up()
         return
     if kernel.startswith(_REGRESSION):
         from algorithms.regression.pool import RegressionPool

@@ -55,7 +55,7 @@ def register(
         out: models of another number begin anew, as if their settings had changed.
     migrations : sequence of callable
         From each layout of its arrays to the next: one more with each change of their names, types or meaning, so
-        that states of all versions before are taken over.
+        that states of all versions before are taken over. Each is given the arrays and the model's settings.
 
     Raises
     ------
@@ -98,18 +98,42 @@ def _dynamic_tree(name: str, settings: DynamicTreeSettings, bounds: Bounds) -> M
     return _imported(*made)(name, settings, bounds)
 
 
-def _forests_in_one(arrays: Arrays) -> Arrays:
+def _forests_in_one(arrays: Arrays, settings: ForestSettings) -> Arrays:  # noqa: ARG001
     """Make the second layout of forests: one pool has the trees of all numbers."""
     from algorithms.forests.earlier import in_one  # with kernels, which who reads settings does without
 
     return in_one(arrays)
 
 
+def _forests_in_parts(arrays: Arrays, settings: ForestSettings) -> Arrays:
+    """Make the third layout of forests: a few pools have parts of the trees."""
+    from algorithms.forests.earlier import in_parts
+
+    return in_parts(arrays, settings.trees)
+
+
+def _grown_in_parts(arrays: Arrays, settings: GrowingForestSettings) -> Arrays:
+    """Make the second layout of forests of trees that grow: a few pools have parts of the trees."""
+    from algorithms.forests.earlier import grown_in_parts
+
+    return grown_in_parts(arrays, settings.trees, settings.of.policy)
+
+
 register(SplitSettings, _split, behaviour=1)
 register(TreeSettings, _imported("tree", "TreeModel"), behaviour=1)
 register(DynamicTreeSettings, _dynamic_tree, behaviour=1)
-register(ForestSettings, _imported("forest", "ForestModel"), behaviour=1, migrations=[_forests_in_one])
-register(GrowingForestSettings, _imported("growing_forest", "GrowingForestModel"), behaviour=1)
+register(
+    ForestSettings,
+    _imported("forest", "ForestModel"),
+    behaviour=1,
+    migrations=[_forests_in_one, _forests_in_parts],
+)
+register(
+    GrowingForestSettings,
+    _imported("growing_forest", "GrowingForestModel"),
+    behaviour=1,
+    migrations=[_grown_in_parts],
+)
 register(RegressionTreeSettings, _imported("regression_tree", "RegressionTreeModel"), behaviour=1)
 
 

@@ -35,6 +35,7 @@ class ForestModel(ForgettingTreesModel[ForestPool, Answers]):
             bagging=settings.bagging,
             seed=settings.seed,
             snapshots=settings.emit.snapshots.due,
+            threads=settings.threads,
             **pool_terms(settings, bounds),
         )
         super().__init__(name, settings, pool, told_of(settings, ("bagging", "seed", "subspace")))

@@ -54,6 +54,7 @@ class GrowingForestModel(GrowingTreesModel[GrowingForestPool, Answers]):
             names=settings.features == "names",
             max_keys=bounds.keys,
             snapshots=settings.emit.snapshots.due,
+            threads=settings.threads,
         )
         told = told_of(of, TOLD, TreeSettings.recorded) | told_of(settings, _TOLD)
         super().__init__(name, settings, pool, told | {"kind": settings.kind})

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from worker.models.moving import MOVED, moved_of
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
-# Takes the arrays of one pool: of all keys, or, while keys move to another pool, of those in either.
-Migration: TypeAlias = Callable[[Arrays], Arrays]
+# Takes the arrays of one pool, of all keys or, while keys move to another pool, of those in either, and the
+# settings of the model.
+Migration: TypeAlias = Callable[[Arrays, Any], Arrays]
 
 _NUMBER = "layout"
 
@@ -31,8 +32,17 @@ def numbered(arrays: Arrays, migrations: Sequence[Migration]) -> Arrays:
     return {**arrays, _NUMBER: np.array([1 + len(migrations)])} if migrations else arrays
 
 
-def migrated(saved: Arrays, migrations: Sequence[Migration]) -> Arrays:
+def migrated(saved: Arrays, migrations: Sequence[Migration], settings: Any) -> Arrays:
     """Return a state of today's layout, without its number, made from one of any layout before.
+
+    Parameters
+    ----------
+    saved : mapping
+        The state, by the names of its arrays.
+    migrations : sequence of callable
+        Those of the model's kind.
+    settings : ModelSettings
+        What the model is told.
 
     Raises
     ------
@@ -45,5 +55,5 @@ def migrated(saved: Arrays, migrations: Sequence[Migration]) -> Arrays:
     into: Arrays = moved_of(saved)
     rest: Arrays = {name: array for name, array in saved.items() if name != _NUMBER and not name.startswith(MOVED)}
     for migrate in migrations[number - 1 :]:
-        rest, into = migrate(rest), migrate(into) if into else into
+        rest, into = migrate(rest, settings), migrate(into, settings) if into else into
     return {**rest, **{MOVED + name: array for name, array in into.items()}}

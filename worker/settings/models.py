@@ -23,7 +23,7 @@ from pydantic import (
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
 from algorithms.dynamic.feasibility import DEFAULT, LEAST_WORK, UNBOUNDED_WITH, missing
-from algorithms.forests.draws import BAGGINGS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
+from algorithms.forests.draws import BAGGINGS, MOST_PARTS, MOST_SEED, MOST_TREES, SUBSPACES, bag, share_of
 from algorithms.regression.qo import LEAST_RADIUS
 from algorithms.trees.gaussians import LARGEST_VALUE
 from worker.settings.by_kind import ByKind, kind_of
@@ -69,6 +69,9 @@ class ModelSettings(Section):
     WHEN : tuple of paths
         Settings that say when and what a model writes, or where it begins. They change from an offset on and the
         model goes on with its state; with another value of any other setting it is another model.
+    HOW : tuple of str
+        Settings that say how a model is run. Nothing that it writes depends on them, so neither fingerprints nor
+        epochs tell of them.
     SAMPLE : mapping
         Settings beside `kind`, `input`, `classes` and `features` with which some hundred events make the kind do
         all that it can. Every suite over all kinds runs a model of these, so a kind is tested once it is
@@ -79,6 +82,7 @@ class ModelSettings(Section):
     LATER: ClassVar[tuple[str, ...]] = ()
     RECORDED: ClassVar[Mapping[str, str]] = {}
     WHEN: ClassVar[tuple[tuple[str, ...], ...]] = (("start",), ("shadow",), ("emit",), ("evaluate", "emit"))
+    HOW: ClassVar[tuple[str, ...]] = ()
     SAMPLE: ClassVar[Mapping[str, Any]] = {}
 
     kind: str
@@ -101,11 +105,17 @@ class ModelSettings(Section):
 
     def relevant(self) -> dict[str, Any]:
         """Return what results depend on, for the fingerprint."""
-        told = self.model_dump(mode="json", exclude={"start", "shadow"})
+        told = self.model_dump(mode="json", exclude={"start", "shadow", *self.HOW})
         later = ("expire", *self.LATER)
         if self.late_labels:
             del told["late_labels"]
         return {self.recorded(name): value for name, value in told.items() if value or name not in later}
+
+    def run_as(self, other: ModelSettings | None) -> Self:
+        """Return the same settings, run as those of another model of the kind are."""
+        if not self.HOW or type(other) is not type(self):
+            return self
+        return self.model_copy(update={name: getattr(other, name) for name in self.HOW})
 
     @classmethod
     def recorded(cls, name: str) -> str:
@@ -809,13 +819,16 @@ class ForestEmitSettings(Section):
 
 
 class SampledSettings(ModelSettings):
-    """What each tree of a forest sees."""
+    """What each tree of a forest sees, and how trees are run."""
+
+    HOW: ClassVar[tuple[str, ...]] = ("threads",)
 
     trees: Annotated[int, Ge(1), Le(MOST_TREES)] = 10
     # How often an example weighs its weight in a tree: none, poisson:1 or poisson:6; k of T: it is in k trees.
     bagging: str = Field(default="poisson:6", validate_default=True)
     subspace: float | str = 0.6  # the share of the features that a tree sees, or 'sqrt of D'
     seed: Annotated[int, Ge(0), Le(MOST_SEED)] = 0  # another one, another forest
+    threads: Annotated[int, Ge(1), Le(MOST_PARTS)] = 1  # how many run its trees; results are the same
     emit: ForestEmitSettings = ForestEmitSettings()
 
     @field_validator("bagging", mode="plain")
@@ -864,6 +877,7 @@ class ForestSettings(SampledSettings, ForgettingTreesSettings):
         "trees": 3,
         "bagging": "poisson:1",
         "seed": 5,
+        "threads": 2,
         "epsilon": 0.3,
         "max_depth": 4,
         "window": 40,
@@ -930,6 +944,7 @@ class GrowingForestSettings(SampledSettings, TreesSettings):
         "trees": 3,
         "bagging": "poisson:1",
         "subspace": 0.8,
+        "threads": 2,
         "warning": 0.9,
         "drift": 0.5,
         "on_delete": "ignore",

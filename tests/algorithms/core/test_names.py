@@ -95,3 +95,26 @@ def test_forgotten_names_leave_room(seed: int) -> None:
     names.check()
     assert all(names.name(number) == word for word, number in expected.items())
     assert names.arrays.text.size <= 8192
+
+
+def test_a_name_goes_when_none_of_those_refers_to_it_that_share_it() -> None:
+    """Each counts in arrays of its own, which grow with the names; what any has released is looked at."""
+    names = Interner()
+    names.share(2)
+    first = names.intern(b"a")
+    for holder in (1, 2):
+        refer(names.seen_by(holder), first)
+    many = names.intern_all([b"%d" % number for number in range(40)])
+    for number in many:
+        refer(names.seen_by(0), number)
+    names.sweep(np.array([first, *many]))
+    release(names.seen_by(1), first)
+    names.sweep(EMPTY)
+    assert names.find(b"a") == first
+    names.check_references([np.array([first]), np.array(many)])
+    release(names.seen_by(2), first)
+    names.sweep(EMPTY)
+    assert names.find(b"a") is None
+    copy = Interner(names.arrays, names.beside)
+    assert copy.intern(b"b") == names.intern(b"b") == first
+    names.check()

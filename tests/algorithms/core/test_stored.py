@@ -63,7 +63,6 @@ _DYNAMIC = [
     "words: table cells used",
     f"names: {_NAMES}",
 ]
-_IN_A_FOREST = [f"trees.{group}" if ":" in group else f"trees: {group}" for group in _DYNAMIC[:-1]]
 _REGRESSION = [
     "trees alive",
     *_NODES,
@@ -73,6 +72,16 @@ _REGRESSION = [
     *_ELEMENTS,
     f"names: {_NAMES}",
 ]
+
+
+def _in_parts(parts: int, groups: list[str]) -> list[str]:
+    """Return the names of the trees of a forest, whose names of features are the forest's."""
+    return [
+        f"trees.{part}.{group}" if ":" in group else f"trees.{part}: {group}"
+        for part in range(parts)
+        for group in [*groups, "names: references orphans counts"]
+    ]
+
 
 # Of each kind of state how it is made, and the names of its arrays in the order in which they are written.
 KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
@@ -140,18 +149,17 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         for what, make in (("", DynamicPool), (", numbers", partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0))))
     },
     "forest": (
-        partial(ForestPool, trees=1, names=True),
-        ["keys alive", *_LEDGER, f"names: {_NAMES}", *_IN_A_FOREST],
+        partial(ForestPool, trees=20, names=True),
+        ["keys alive", *_LEDGER, f"names: {_NAMES}", *_in_parts(4, _DYNAMIC[:-1])],
     ),
     "growing forest": (
-        partial(GrowingForestPool, trees=1, names=True),
+        partial(GrowingForestPool, trees=9, names=True),
         [
             "keys places",
             "windows: sums buckets ones",
             "alive",
             f"names: {_NAMES}",
-            *(f"trees.{group}" if ":" in group else f"trees: {group}" for group in _TREES),
-            "trees.policy: tried",
+            *_in_parts(2, [*_TREES, "policy: tried"]),
         ],
     ),
     **{

@@ -41,6 +41,7 @@ VARIANTS: dict[str, tuple[Mix, dict[str, Any]]] = {
     "mixed": (MIXED, {"subspace": 0.7, "bagging": "poisson:6", "criterion": "gini"}),
     "k of T": (MIXED, {"bagging": "2 of 3", "policy": "osm", "inherit": True, "local_range": True}),
     "names": (NAMED, {"names": True, "subspace": "sqrt of 3", "policy": "imac"}),
+    "more trees than parts": (BINARY, {"trees": 6, "subspace": 0.6}),
 }
 
 
@@ -262,15 +263,15 @@ def test_wrong_settings_are_refused_with_a_reason(changed: dict[str, Any], reaso
 
 @pytest.mark.skipif(OFF, reason="nothing is compiled")
 def test_one_kernel_serves_trees_of_any_policy_and_features() -> None:
-    """A forest adds one kernel to those of the trees."""
+    """A forest adds two kernels to those of the trees, each compiled once."""
     kinds: dict[int | bytes, Kind] = {1: Kind.NUMERIC, 2: Kind.NOMINAL, 3: Kind.QUANTISED}
     none: dict[int | bytes, Kind] = {}
     for policy, named, told in (("osm", False, kinds), ("periodic", True, none), ("exact", False, none)):
         pool = GrowingForestPool(trees=3, policy=policy, names=named, kinds=told)
         pool.insert([b"a"] if named else [5], 1)
-        pool.predict([])
-    kernel: Any = growth.apply
-    assert len(kernel.compiled.signatures) == 1
+        pool.apply(columns_of([Event(Op.INSERT, {}, label=at % 2) for at in range(200)], pool))
+    kernels: list[Any] = [growth.apply, growth.go_on]
+    assert [len(kernel.compiled.signatures) for kernel in kernels] == [1, 1]
 
 
 def test_keys_beyond_the_numbers_of_trees_are_refused() -> None:

@@ -67,6 +67,20 @@ def test_forests_that_grow_have_lines_of_their_own() -> None:
     assert 0.6 < grown["accuracy"] <= 1.0
 
 
+def test_threads_are_sides_of_one_run() -> None:
+    """Each forest has a line for each number of them, which says the same of all but time."""
+    sizes = ("--examples", "400", "--window", "60", "--trees", "3", "--repeats", "1", "--baggings", "poisson:1")
+    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", "--growing", "--threads", "1,2"))
+    assert [(row["side"], row.get("threads")) for row in rows] == [
+        ("tree", None),
+        *((side, threads) for side in ("forest", "growing") for threads in (1, 2)),
+    ]
+    times = {"threads", "cpu_seconds", "wall_seconds", "examples_per_second"}
+    for one, two in (rows[1:3], rows[3:5]):
+        assert {name for name in one if one[name] != two[name]} <= times
+        assert min(one["wall_seconds"], two["wall_seconds"]) > 0
+
+
 def test_moa_is_a_side_where_it_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its figures are those that it wrote; without it the command ends and says what was expected."""
     told = {"classifications correct (percent)": "75.0", "evaluation time (cpu seconds)": "0.5"}
@@ -124,7 +138,14 @@ def test_a_peer_gets_the_same_examples() -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--baggings", "poisson:0"), ("--baggings", "3 of 4"), ("--subspaces", "0"), ("--subspaces", "some")],
+    [
+        ("--baggings", "poisson:0"),
+        ("--baggings", "3 of 4"),
+        ("--subspaces", "0"),
+        ("--subspaces", "some"),
+        ("--threads", "65"),
+        ("--threads", "two"),
+    ],
 )
 def test_wrong_options_are_named(option: str, value: str) -> None:
     """What cannot be measured is refused before anything runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +12,9 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic.feasibility import UNBOUNDED_WITH
 from algorithms.trees.policies import adwin
 from tests.worker.settings.test_settings import SMALLEST, _load, _problems
+from worker.epochs import compare, first_epoch
+from worker.log.port import TopicPartition
+from worker.pipeline import Pipeline
 from worker.settings import fingerprint
 from worker.settings.by_kind import kind_of
 from worker.settings.models import DynamicTreeSettings, ForestSettings, GrowingForestSettings, TreeSettings
@@ -380,6 +384,22 @@ def test_forests(tmp_path: Path) -> None:
     assert whole.relevant()["subspace"] == 1.0
 
 
+@pytest.mark.parametrize("of", ["", "    of: {kind: tree}\n"])
+def test_threads_of_a_forest_tell_nothing_of_its_results(tmp_path: Path, of: str) -> None:
+    """Fingerprints and epochs are the same with any number, so that it may be another one at each start."""
+    plain = _load(tmp_path, FOREST + of)
+    told = _load(tmp_path, f"{FOREST}{of}    threads: 4\n")
+    assert [each.models["spam"].model_dump()["threads"] for each in (plain, told)] == [1, 4]
+    assert fingerprint(plain) == fingerprint(told)
+    begun = first_epoch(plain, "sms", 0, 0, "")
+    assert begun == first_epoch(told, "sms", 0, 0, "")
+    assert not compare(begun, told, "sms").is_any
+    run = Pipeline(TopicPartition("sms", 0), told, lambda: 0.0)
+    run.have(begun.parsed() or {}, begun.parsed_bounds, None)
+    model: Any = run.models[0]
+    assert model._pool.parts.crew.threads == 4
+
+
 @pytest.mark.parametrize(
     ("added", "problem"),
     [
@@ -405,6 +425,8 @@ def test_forests(tmp_path: Path) -> None:
             "9:15: .subspace: expected a share above 0 and up to 1, or 'sqrt of D' where there are D features, "
             "got 'sqrt'",
         ),
+        ("threads: 0", "9:14: .threads: expected 1 or more, got 0"),
+        ("threads: 5", "9:14: .threads: expected 4 or less, got 5"),
         (
             "max_work: 4096",
             "9:5: .max_work: expected no 'max_work' (a model of kind 'dynamic-tree' has it; each tree of a forest "

@@ -25,13 +25,13 @@ RECORDS = [record for record in understood(KIND, mixed(400)) if record.topic == 
 HALF = len(RECORDS) // 2
 
 
-def _second(first: Arrays) -> Arrays:
+def _second(first: Arrays, settings: Any) -> Arrays:  # noqa: ARG001
     """In the first layout weights were fractions, by another name."""
     rest = {name: array for name, array in first.items() if name != "shares"}
     return {**rest, "weights": np.rint(first["shares"] * 4096.0).astype(np.int64)}
 
 
-def _third(second: Arrays) -> Arrays:
+def _third(second: Arrays, settings: Any) -> Arrays:  # noqa: ARG001
     """In the second one they were of the least class first."""
     rest = {name: array for name, array in second.items() if name != "weights"}
     return {**rest, "rows": np.ascontiguousarray(second["weights"][:, ::-1])}
@@ -112,10 +112,10 @@ def test_a_state_of_a_removed_model_stays_as_it_is(tmp_path: Path) -> None:
 def test_pools_that_keys_move_between_are_migrated_alike() -> None:
     """While keys move a state has the arrays of two pools."""
     first = {"shares": np.ones((1, 2)), MOVED + "shares": np.full((3, 2), 0.5), "other": np.arange(2)}
-    second = migrated(first, [lambda arrays: _second(arrays)])
+    second = migrated(first, [_second], None)
     assert sorted(second) == sorted(["weights", MOVED + "weights", "other"])
     assert second["weights"].tolist() == [[4096, 4096]]
     assert second[MOVED + "weights"].tolist() == [[2048, 2048]] * 3
-    assert migrated(numbered(second, [_second]), [_second]).keys() == second.keys()
+    assert migrated(numbered(second, [_second]), [_second], None).keys() == second.keys()
     with pytest.raises(NewerLayoutError):
-        migrated(numbered(second, [_second]), [])
+        migrated(numbered(second, [_second]), [], None)

@@ -81,17 +81,28 @@ class Crew:
         BaseException
             What a task has raised: of several, the first of the sequence. All others were run, too.
         """
-        work, helpers = _Work(tasks), min(self.threads, len(tasks)) - 1
-        if helpers > 0:
+        work, helpers = _Work(tasks), max(min(self.threads, len(tasks)) - 1, 0)
+        if helpers:
             self._start()
         for _ in range(helpers):
             self._given.put(work)
         try:
             work.do()
         finally:
-            for _ in range(helpers):
-                self._done.get()
+            self._wait(helpers)
         work.tell()
+
+    def _wait(self, helpers: int) -> None:
+        """Wait until so many are done, whoever interrupts: what they write to is the caller's again then."""
+        interrupt: BaseException | None = None
+        while helpers:
+            try:
+                self._done.get()
+                helpers -= 1
+            except BaseException as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _start(self) -> None:
         """Start the helpers, where they are not there: at first, and in a process that was forked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import time
 
@@ -87,6 +88,39 @@ def test_an_interrupt_waits_for_the_others() -> None:
     assert done == [1, 1]
 
 
+def test_an_interrupt_of_who_waits_waits_too() -> None:
+    """As with Ctrl+C while another thread has the last task."""
+    done, helper = list[int](), threading.Event()
+
+    def of_the_helper() -> None:
+        helper.set()
+        time.sleep(0.1)
+        done.append(1)
+
+    def of_the_caller() -> None:
+        assert helper.wait(10)
+
+    def act() -> None:
+        if threading.current_thread() is threading.main_thread():
+            of_the_caller()
+        else:
+            of_the_helper()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            Crew(2).run([act, act])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert done == [1]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 warns where there are threads
 def test_a_process_that_was_forked_has_threads_of_its_own() -> None:
     """Those of its parent are not there."""
     crew = Crew(2)

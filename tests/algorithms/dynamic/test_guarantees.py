@@ -251,7 +251,7 @@ def test_rivals_of_small_nodes(
     monkeypatch.setattr(build, "FEW", 2)
     monkeypatch.setattr(build, "MOST_KEPT", width + 1)
     monkeypatch.setattr(rivals, "WIDTH", width)
-    monkeypatch.setattr(rivals, "_NODES", 2)
+    monkeypatch.setattr(rivals, "NODES", 2)
     mix = MIXES[name]
     pair = (GreedyPair if "guarantee" in guarantee else NearPair)(of(mix, epsilon=None, window=30, **guarantee))
     stream = Stream(11, mix)

@@ -20,13 +20,15 @@ A leaf that no split parted keeps a floor of infinity, until an example comes th
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from algorithms.core.example_store import LENGTH, START
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
-from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own
+from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own, near_of
 from algorithms.dynamic.examples import Examples
+from algorithms.dynamic.labels import add_to_feature
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear_beside
 
 _UNKNOWN = -math.inf  # a floor below which all may be: the node is scanned at the next look
@@ -57,18 +59,27 @@ def knows_beside(columns: Columns, node: int, feature: int) -> bool:
 
 
 @inlined
-def note_value(slack: Slack, node: int, feature: int, value: float, sign: int) -> None:
-    """Note that an example with this value of a node's numeric feature has come or gone."""
-    if not knows_beside(slack.columns, node, feature):
+def note_value(
+    criterion: Any, slack: Slack, node: int, feature: int, value: float, label: int, change: int
+) -> None:
+    """Note that an example with this value of a node's numeric feature has come or, of a change below 0, gone."""
+    columns = slack.columns
+    if not knows_beside(columns, node, feature):
         return
+    sign = 1 if change > 0 else -1
     is_lost = slack.beside[node, BELOW] < value < slack.beside[node, ABOVE]
     for side in (BELOW, ABOVE):
         if value == slack.beside[node, side]:
             slack.counts[node, AT_BELOW + side] += sign
             is_lost = is_lost or slack.counts[node, AT_BELOW + side] == 0
+    for at in range(near_of(columns, node)):
+        if value <= columns.near_beside[node, at, BELOW]:
+            add_to_feature(criterion, columns.near_sums[node], at, label, change)
+        elif value < columns.near_beside[node, at, ABOVE]:
+            is_lost = True
     if is_lost:  # a value that nobody has any more is nowhere
         clear_beside(slack, node)
-        forget_own(slack.columns, node)
+        forget_own(columns, node)
 
 
 @jit

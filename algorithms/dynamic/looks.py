@@ -20,13 +20,20 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
 from algorithms.dynamic import beta, columns, exact, floors, indexes, rivals, slack, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
-from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.labels import by_target, score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
-from algorithms.dynamic.splitter import NO_SPLIT, Choice, best_split, best_threshold, forget
+from algorithms.dynamic.splitter import (
+    NO_SPLIT,
+    Choice,
+    best_split,
+    best_threshold,
+    forget,
+    near_thresholds,
+    sort_alone,
+)
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
 from algorithms.dynamic.subtrees import gather
 from algorithms.dynamic.terms import EXACT
@@ -159,7 +166,9 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     if rules.terms.policy == EXACT and is_leaf:
         return exact.leaf_stands(known, node)
     own = _own(forest, rules, segment, tree, node)
-    return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(forest, rules, node, own)
+    return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
+        forest, rules, segment, node, own
+    )
 
 
 @jit
@@ -358,14 +367,14 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, 
 
 
 @jit
-def _beats_columns(forest: Forest, rules: Rules, node: int, own: _Own) -> bool:
+def _beats_columns(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own) -> bool:
     """Return whether a node surely is what the policy promises, beside columns that have floors of their own."""
     if not _knows_beside(forest, rules, node):
         return False
     known = forest.slack.columns
     size = columns.size_of(known, node)
     at = int64(0)
-    while at < size and _beats(known, rules, node, at, own):
+    while at < size and _beats(forest, rules, segment, node, at, own):
         at += 1
     return bool(at == size)
 
@@ -379,13 +388,21 @@ def _knows_beside(forest: Forest, rules: Rules, node: int) -> bool:
     return exact.knows_beside(forest.slack.columns, node, links[node, FEATURE])
 
 
-@inlined
-def _beats(known: Columns, rules: Rules, node: int, at: int, own: _Own) -> bool:
+@jit
+def _beats(forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own) -> bool:
     """Return whether a node surely is what the policy promises, beside what a column offers."""
+    known = forest.slack.columns
     floor = columns.floor_of(known, node, at)
-    if rules.terms.policy == EXACT:
-        return own.left < floor - own.whole.error
-    return beta.stands(floor, own.left, own.most, own.whole.error)
+    if rules.terms.policy != EXACT:
+        return beta.stands(floor, own.left, own.most, own.whole.error)
+    if not own.left < floor - own.whole.error:
+        return False
+    for near in range(columns.near_of(known, node) if at == 0 else int64(0)):
+        for k in range(segment.totals.size):
+            segment.below[k] = known.near_sums[node, near, k]
+        if not own.score < score(forest.criterion, segment.below, segment.totals):
+            return False
+    return True
 
 
 @jit
@@ -410,7 +427,7 @@ def _stands_once_scanned(
     stands = True
     at = int64(0)
     while stands and at < known.sizes[node]:
-        if not _beats(known, rules, node, at, own):
+        if not _beats(forest, rules, segment, node, at, own):
             stands = _stands_beside(forest, rules, segment, node, at, own, out)
         at += 1
     if stands:  # a column was scanned, so the labels are there
@@ -428,21 +445,36 @@ def _stands_beside(
     """Scan a column of the examples that are gathered; return whether a node stands beside what it offers."""
     known, links = forest.slack.columns, forest.nodes.links
     feature = known.features[node, at]
-    found, entries = best_threshold(forest.criterion, segment, examples_of(forest), feature)
-    is_own = rules.terms.policy == EXACT and feature == links[node, FEATURE]
-    best = min(found.second if is_own else found.score, own.whole.score)
+    entries = sort_alone(segment, examples_of(forest), feature)
+    if rules.terms.policy == EXACT and feature == links[node, FEATURE]:
+        return _stands_in_own(forest, segment, node, own, entries, out)
+    found = best_threshold(forest.criterion, segment, entries)
+    best = min(found.score, own.whole.score)
     least = floors.left_by(forest.criterion, own.whole, best)
-    if is_own:
-        stands = exact.keeps(links[node, KIND], forest.nodes.threshold[node], found.below, found.above)
-    elif rules.terms.policy == EXACT:
+    if rules.terms.policy == EXACT:
         stands = exact.is_ahead(forest.names, own.score, links[node, FEATURE], found.score, feature)
     else:
         stands = beta.stands(least, own.left, own.most, 2.0 * own.whole.error)
     if stands:
         columns.put(known, node, at, least - own.whole.error)
-    if stands and is_own:
-        _move_threshold(forest, segment, node, found.below, found.above, entries, out)
     return bool(stands)
+
+
+@jit
+def _stands_in_own(forest: Forest, segment: Segment, node: int, own: _Own, entries: int, out: Out) -> bool:
+    """Scan a node's own column, for EXACT; return whether its threshold parts as the best one does."""
+    known, kept = forest.slack.columns, segment.kept_columns
+    size, floor = near_thresholds(forest.criterion, segment, entries)
+    if size == 0:
+        return False
+    below, above = kept.near_beside[0, 0], kept.near_beside[0, 1]
+    if not exact.keeps(forest.nodes.links[node, KIND], forest.nodes.threshold[node], below, above):
+        return False
+    left = floors.left_by(forest.criterion, own.whole, min(floor, own.whole.score))
+    columns.put(known, node, int64(0), left - own.whole.error)
+    columns.take_near(known, node, kept, size)
+    _move_threshold(forest, segment, node, below, above, entries, out)
+    return True
 
 
 @jit

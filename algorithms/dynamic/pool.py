@@ -117,7 +117,12 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
         floors: Slack | NoSlack = NO_SLACK
         if self._has_floors:
             floors = slack.make(
-                8, rules.classes, has_binary=has_binary, has_numeric=not self._plain, of_numbers=is_number
+                8,
+                rules.classes,
+                has_binary=has_binary,
+                has_numeric=not self._plain,
+                of_numbers=is_number,
+                is_exact=rules.terms.policy == EXACT,
             )
         forest = Forest(
             trees=np.zeros((1, TREE_COLUMNS), np.int64),
@@ -236,7 +241,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self._has_floors:
-            arrays = slack.with_columns(arrays, "slack", has_numeric=not self._plain)
+            arrays = slack.with_columns(arrays, "slack", self._state.slack.columns)
             held = rebuilt(self._state.slack, arrays, "slack")
             has_indexes = bool(held.indexes.following.size)
             empty = indexes.make(len(held.floor), has_indexes=has_indexes)

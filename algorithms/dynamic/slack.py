@@ -53,12 +53,14 @@ class Slack(NamedTuple):
     columns: Columns
 
 
-def make(capacity: int, classes: int, *, has_binary: bool, has_numeric: bool, of_numbers: bool) -> Slack:
+def make(
+    capacity: int, classes: int, *, has_binary: bool, has_numeric: bool, of_numbers: bool, is_exact: bool
+) -> Slack:
     """Return storage for so many nodes; without binary features there are no rivals and no indexes."""
     counts = np.zeros((capacity, _COUNTS), np.int64)
     held = rivals.make(capacity if has_binary else 0, classes)
     made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
-    parts = columns.make(capacity, has_numeric=has_numeric, of_numbers=of_numbers)
+    parts = columns.make(capacity, classes, has_numeric=has_numeric, of_numbers=of_numbers, is_exact=is_exact)
     return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts)
 
 
@@ -75,12 +77,13 @@ def grown(slack: Slack, capacity: int) -> Slack:
 
 
 def with_columns(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, *, has_numeric: bool
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Columns
 ) -> Mapping[str, npt.NDArray[Any]]:
-    """Return a state with floors of columns: one of classes has none where an earlier version wrote it.
+    """Return a state with what an earlier version did not know of columns.
 
-    Its floors hold for numeric features, too. That it knows the values beside thresholds is forgotten, for this is
-    told by the floor of a column now: a node is scanned when the next edit has come.
+    Trees of classes had no floors of columns: those of nodes hold for numeric features, too. That it is known
+    which values are beside a threshold is told by the floor of a column now: a node is scanned when the next edit
+    has come. No thresholds were near: the floor of a node's own column holds for all of them.
 
     Parameters
     ----------
@@ -88,16 +91,21 @@ def with_columns(
         The state.
     name : str
         What its slack is called there.
-    has_numeric : bool
-        Whether features may be numeric.
+    like : Columns
+        Those of an empty pool with the same settings.
     """
-    if f"{name}.columns.sizes" in arrays:
-        return arrays
-    made = columns.make(len(arrays[f"{name}.floor"]), has_numeric=has_numeric, of_numbers=False)
-    counts = arrays[f"{name}.counts"].copy()
-    counts[:, [AT_BELOW, AT_ABOVE]] = 0
-    forgotten = {f"{name}.beside": np.zeros_like(arrays[f"{name}.beside"]), f"{name}.counts": counts}
-    return {**arrays, **flattened(made, f"{name}.columns"), **forgotten}
+    rows = len(arrays[f"{name}.floor"])
+    zeros = {
+        key: np.zeros((rows if len(part) else 0, *part.shape[1:]), part.dtype)
+        for key, part in flattened(like, f"{name}.columns").items()
+        if key not in arrays
+    }
+    forgotten: dict[str, npt.NDArray[Any]] = {}
+    if f"{name}.columns.sizes" in zeros:
+        counts = arrays[f"{name}.counts"].copy()
+        counts[:, [AT_BELOW, AT_ABOVE]] = 0
+        forgotten = {f"{name}.beside": np.zeros_like(arrays[f"{name}.beside"]), f"{name}.counts": counts}
+    return {**arrays, **zeros, **forgotten}
 
 
 @jit

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
@@ -46,7 +47,7 @@ def update(
             break
         value = value_at(forest, row, node)
         if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
-            _note_value(forest.slack, node, links[node, FEATURE], value, sign)
+            _note_value(forest.slack, forest.criterion, node, links[node, FEATURE], value, label, sign * weight)
         node = child_of(forest, node, value)
     if rules.terms.policy == EXACT and sign > 0 and links[node, FIRST] != NONE:
         _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
@@ -221,8 +222,17 @@ def _note_nothing(known: NoSlack, forest: Forest, node: int, row: int, label: in
 
 
 @inlined
-def _note_no_value(known: NoSlack, node: int, feature: int, value: float, sign: int) -> None:
+def _note_no_value(
+    known: NoSlack, criterion: Any, node: int, feature: int, value: float, label: int, change: int
+) -> None:
     pass
+
+
+@inlined
+def _note_value_known(
+    known: Slack, criterion: Any, node: int, feature: int, value: float, label: int, change: int
+) -> None:
+    exact.note_value(criterion, known, node, feature, value, label, change)
 
 
 @inlined
@@ -231,7 +241,7 @@ def _note_at_no_leaf(known: NoSlack, node: int, examples: Examples, row: int, ot
 
 
 _note = dispatch("Keep what is known of a node true.", {NoSlack: _note_nothing, Slack: _note_edit})
-_note_value = dispatch("See `exact.note_value`.", {NoSlack: _note_no_value, Slack: exact.note_value})
+_note_value = dispatch("See `exact.note_value`.", {NoSlack: _note_no_value, Slack: _note_value_known})
 _note_at_leaf = dispatch("See `exact.note_at_leaf`.", {NoSlack: _note_at_no_leaf, Slack: exact.note_at_leaf})
 _judge = dispatch(
     "Rebuild what an edit, a change of weight on the way of an example, has made due.",

@@ -21,7 +21,7 @@ from algorithms.core.example_store import HIGH, LABEL, LENGTH, LIVES, LOW, NEWER
 from algorithms.core.names import References
 from algorithms.core.packing import Numbers
 from algorithms.core.stored import flattened, rebuilt
-from algorithms.dynamic import nodes, rivals, slack, vocabulary
+from algorithms.dynamic import columns, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.examples import AFTER, BEFORE
 from algorithms.dynamic.nodes import FEATURE, FIRST, NONE, PARENT
@@ -64,7 +64,9 @@ def in_parts(arrays: Arrays, trees: int) -> dict[str, npt.NDArray[Any]]:
     parts = Parts(trees, 1, partial(DynamicPool, guarantee="exact" if has_floors else None))
     one = rebuilt(parts.pools[0]._state, arrays, "trees")
     if has_floors:
-        known = slack.with_columns(arrays, "trees.slack", has_numeric=arrays["trees.values"].size > 0)
+        has_numeric, classes = arrays["trees.values"].size > 0, one.nodes.weights.shape[1]
+        like = columns.make(1, classes, has_numeric=has_numeric, of_numbers=False, is_exact=True)
+        known = slack.with_columns(arrays, "trees.slack", like)
         one = one._replace(slack=rebuilt(one.slack, known, "trees.slack"))
     keys = -(-len(one.trees) // parts.trees)
     references = made["names.references"] - _references(one, made) if "names.references" in made else None
@@ -156,13 +158,13 @@ def _gathered(sources: Sequence[_Source], trees: int) -> Forest:
 
 def _no_slack(like: slack.Slack, capacity: int) -> slack.Slack:
     """Return storage for so many nodes, of which nothing is known."""
-    columns: Any = (np.zeros((capacity if len(each) else 0, *each.shape[1:]), each.dtype) for each in like.columns)
+    parts: Any = (np.zeros((capacity if len(each) else 0, *each.shape[1:]), each.dtype) for each in like.columns)
     return like._replace(
         floor=np.zeros(capacity),
         beside=np.zeros((capacity, 2)),
         counts=np.zeros((capacity, like.counts.shape[1]), np.int64),
         rivals=rivals.make(capacity if len(like.rivals.heads) else 0, like.rivals.cells.shape[1] - rivals.WEIGHTS),
-        columns=Columns(*columns),
+        columns=Columns(*parts),
     )
 
 

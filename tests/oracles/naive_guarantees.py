@@ -258,7 +258,10 @@ def check_floors(
         feature, own = None, float(forest.nodes.threshold[node])
         if number != NONE:
             feature = pool._features([number])[0]
+        near = [parts(terms, examples, feature, low) for low in near_of(pool, terms, node, examples)]
         for left, other, threshold in all_left(terms, examples):
+            if other == feature and parts(terms, examples, other, threshold) in near:
+                continue
             under = floors.get(other, floor if other not in others else -math.inf)
             is_alike = other == feature and is_exact
             if is_alike and parts(terms, examples, other, threshold) == parts(terms, examples, feature, own):
@@ -268,6 +271,23 @@ def check_floors(
                 assert left >= under, (node, other, threshold)
         if known.counts[node, IS_KNOWN] and is_exact:
             assert best_of(terms, examples)[1:] == (feature, own), "what is known is not so"
+
+
+def near_of(pool: Any, terms: Any, node: int, examples: Sequence[Example]) -> list[float]:
+    """Return below what the near thresholds of a node's own column lie; check the sums of their low sides."""
+    held = pool._state.slack.columns
+    found: list[float] = []
+    for at in range(int(held.nears[node]) if len(held.nears) else 0):
+        low, high = held.near_beside[node, at].tolist()
+        feature = pool._features([int(pool._state.nodes.links[node, FEATURE])])[0]
+        values = [each.x.get(feature, 0.0) for each in examples]
+        assert not any(low < value < high for value in values)
+        counts = terms.counts([each for each, value in zip(examples, values, strict=True) if value <= low])
+        sums = held.near_sums[node, at].tolist()
+        assert sums == counts[: len(sums)]
+        found.append(low)
+    assert len(set(found)) == len(found)
+    return found
 
 
 def examples_below(pool: Any, node: int) -> list[Example]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
 from algorithms.trees.snapshot import NumberTree as Tree
 from worker.codec import Bounds, Events, Reason
 from worker.models.base import Prepared
+from worker.models.dynamic import NEAR
 from worker.models.forgetting import holdings_of, shared_terms, told_of
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, RangeIntake
@@ -37,6 +39,8 @@ class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
     bounds : Bounds
         Of which `keys` and `live_ids` hold for it.
     """
+
+    LATER: ClassVar[frozenset[str]] = RegressorModel.LATER | NEAR
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
         self._settings = settings

@@ -267,6 +267,7 @@ def test_few_columns_have_floors_of_their_own(
 ) -> None:
     """Where a node has more numeric features than places, or binary ones than rivals, the rest has a floor."""
     monkeypatch.setattr(columns, "WIDTH", width)
+    monkeypatch.setattr(columns, "NEAR", width)
     monkeypatch.setattr(rivals, "WIDTH", 2)
     kinds: dict[Feature, Kind] = {f: NUMERIC if f % 3 else BINARY for f in range(9)}
     pair = (NumberGreedyPair if "guarantee" in guarantee else NumberNearPair)(
@@ -299,7 +300,7 @@ def test_an_edit_lowers_what_is_left_by_no_more_than_is_said(pairs: list[tuple[i
     weights = np.zeros((1, 4), np.int64)
     for each in made:
         variance.add_to_node(weights, 0, each.label, each.weight)
-    known = slack.make(1, 2, has_binary=False, has_numeric=False, of_numbers=True)
+    known = slack.make(1, 2, has_binary=False, has_numeric=False, of_numbers=True, is_exact=True)
     columns.begin_extremes(known.columns, 0, made[0].label)
     for each in made:
         columns.note_label(known.columns, 0, each.label)

@@ -79,6 +79,11 @@ def _allowed_of_classes(criterion: Criterion, weights: Int64s, root: int, whole:
     return beta * (whole.weight * PER_UNIT)
 
 
+@inlined
+def _of_the_node(criterion: Criterion) -> bool:
+    return True
+
+
 @apart
 def _note_class(
     criterion: Criterion, slack: Slack, weights: Int64s, node: int, label: int, weight: int, sign: int
@@ -154,6 +159,11 @@ def _allowed_of_numbers(criterion: Variance, weights: Int64s, root: int, whole: 
     return beta * (squares / float(weights[root, WEIGHT])) * float(whole.weight) * _LESS
 
 
+@inlined
+def _of_the_tree(criterion: Variance) -> bool:
+    return False
+
+
 @apart
 def _note_number(
     criterion: Variance, slack: Slack, weights: Int64s, node: int, label: int, weight: int, sign: int
@@ -219,6 +229,11 @@ allowed = by_target(
     "classes, of numbers so much of the variance of all live labels of the tree.",
     _allowed_of_classes,
     _allowed_of_numbers,
+)
+is_local = by_target(
+    "Return whether what is allowed in a node changes by its own examples alone: of numbers, by all of the tree.",
+    _of_the_node,
+    _of_the_tree,
 )
 note = by_target(
     "Keep the floors of a node true when an example comes or goes, before the sums of its labels change.",

@@ -158,7 +158,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     Unless an index `may_search`, nothing is changed.
     """
     known, links = forest.slack, forest.nodes.links
-    if known.counts[node, IS_KNOWN] == 1:
+    if known.counts[node, IS_KNOWN] == 1 and (rules.terms.policy == EXACT or floors.is_local(forest.criterion)):
         return True
     is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
@@ -292,6 +292,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
     """Make a node what the policy promises; return the node that is in its place now."""
     known, links = forest.slack, forest.nodes.links
     if _stands(forest, rules, segment, tree, node, True):
+        known.counts[node, IS_KNOWN] = 1
         return node
     if _stands_once_scanned(forest, rules, segment, tree, node, event, out):
         known.counts[node, IS_KNOWN] = 1

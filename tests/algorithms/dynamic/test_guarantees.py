@@ -15,7 +15,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import build, columns, indexes, rivals
+from algorithms.dynamic import build, columns, indexes, rivals, slack
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
@@ -402,6 +402,9 @@ def test_scans_wait_for_edits_that_could_matter() -> None:
     assert pool.apply(events_of(events, pool)).scanned.sum() == 0
     before = {name: array.copy() for name, array in pool.arrays().items()}
     pool.predict([0])
+    known = pool.arrays()["slack.counts"][:, slack.IS_KNOWN]
+    assert known.sum() == 2, "of the nodes on its way it is known that they stand"
+    known[:] = 0
     for name, array in pool.arrays().items():
         assert np.array_equal(array, before[name]), name
 

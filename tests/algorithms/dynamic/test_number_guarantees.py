@@ -46,6 +46,9 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+ALIKE = [72, 204, 497, 515, 621]  # draws of which each kept a split that was no longer allowed
+
+
 def of(kinds: dict[Feature, Kind], **rest: Any) -> NumberSettings:
     """Return settings for features of these kinds."""
     return NumberSettings(epsilon=None, kinds={f: k for f, k in kinds.items() if k != BINARY}, **rest)
@@ -257,6 +260,41 @@ def test_constant_labels_never_split(guarantee: dict[str, Any]) -> None:
         assert pool.tree().feature[0] == 5
         pool.delete(id="other")
         assert len(pool.tree().number) == 1
+
+
+@pytest.mark.parametrize("seed", ALIKE)
+def test_a_beta_holds_where_labels_become_alike_elsewhere(seed: int) -> None:
+    """What a split may lack is a share of the variance of all labels: edits in one node ask more of another."""
+    draw = random.Random(seed)
+    told = NumberSettings(epsilon=None, kinds={}, beta=draw.choice([0.01, 0.03, 0.1]))
+    pool = DynamicNumberPool(Scale(0, 1000, 1), beta=told.beta)
+    live: dict[str, Example] = {}
+
+    def insert(id: str, x: list[int], label: int) -> None:
+        pool.insert(x, label, id=id)
+        live[id] = Example(dict.fromkeys(x, 1.0), label, 1)
+        pool.look(0)
+
+    def low(id: str) -> None:
+        x = [feature for feature in (1, 2, 4) if draw.random() < 0.5]
+        insert(id, x, 10 + 3 * (1 in x) + 3 * (2 in x) + draw.randrange(3))
+
+    def delete(id: str) -> None:
+        pool.delete(id=id)
+        del live[id]
+        pool.look(0)
+
+    for at in range(14):
+        low(f"low {at}")
+    for at in range(6):
+        insert(f"high {at}", [0, 3] if at % 2 else [0], draw.choice([40, 60, 90]) if at % 2 else 30)
+    for at in range(8):
+        low(f"more {at}")
+        delete(f"low {at}")
+    for at in range(6):
+        delete(f"high {at}")
+        insert(f"alike {at}", [0, 3] if at % 2 else [0], 31 if at % 2 else 30)
+        assert not number_lacks(told, pool.tree(), list(live.values()))
 
 
 @pytest.mark.skipif(not OFF, reason="compiled kernels do not see another width")

@@ -235,8 +235,8 @@ class Interner:
         released = []
         for each, count in zip(holders, noted, strict=True):
             each.counts[ORPHANS] = 0
-            all_ = np.arange(self.arrays.counts[HIGH])
-            released.append(each.orphans[:count] if count <= len(each.orphans) else all_)
+            fits = count <= len(each.orphans)
+            released.append(each.orphans[:count] if fits else np.arange(self.arrays.counts[HIGH]))
         candidates = np.unique(np.concatenate([interned, *released]).astype(np.int64))
         for number in candidates[self._references(candidates) == 0].tolist():
             if self.arrays.size[number] >= 0:

@@ -170,13 +170,11 @@ def settle(
     start: int,
     stop: int,
     choice: Choice,
-    own: float,
 ) -> None:
     """Write what is known of a node after a scan: its floor, what is beside its threshold, rivals or an index.
 
-    The node owns start to stop of `order`, its class weights are in `totals`, and its own split, which need not be
-    the one that was chosen, scores `own`. O(kept + classes), and for EXACT O(examples log features) where it is
-    numeric.
+    The node owns start to stop of `order`, its class weights are in `totals`, and its own split need not be the
+    one that was chosen. O(kept + classes), and for EXACT O(examples log features) where it is numeric.
     """
     slack.clear(known, node)
     known.counts[node, IS_KNOWN] = 1
@@ -331,7 +329,6 @@ def _settle_nothing(
     start: int,
     stop: int,
     choice: Choice,
-    own: float,
     is_done: bool,
 ) -> None:
     pass
@@ -350,13 +347,12 @@ def _settle_built(
     start: int,
     stop: int,
     choice: Choice,
-    own: float,
     is_done: bool,
 ) -> None:
     if is_done:
         slack.clear(known, node)
     else:
-        settle(criterion, state, known, segment, examples, words, terms, node, start, stop, choice, own)
+        settle(criterion, state, known, segment, examples, words, terms, node, start, stop, choice)
 
 
 _settle = dispatch(
@@ -480,12 +476,10 @@ def grow(
         is_heir = int64(column != NONE)
         if column == NONE:
             hold(state, segment, examples, node, start, stop)
-            own = math.inf
-            _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, own, done)
+            _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, done)
             continue
         middle = split(state, segment, examples, words, names, node, column, choice.threshold, start, stop)
-        own = choice.score
-        _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, own, done)
+        _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, done)
         takes_high = stop - middle > middle - start
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
             part_columns(segment, start, stop, middle, takes_high, False)

@@ -48,9 +48,7 @@ class Columns(NamedTuple):
     lost: Float64s  # float64[capacity], what deletes may have taken off what splits leave, since the last scan
     extremes: Int64s  # int64[capacity, 2], no label of the node is less, or greater; of no size where classes are
     nears: Int64s  # int64[capacity], how many thresholds are near; of no size but for EXACT, as are the next ones
-    near_beside: (
-        Float64s  # float64[capacity, NEAR, 2], the values that each is between: no example has another there
-    )
+    near_beside: Float64s  # float64[capacity, NEAR, 2], the values that each is between
     near_sums: Int64s  # int64[capacity, NEAR, c], the sums of its low side
 
 

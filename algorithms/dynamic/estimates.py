@@ -207,10 +207,14 @@ def _rare_by_numbers(criterion: Variance, segment: Segment, node: Node, best: fl
 
 
 @inlined
+def _number_counted(criterion: Variance, segment: Segment, i: int) -> None:
+    segment.part[WEIGHT] += segment.weight[i]
+    segment.part[SUM] += segment.weight[i] * segment.label[i]
+
+
+@inlined
 def _number_added(criterion: Variance, segment: Segment, passed: Passed, i: int) -> Passed:
-    more = segment.weight[i]
-    segment.part[WEIGHT] += more
-    segment.part[SUM] += more * segment.label[i]
+    _number_counted(criterion, segment, i)
     return passed
 
 
@@ -220,12 +224,6 @@ def _number_removed(criterion: Variance, segment: Segment, passed: Passed, i: in
     segment.part[WEIGHT] -= less
     segment.part[SUM] -= less * segment.label[i]
     return passed
-
-
-@inlined
-def _number_counted(criterion: Variance, segment: Segment, i: int) -> None:
-    segment.part[WEIGHT] += segment.weight[i]
-    segment.part[SUM] += segment.weight[i] * segment.label[i]
 
 
 @inlined

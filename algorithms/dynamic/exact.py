@@ -11,8 +11,8 @@ examples alike. The floor says nothing of them, so what happens there is noted::
     insert 7    3  3   5 | 7  8  9     between them: there are two thresholds now where one was
     delete 5    3  3     | 8  9        the last at one of them: the threshold is 5.5 now
 
-After either its own column is scanned before the node is looked through. Where the scan finds
-the same parts, the threshold alone moves: the subtrees stay.
+After either its own column is scanned before the node is looked through. Where the scan finds the same parts, the
+threshold alone moves: the subtrees stay.
 
 A leaf that no split parted keeps a floor of infinity, until an example comes that differs from one of its own.
 """

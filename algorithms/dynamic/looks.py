@@ -318,7 +318,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
             kept,
         )
         if _keeps(forest, rules, segment, tree, node, choice):
-            _keep(forest, rules, segment, tree, node, choice, out)
+            _keep(forest, rules, segment, node, choice, out)
             return node
     return replace(forest, rules, segment, tree, node, choice, event, out)
 
@@ -340,9 +340,8 @@ def _keeps(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int,
 
 
 @jit
-def _keep(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, choice: Choice, out: Out) -> None:
+def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Choice, out: Out) -> None:
     """Note what the scan of a node has told that keeps its split."""
-    own = _own(forest, rules, segment, tree, node)
     settle(
         forest.criterion,
         forest.nodes,
@@ -355,7 +354,6 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, 
         int64(0),
         segment.sizes[HELD],
         choice,
-        own.score,
     )
     if rules.terms.policy == EXACT and forest.nodes.threshold[node] != choice.threshold:
         forest.nodes.threshold[node] = choice.threshold

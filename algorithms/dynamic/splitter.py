@@ -587,7 +587,7 @@ def best_threshold(criterion: Any, segment: Segment, entries: int) -> _Best:
     if entries == 0 or (entries == held and values[0] == values[entries - 1]):
         return _Best(math.inf, 0.0, 0.0, math.inf)
     node = estimates.alone(criterion, segment, int64(0), held)
-    return _sweep(criterion, segment, node, entries, values, segment.found_owner, int64(0), math.inf, True)
+    return _sweep(criterion, segment, node, entries, values, segment.found_owner, int64(0), math.inf, False)
 
 
 @jit

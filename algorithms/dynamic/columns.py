@@ -9,8 +9,7 @@ a node's own column is spent after few edits, and at once by an edit between the
 of other columns last longer. A look scans what does not surely stand, column by column. The node as a whole is
 scanned where its floor (slack.py) is spent, which is that of all features that have no place here.
 
-Those thresholds of an exact node's own column that come next to the best are *near*: the sums of the low side of
-each are kept, as of rivals (rivals.py). So what it leaves is known, and the column's floor is that of all others.
+Where the floor of its own column is spent, an exact node may know more of its thresholds: thresholds.py.
 
 Deletes lower all floors of a node by the same (floors.py), so this is noted once, in `lost`. A floor is stored
 with what had been lost by then, and what has been lost until now is taken off where it is asked for. A feature may
@@ -29,16 +28,15 @@ from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.stored import stored
 
 WIDTH = 16  # columns of a node; where it has more, the best ones
-NEAR = 16  # thresholds of its own column
 
 # Columns of `Columns.extremes`.
 LEAST, GREATEST = 0, 1
 
-_UNKNOWN = -math.inf
+UNKNOWN = -math.inf  # nothing is known of what other splits of a column leave
 _MORE, _LESS = 1.0 + 2.0**-50, 1.0 - 2.0**-50  # by more than what rounding makes of a sum
 
 
-@stored("features", "floors", "sizes", "lost", "extremes", "nears", "near_beside", "near_sums")
+@stored("features", "floors", "sizes", "lost", "extremes")
 class Columns(NamedTuple):
     """Of each node; of no size where no feature is numeric."""
 
@@ -47,9 +45,6 @@ class Columns(NamedTuple):
     sizes: Int64s  # int64[capacity], how many
     lost: Float64s  # float64[capacity], what deletes may have taken off what splits leave, since the last scan
     extremes: Int64s  # int64[capacity, 2], no label of the node is less, or greater; of no size where classes are
-    nears: Int64s  # int64[capacity], how many thresholds are near; of no size but for EXACT, as are the next ones
-    near_beside: Float64s  # float64[capacity, NEAR, 2], the values that each is between
-    near_sums: Int64s  # int64[capacity, NEAR, c], the sums of its low side
 
 
 class NoColumns(NamedTuple):
@@ -66,40 +61,23 @@ class KeptColumns(NamedTuple):
     score: Float64s  # float64[WIDTH]
     second: Float64s  # float64[WIDTH], no other threshold of the column scores less
     size: Int64s  # int64[1]
-    near_score: Float64s  # float64[NEAR + 1], the best thresholds of a column, ascending
-    near_beside: Float64s  # float64[NEAR + 1, 2]
-    near_sums: Int64s  # int64[NEAR + 1, c]
-    zeros: Int64s  # int64[c], the sums of those without the feature
 
 
-def make(capacity: int, sums: int, *, has_numeric: bool, of_numbers: bool, is_exact: bool) -> Columns:
-    """Return storage for so many nodes, with so many sums of labels for each side of a threshold."""
+def make(capacity: int, *, has_numeric: bool, of_numbers: bool) -> Columns:
+    """Return storage for so many nodes."""
     size = capacity if has_numeric or of_numbers else 0
-    near = capacity if has_numeric and is_exact else 0
     return Columns(
         np.zeros((size, WIDTH), np.int64),
         np.zeros((size, WIDTH)),
         np.zeros(size, np.int64),
         np.zeros(size),
         np.zeros((capacity if of_numbers else 0, 2), np.int64),
-        np.zeros(near, np.int64),
-        np.zeros((near, NEAR, 2)),
-        np.zeros((near, NEAR, sums), np.int64),
     )
 
 
-def make_kept(sums: int) -> KeptColumns:
+def make_kept() -> KeptColumns:
     """Return scratch for a scan."""
-    return KeptColumns(
-        np.zeros(WIDTH, np.int64),
-        np.zeros(WIDTH),
-        np.zeros(WIDTH),
-        np.zeros(1, np.int64),
-        np.zeros(NEAR + 1),
-        np.zeros((NEAR + 1, 2)),
-        np.zeros((NEAR + 1, sums), np.int64),
-        np.zeros(sums, np.int64),
-    )
+    return KeptColumns(np.zeros(WIDTH, np.int64), np.zeros(WIDTH), np.zeros(WIDTH), np.zeros(1, np.int64))
 
 
 def grown(columns: Columns, capacity: int) -> Columns:
@@ -111,11 +89,6 @@ def grown(columns: Columns, capacity: int) -> Columns:
 def check(columns: Columns, unused: list[int]) -> None:
     """Raise AssertionError where something is left of nodes that are not in use, or beyond what is in a node."""
     assert not columns.extremes[unused if len(columns.extremes) else []].any()
-    if len(columns.nears):
-        assert not columns.nears[unused].any()
-        beyond = np.arange(NEAR) >= columns.nears[:, None]
-        assert not columns.near_beside[beyond].any()
-        assert not columns.near_sums[beyond].any()
     if not len(columns.sizes):
         return
     assert not columns.sizes[unused].any()
@@ -141,18 +114,6 @@ def size_of(columns: Columns, node: int) -> int:
     return columns.sizes[node] if columns.sizes.size > 0 else int64(0)
 
 
-@inlined
-def _clear_near(columns: Columns, node: int) -> None:
-    if columns.nears.size == 0:
-        return
-    for at in range(columns.nears[node]):
-        columns.near_beside[node, at, 0] = 0.0
-        columns.near_beside[node, at, 1] = 0.0
-        for k in range(columns.near_sums.shape[2]):
-            columns.near_sums[node, at, k] = 0
-    columns.nears[node] = 0
-
-
 @jit
 def clear(columns: Columns, node: int) -> None:
     """Forget what is known of the columns of a node."""
@@ -161,7 +122,6 @@ def clear(columns: Columns, node: int) -> None:
         columns.extremes[node, GREATEST] = 0
     if columns.sizes.size == 0:
         return
-    _clear_near(columns, node)
     for at in range(columns.sizes[node]):
         columns.features[node, at] = 0
         columns.floors[node, at] = 0.0
@@ -224,65 +184,13 @@ def has_own(columns: Columns, node: int, feature: int) -> bool:
 @inlined
 def forget_own(columns: Columns, node: int) -> None:
     """Note that nothing is known of what other splits of a node's own column leave."""
-    columns.floors[node, 0] = _UNKNOWN
-    _clear_near(columns, node)
+    columns.floors[node, 0] = UNKNOWN
 
 
 @inlined
 def knows_own(columns: Columns, node: int) -> bool:
     """Return whether something is."""
-    return bool(columns.floors[node, 0] > _UNKNOWN)
-
-
-# --- near thresholds
-
-
-@inlined
-def near_of(columns: Columns, node: int) -> int:
-    """Return how many thresholds of a node's own column are near."""
-    return columns.nears[node] if columns.nears.size > 0 else int64(0)
-
-
-@jit
-def offer_near(kept: KeptColumns, size: int, score: float, below: float, above: float, low: Int64s) -> float:
-    """Put a threshold behind those of the best `size` that score no more; return the score left out, or inf."""
-    left_out = math.inf
-    at = size
-    if size == NEAR + 1:
-        at -= 1
-        left_out = kept.near_score[at]
-        if score >= left_out:
-            return score
-    while at > 0 and kept.near_score[at - 1] > score:
-        _move_near(kept, at - 1, at)
-        at -= 1
-    kept.near_score[at] = score
-    kept.near_beside[at, 0] = below
-    kept.near_beside[at, 1] = above
-    for k in range(low.size):
-        kept.near_sums[at, k] = low[k]
-    return left_out
-
-
-@inlined
-def _move_near(kept: KeptColumns, source: int, to: int) -> None:
-    kept.near_score[to] = kept.near_score[source]
-    for side in range(2):
-        kept.near_beside[to, side] = kept.near_beside[source, side]
-    for k in range(kept.near_sums.shape[1]):
-        kept.near_sums[to, k] = kept.near_sums[source, k]
-
-
-@jit
-def take_near(columns: Columns, node: int, kept: KeptColumns, size: int) -> None:
-    """Note the near thresholds of a node's own column: the best of a scan, but for the first, which is its own."""
-    _clear_near(columns, node)
-    for at in range(1, size):
-        for side in range(2):
-            columns.near_beside[node, at - 1, side] = kept.near_beside[at, side]
-        for k in range(kept.near_sums.shape[1]):
-            columns.near_sums[node, at - 1, k] = kept.near_sums[at, k]
-    columns.nears[node] = max(size - 1, 0)
+    return bool(columns.floors[node, 0] > UNKNOWN)
 
 
 # --- of a scan

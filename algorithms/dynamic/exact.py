@@ -26,9 +26,9 @@ from algorithms.core.example_store import LENGTH, START
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
-from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own, near_of
+from algorithms.dynamic import bands
+from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own
 from algorithms.dynamic.examples import Examples
-from algorithms.dynamic.labels import add_to_feature
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear_beside
 
 _UNKNOWN = -math.inf  # a floor below which all may be: the node is scanned at the next look
@@ -72,14 +72,13 @@ def note_value(
         if value == slack.beside[node, side]:
             slack.counts[node, AT_BELOW + side] += sign
             is_lost = is_lost or slack.counts[node, AT_BELOW + side] == 0
-    for at in range(near_of(columns, node)):
-        if value <= columns.near_beside[node, at, BELOW]:
-            add_to_feature(criterion, columns.near_sums[node], at, label, change)
-        elif value < columns.near_beside[node, at, ABOVE]:
-            is_lost = True
+    row = bands.row_of(slack.bands, node)
+    if row >= 0:
+        bands.note(criterion, slack.bands, row, value, label, change)
     if is_lost:  # a value that nobody has any more is nowhere
         clear_beside(slack, node)
         forget_own(columns, node)
+        bands.drop(slack.bands, node)
 
 
 @jit

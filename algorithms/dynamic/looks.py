@@ -18,7 +18,7 @@ from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
-from algorithms.dynamic import beta, columns, exact, floors, indexes, rivals, slack, vocabulary
+from algorithms.dynamic import bands, beta, columns, exact, floors, indexes, rivals, slack, thresholds, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
 from algorithms.dynamic.examples import side_of, value_in
 from algorithms.dynamic.labels import by_target, score
@@ -31,7 +31,6 @@ from algorithms.dynamic.splitter import (
     best_split,
     best_threshold,
     forget,
-    near_thresholds,
     sort_alone,
 )
 from algorithms.dynamic.state import CHANGED, ROOT, Forest, Out, Rules, examples_of
@@ -167,7 +166,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
         return exact.leaf_stands(known, node)
     own = _own(forest, rules, segment, tree, node)
     return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
-        forest, rules, segment, node, own
+        forest, rules, segment, node, own, may_search
     )
 
 
@@ -366,14 +365,14 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Cho
 
 
 @jit
-def _beats_columns(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own) -> bool:
+def _beats_columns(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own, may_change: bool) -> bool:
     """Return whether a node surely is what the policy promises, beside columns that have floors of their own."""
     if not _knows_beside(forest, rules, node):
         return False
     known = forest.slack.columns
     size = columns.size_of(known, node)
     at = int64(0)
-    while at < size and _beats(forest, rules, segment, node, at, own):
+    while at < size and _beats(forest, rules, segment, node, at, own, may_change):
         at += 1
     return bool(at == size)
 
@@ -388,19 +387,34 @@ def _knows_beside(forest: Forest, rules: Rules, node: int) -> bool:
 
 
 @jit
-def _beats(forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own) -> bool:
+def _beats(
+    forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, may_change: bool
+) -> bool:
     """Return whether a node surely is what the policy promises, beside what a column offers."""
     known = forest.slack.columns
     floor = columns.floor_of(known, node, at)
     if rules.terms.policy != EXACT:
         return beta.stands(floor, own.left, own.most, own.whole.error)
-    if not own.left < floor - own.whole.error:
+    if own.left < floor - own.whole.error:
+        return True
+    row = bands.row_of(forest.slack.bands, node)
+    if at > 0 or row == NONE:
         return False
-    for near in range(columns.near_of(known, node) if at == 0 else int64(0)):
-        for k in range(segment.totals.size):
-            segment.below[k] = known.near_sums[node, near, k]
-        if not own.score < score(forest.criterion, segment.below, segment.totals):
-            return False
+    floor = thresholds.floor_of(
+        forest.criterion,
+        forest.slack.bands,
+        row,
+        own.score,
+        own.whole,
+        segment.totals,
+        segment.below,
+        known.lost[node],
+        may_change,
+    )
+    if floor == -math.inf:
+        return False
+    if may_change:
+        columns.put(known, node, at, floor)
     return True
 
 
@@ -426,7 +440,7 @@ def _stands_once_scanned(
     stands = True
     at = int64(0)
     while stands and at < known.sizes[node]:
-        if not _beats(forest, rules, segment, node, at, own):
+        if not _beats(forest, rules, segment, node, at, own, True):
             stands = _stands_beside(forest, rules, segment, node, at, own, out)
         at += 1
     if stands:  # a column was scanned, so the labels are there
@@ -447,7 +461,7 @@ def _stands_beside(
     entries = sort_alone(segment, examples_of(forest), feature)
     if rules.terms.policy == EXACT and feature == links[node, FEATURE]:
         return _stands_in_own(forest, segment, node, own, entries, out)
-    found = best_threshold(forest.criterion, segment, entries)
+    found = best_threshold(forest.criterion, segment, entries, False)
     best = min(found.score, own.whole.score)
     least = floors.left_by(forest.criterion, own.whole, best)
     if rules.terms.policy == EXACT:
@@ -462,17 +476,21 @@ def _stands_beside(
 @jit
 def _stands_in_own(forest: Forest, segment: Segment, node: int, own: _Own, entries: int, out: Out) -> bool:
     """Scan a node's own column, for EXACT; return whether its threshold parts as the best one does."""
-    known, kept = forest.slack.columns, segment.kept_columns
-    size, floor = near_thresholds(forest.criterion, segment, entries)
-    if size == 0:
+    known = forest.slack
+    found = best_threshold(forest.criterion, segment, entries, True)
+    if found.score == math.inf:
         return False
-    below, above = kept.near_beside[0, 0], kept.near_beside[0, 1]
-    if not exact.keeps(forest.nodes.links[node, KIND], forest.nodes.threshold[node], below, above):
+    if not exact.keeps(forest.nodes.links[node, KIND], forest.nodes.threshold[node], found.below, found.above):
         return False
-    left = floors.left_by(forest.criterion, own.whole, min(floor, own.whole.score))
-    columns.put(known, node, int64(0), left - own.whole.error)
-    columns.take_near(known, node, kept, size)
-    _move_threshold(forest, segment, node, below, above, entries, out)
+    row = bands.take(known.bands, node, segment.sizes[HELD])
+    if row == NONE:
+        floor = floors.left_by(forest.criterion, own.whole, min(found.second, own.whole.score)) - own.whole.error
+    else:
+        floor = thresholds.scan(
+            forest.criterion, known.bands, row, segment, entries, found.below, own.whole, known.columns.lost[node]
+        )
+    columns.put(known.columns, node, int64(0), floor)
+    _move_threshold(forest, segment, node, found.below, found.above, entries, out)
     return True
 
 

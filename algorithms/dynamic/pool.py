@@ -26,7 +26,19 @@ from algorithms.core.names import NO_NAMES
 from algorithms.core.pool import MEMO, Answered
 from algorithms.core.schema import Feature, Schema
 from algorithms.core.stored import Arrays, flattened, rebuilt
-from algorithms.dynamic import aside, columns, examples, indexes, nodes, rivals, segment, slack, values, vocabulary
+from algorithms.dynamic import (
+    aside,
+    bands,
+    columns,
+    examples,
+    indexes,
+    nodes,
+    rivals,
+    segment,
+    slack,
+    values,
+    vocabulary,
+)
 from algorithms.dynamic import events as kernel
 from algorithms.dynamic.builder import UNBOUNDED, check_terms
 from algorithms.dynamic.canonical import TERMS, check_kinds
@@ -241,7 +253,7 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take over the state that `arrays` of a pool with the same settings returned (not copied)."""
         if self._has_floors:
-            arrays = slack.with_columns(arrays, "slack", self._state.slack.columns)
+            arrays = slack.with_later(arrays, "slack", self._state.slack)
             held = rebuilt(self._state.slack, arrays, "slack")
             has_indexes = bool(held.indexes.following.size)
             empty = indexes.make(len(held.floor), has_indexes=has_indexes)
@@ -414,7 +426,11 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             owned = forest.slack.indexes.of[reached]
             assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
-            columns.check(forest.slack.columns, sorted({*range(len(links))} - {*reached}))
+            unused = sorted({*range(len(links))} - {*reached})
+            columns.check(forest.slack.columns, unused)
+            assert not forest.slack.bands.of[unused if len(forest.slack.bands.of) else []].any()
+            owned = forest.slack.bands.of[reached if len(forest.slack.bands.of) else []]
+            bands.check(forest.slack.bands, (owned[owned > 0] - 1).tolist())
         first = forest.aside.heads[:, aside.FOUND]
         busy = forest.aside.heads[:, aside.STAGE] != aside.IDLE
         rows.check(

@@ -138,7 +138,7 @@ def make(
         pending=np.zeros((examples + 2, 6), np.int64),
         sizes=np.zeros(9, np.int64),
         column_of=np.empty(0, np.int32),
-        kept_columns=columns.make_kept(classes) if keeps_columns else columns.NO_COLUMNS,
+        kept_columns=columns.make_kept() if keeps_columns else columns.NO_COLUMNS,
     )
 
 

@@ -3,7 +3,7 @@
 A floor is true for features, values and thresholds that nobody has seen when the node was scanned; floors.py has
 the proof. Only a split that is left out of a floor, as `exact` leaves out a node's own, needs more care: exact.py.
 What has a place of its own does not count: binary features that are rivals (rivals.py) or in an index
-(indexes.py), and the numeric features of columns.py.
+(indexes.py), and the numeric features of columns.py, the thresholds of a node's own in bands.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from algorithms.core.arrays import Float64s, Int64s, extended
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.stored import flattened, stored
-from algorithms.dynamic import columns, indexes, rivals
+from algorithms.dynamic import bands, columns, indexes, rivals
+from algorithms.dynamic.bands import Bands
 from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.indexes import Indexes
 from algorithms.dynamic.rivals import Rivals
@@ -41,7 +42,7 @@ class NoSlack(NamedTuple):
 NO_SLACK = NoSlack()
 
 
-@stored("floor", "beside", "counts", "rivals", None, "columns")
+@stored("floor", "beside", "counts", "rivals", None, "columns", "bands")
 class Slack(NamedTuple):
     """Of each node."""
 
@@ -51,6 +52,7 @@ class Slack(NamedTuple):
     rivals: Rivals
     indexes: Indexes
     columns: Columns
+    bands: Bands
 
 
 def make(
@@ -60,8 +62,9 @@ def make(
     counts = np.zeros((capacity, _COUNTS), np.int64)
     held = rivals.make(capacity if has_binary else 0, classes)
     made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
-    parts = columns.make(capacity, classes, has_numeric=has_numeric, of_numbers=of_numbers, is_exact=is_exact)
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts)
+    parts = columns.make(capacity, has_numeric=has_numeric, of_numbers=of_numbers)
+    own = bands.make(capacity if has_numeric and is_exact else 0, classes, of_numbers=of_numbers)
+    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts, own)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
@@ -73,17 +76,16 @@ def grown(slack: Slack, capacity: int) -> Slack:
         rivals.grown(slack.rivals, capacity),
         indexes.beside(slack.indexes, capacity),
         columns.grown(slack.columns, capacity),
+        bands.grown(slack.bands, capacity),
     )
 
 
-def with_columns(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Columns
-) -> Mapping[str, npt.NDArray[Any]]:
-    """Return a state with what an earlier version did not know of columns.
+def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -> Mapping[str, npt.NDArray[Any]]:
+    """Return a state with what an earlier version did not know of columns, and of thresholds.
 
-    Trees of classes had no floors of columns: those of nodes hold for numeric features, too. That it is known
-    which values are beside a threshold is told by the floor of a column now: a node is scanned when the next edit
-    has come. No thresholds were near: the floor of a node's own column holds for all of them.
+    Trees of classes had no floors of columns: those of nodes hold for numeric features, too. Which values are
+    beside a threshold is told by the floor of a column now, and some floors held for what had sums of its own: a
+    node is scanned when the next edit has come.
 
     Parameters
     ----------
@@ -91,21 +93,21 @@ def with_columns(
         The state.
     name : str
         What its slack is called there.
-    like : Columns
-        Those of an empty pool with the same settings.
+    like : Slack
+        That of an empty pool with the same settings.
     """
-    rows = len(arrays[f"{name}.floor"])
-    zeros = {
-        key: np.zeros((rows if len(part) else 0, *part.shape[1:]), part.dtype)
-        for key, part in flattened(like, f"{name}.columns").items()
-        if key not in arrays
-    }
-    forgotten: dict[str, npt.NDArray[Any]] = {}
-    if f"{name}.columns.sizes" in zeros:
-        counts = arrays[f"{name}.counts"].copy()
-        counts[:, [AT_BELOW, AT_ABOVE]] = 0
-        forgotten = {f"{name}.beside": np.zeros_like(arrays[f"{name}.beside"]), f"{name}.counts": counts}
-    return {**arrays, **zeros, **forgotten}
+    nodes = len(arrays[f"{name}.floor"])
+    empty = flattened(columns.grown(like.columns, nodes), f"{name}.columns")
+    empty |= flattened(bands.grown(like.bands, nodes), f"{name}.bands")
+    later = {key: part for key, part in empty.items() if key not in arrays}
+    if f"{name}.bands.of" not in later or not len(like.bands.of):
+        return {**arrays, **later}
+    saved = {**arrays, **later}
+    known, floors = arrays[f"{name}.counts"].copy(), saved[f"{name}.columns.floors"].copy()
+    floors[(known[:, AT_BELOW] > 0) & (saved[f"{name}.columns.sizes"] > 0), 0] = columns.UNKNOWN
+    known[:, [AT_BELOW, AT_ABOVE]] = 0
+    beside = np.zeros_like(arrays[f"{name}.beside"])
+    return {**saved, f"{name}.counts": known, f"{name}.beside": beside, f"{name}.columns.floors": floors}
 
 
 @jit
@@ -114,6 +116,7 @@ def clear(slack: Slack, node: int) -> None:
     slack.floor[node] = 0.0
     clear_beside(slack, node)
     columns.clear(slack.columns, node)
+    bands.drop(slack.bands, node)
     if slack.counts[node, BLOCK] > 0:
         rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
     for column in range(_COUNTS):

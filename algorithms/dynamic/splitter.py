@@ -578,58 +578,16 @@ def sort_alone(segment: Segment, examples: Examples, feature: int) -> int:
 
 
 @jit
-def best_threshold(criterion: Any, segment: Segment, entries: int) -> _Best:
+def best_threshold(criterion: Any, segment: Segment, entries: int, has_second: bool) -> _Best:
     """Return the best threshold of a column that is sorted alone; the sums of all are in `totals`.
 
-    Its score is inf where all have one value.
+    Its score is inf where all have one value. What the second best scores is told where `has_second`.
     """
     held, values = segment.sizes[HELD], segment.found_value
     if entries == 0 or (entries == held and values[0] == values[entries - 1]):
         return _Best(math.inf, 0.0, 0.0, math.inf)
     node = estimates.alone(criterion, segment, int64(0), held)
-    return _sweep(criterion, segment, node, entries, values, segment.found_owner, int64(0), math.inf, False)
-
-
-@jit
-def near_thresholds(criterion: Any, segment: Segment, entries: int) -> tuple[int, float]:
-    """Find the best thresholds of a column that is sorted alone, see `columns.offer_near`; all are scored.
-
-    Returns how many there are in `kept_columns`, and a floor under the scores of all others, or inf. The sums of
-    all examples are in `totals`. O(examples + classes times different values).
-    """
-    kept, part = segment.kept_columns, segment.part
-    values, owners = segment.found_value, segment.found_owner
-    for entry in range(entries):
-        estimates.counted(criterion, segment, int64(owners[entry]))
-    for k in range(part.size):
-        kept.zeros[k] = segment.totals[k] - part[k]
-        part[k] = 0
-    size = int64(0)
-    floor = math.inf
-    has_zeros = entries < segment.sizes[HELD]
-    at = int64(0)
-    last = -math.inf
-    while at < entries or has_zeros:
-        is_zero = has_zeros and (at == entries or values[at] > 0.0)
-        here = 0.0 if is_zero else values[at]
-        if last > -math.inf:
-            for k in range(part.size):
-                segment.below[k] = part[k]
-            now = score(criterion, segment.below, segment.totals)
-            floor = min(floor, columns.offer_near(kept, size, now, last, here, part))
-            size = min(size + 1, int64(columns.NEAR + 1))
-        if is_zero:
-            for k in range(part.size):
-                part[k] += kept.zeros[k]
-            has_zeros = False
-        else:
-            while at < entries and values[at] == here:
-                estimates.counted(criterion, segment, int64(owners[at]))
-                at += 1
-        last = here
-    for k in range(part.size):
-        part[k] = 0
-    return size, floor
+    return _sweep(criterion, segment, node, entries, values, segment.found_owner, int64(0), math.inf, has_second)
 
 
 # --- features that are drawn

@@ -21,7 +21,7 @@ from algorithms.core.example_store import HIGH, LABEL, LENGTH, LIVES, LOW, NEWER
 from algorithms.core.names import References
 from algorithms.core.packing import Numbers
 from algorithms.core.stored import flattened, rebuilt
-from algorithms.dynamic import columns, nodes, rivals, slack, vocabulary
+from algorithms.dynamic import bands, nodes, rivals, slack, vocabulary
 from algorithms.dynamic.columns import Columns
 from algorithms.dynamic.examples import AFTER, BEFORE
 from algorithms.dynamic.nodes import FEATURE, FIRST, NONE, PARENT
@@ -65,8 +65,8 @@ def in_parts(arrays: Arrays, trees: int) -> dict[str, npt.NDArray[Any]]:
     one = rebuilt(parts.pools[0]._state, arrays, "trees")
     if has_floors:
         has_numeric, classes = arrays["trees.values"].size > 0, one.nodes.weights.shape[1]
-        like = columns.make(1, classes, has_numeric=has_numeric, of_numbers=False, is_exact=True)
-        known = slack.with_columns(arrays, "trees.slack", like)
+        like = slack.make(1, classes, has_binary=True, has_numeric=has_numeric, of_numbers=False, is_exact=True)
+        known = slack.with_later(arrays, "trees.slack", like)
         one = one._replace(slack=rebuilt(one.slack, known, "trees.slack"))
     keys = -(-len(one.trees) // parts.trees)
     references = made["names.references"] - _references(one, made) if "names.references" in made else None
@@ -165,6 +165,7 @@ def _no_slack(like: slack.Slack, capacity: int) -> slack.Slack:
         counts=np.zeros((capacity, like.counts.shape[1]), np.int64),
         rivals=rivals.make(capacity if len(like.rivals.heads) else 0, like.rivals.cells.shape[1] - rivals.WEIGHTS),
         columns=Columns(*parts),
+        bands=bands.make(capacity if len(like.bands.of) else 0, like.bands.whole.shape[1], of_numbers=False),
     )
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
+
+import numpy as np
 
 from algorithms.core.cadence import When
 from algorithms.core.criteria import UNIT
 from algorithms.core.events import Op
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
+from algorithms.core.jit import IS_OFF
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import indexes, nodes, rivals
+from algorithms.dynamic import bands, floors, indexes, nodes, rivals, thresholds
 from algorithms.dynamic.columns import GREATEST, LEAST, floor_of
 from algorithms.dynamic.exact import knows_beside
 from algorithms.dynamic.examples import value_of
@@ -258,10 +262,9 @@ def check_floors(
         feature, own = None, float(forest.nodes.threshold[node])
         if number != NONE:
             feature = pool._features([number])[0]
-        near = [parts(terms, examples, feature, low) for low in near_of(pool, terms, node, examples)]
-        for left, other, threshold in all_left(terms, examples):
-            if other == feature and parts(terms, examples, other, threshold) in near:
-                continue
+        lefts = all_left(terms, examples)
+        check_bands(pool, node, examples, lefts)
+        for left, other, threshold in lefts:
             under = floors.get(other, floor if other not in others else -math.inf)
             is_alike = other == feature and is_exact
             if is_alike and parts(terms, examples, other, threshold) == parts(terms, examples, feature, own):
@@ -273,21 +276,35 @@ def check_floors(
             assert best_of(terms, examples)[1:] == (feature, own), "what is known is not so"
 
 
-def near_of(pool: Any, terms: Any, node: int, examples: Sequence[Example]) -> list[float]:
-    """Return below what the near thresholds of a node's own column lie; check the sums of their low sides."""
-    held = pool._state.slack.columns
-    found: list[float] = []
-    for at in range(int(held.nears[node]) if len(held.nears) else 0):
-        low, high = held.near_beside[node, at].tolist()
-        feature = pool._features([int(pool._state.nodes.links[node, FEATURE])])[0]
-        values = [each.x.get(feature, 0.0) for each in examples]
-        assert not any(low < value < high for value in values)
-        counts = terms.counts([each for each, value in zip(examples, values, strict=True) if value <= low])
-        sums = held.near_sums[node, at].tolist()
-        assert sums == counts[: len(sums)]
-        found.append(low)
-    assert len(set(found)) == len(found)
-    return found
+def check_bands(
+    pool: Any, node: int, examples: Sequence[Example], lefts: Sequence[tuple[Any, Any, float]]
+) -> None:
+    """Raise AssertionError unless bands of a node's own column count its examples, and are under its splits."""
+    forest, held = pool._state, pool._state.slack.bands
+    row = int(held.of[node]) - 1 if len(held.of) else NONE
+    if row == NONE:
+        return
+    feature = pool._features([int(forest.nodes.links[node, FEATURE])])[0]
+    size, center = int(held.heads[row, bands.SIZE]), int(held.heads[row, bands.CENTER])
+    edges = held.edges[row, : size + 1].tolist()
+    expected = np.zeros_like(held.sums[row])
+    for each in examples:
+        value = each.x.get(feature, 0.0)
+        if value < edges[-1]:
+            band = max(bisect_right(edges, value) - 1, 0)
+            cell = 2 * band + (bands.INSIDE if value > edges[band] else bands.AT)
+            bands.add(forest.criterion, expected, cell, center, each.label, each.weight)
+    assert (held.sums[row] == expected).all()
+    assert not expected[2 * held.heads[row, bands.OWN] + bands.INSIDE].any()
+    if not IS_OFF:
+        return
+    totals = forest.nodes.weights[node, : pool.rules.classes].copy()
+    whole = floors.whole_of(forest.criterion, forest.nodes.weights, node, totals)
+    under = thresholds.bounds(forest.criterion, held, row, whole, totals)
+    for left, other, threshold in lefts:
+        band = bisect_right(edges, threshold) - 1
+        if other == feature and 0 <= band < size and band != held.heads[row, bands.OWN]:
+            assert left >= under[band], (node, threshold)
 
 
 def examples_below(pool: Any, node: int) -> list[Example]:

@@ -13,8 +13,9 @@ from worker.models.holdings import Holdings
 from worker.settings.models import DynamicTreeSettings
 
 _OF_VALUES = [f"values.{name}" for name in ("cells", "used", "keys", "rows", "taken", "longest")]
-NEAR = {f"slack.columns.{name}" for name in ("nears", "near_beside", "near_sums")}  # since thresholds are near
-LATER = NEAR | {  # since rebuilds are spread, and since floors of columns are there for classes
+_OF_BANDS = ("of", "heads", "edges", "least", "floors", "sums", "before", "gone", "whole", "used")
+BANDS = {f"slack.bands.{name}" for name in _OF_BANDS}  # since thresholds have bands
+LATER = BANDS | {  # since rebuilds are spread, and since floors of columns are there for classes
     *(f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used", *_OF_VALUES)),
     *(f"slack.columns.{name}" for name in ("features", "floors", "sizes", "lost", "extremes")),
 }

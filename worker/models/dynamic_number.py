@@ -12,7 +12,7 @@ from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
 from algorithms.trees.snapshot import NumberTree as Tree
 from worker.codec import Bounds, Events, Reason
 from worker.models.base import Prepared
-from worker.models.dynamic import NEAR
+from worker.models.dynamic import BANDS
 from worker.models.forgetting import holdings_of, shared_terms, told_of
 from worker.models.holdings import Holdings
 from worker.models.intake import Bools, RangeIntake
@@ -40,7 +40,7 @@ class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
         Of which `keys` and `live_ids` hold for it.
     """
 
-    LATER: ClassVar[frozenset[str]] = RegressorModel.LATER | NEAR
+    LATER: ClassVar[frozenset[str]] = RegressorModel.LATER | BANDS
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
         self._settings = settings

@@ -143,7 +143,8 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
                 *_DYNAMIC,
                 "slack: floor beside counts",
                 "slack.rivals: heads cells used",
-                "slack.columns: features floors sizes lost extremes nears near_beside near_sums",
+                "slack.columns: features floors sizes lost extremes",
+                "slack.bands: of heads edges least floors sums before gone whole used",
             ],
         )
         for what, make in (("", DynamicPool), (", numbers", partial(DynamicNumberPool, Scale(0.0, 1.0, 1.0))))

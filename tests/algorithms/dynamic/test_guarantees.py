@@ -15,7 +15,7 @@ from algorithms.core.cadence import Emit, When
 from algorithms.core.criteria import CRITERIA, UNIT, make_criterion
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
-from algorithms.dynamic import build, columns, indexes, rivals, slack
+from algorithms.dynamic import bands, build, columns, indexes, rivals, slack
 from algorithms.dynamic.pool import DynamicPool
 from algorithms.splits import exact as exact_index
 from tests.algorithms.dynamic.test_dynamic import MIXES, OFF, Mix, Stream, deleted, insert, of, steps
@@ -272,7 +272,8 @@ def test_few_columns_have_floors_of_their_own(
 ) -> None:
     """Where a node has more numeric features than places, the rest has a floor: trees are the same."""
     monkeypatch.setattr(columns, "WIDTH", width)
-    monkeypatch.setattr(columns, "NEAR", width)
+    monkeypatch.setattr(bands, "WIDTH", width + 2)
+    monkeypatch.setattr(bands, "WORTHWHILE", 2)
     mix = MIXES[name]
     pair = (GreedyPair if "guarantee" in guarantee else NearPair)(
         of(mix, epsilon=None, evaluate=True, **guarantee)
@@ -297,7 +298,11 @@ def test_a_state_without_floors_of_columns_goes_on() -> None:
         for node in np.flatnonzero(held.columns.sizes).tolist():  # of which the node's was one
             each = [columns.floor_of(held.columns, node, at) for at in range(held.columns.sizes[node])]
             arrays["slack.floor"][node] = min(arrays["slack.floor"][node], *each)
-        arrays = {name: array for name, array in arrays.items() if not name.startswith("slack.columns.")}
+        arrays = {
+            name: array
+            for name, array in arrays.items()
+            if not name.startswith(("slack.columns.", "slack.bands."))
+        }
         pair.pool = settings.pool().restore(arrays)
         pair.check()
         pair.feed(stream.take(steps(80)))

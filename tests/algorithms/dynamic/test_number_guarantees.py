@@ -19,7 +19,7 @@ from algorithms.core.criteria import UNIT
 from algorithms.core.events import OnDuplicate, Op
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
-from algorithms.dynamic import columns, floors, rivals, slack, variance
+from algorithms.dynamic import bands, columns, floors, rivals, slack, variance
 from algorithms.dynamic.numbers import DynamicNumberPool
 from tests.algorithms.dynamic.test_dynamic import OFF, deleted, steps
 from tests.algorithms.dynamic.test_dynamic_numbers import KINDS, RANGES, Stream, label_of
@@ -305,7 +305,8 @@ def test_few_columns_have_floors_of_their_own(
 ) -> None:
     """Where a node has more numeric features than places, or binary ones than rivals, the rest has a floor."""
     monkeypatch.setattr(columns, "WIDTH", width)
-    monkeypatch.setattr(columns, "NEAR", width)
+    monkeypatch.setattr(bands, "WIDTH", width + 2)
+    monkeypatch.setattr(bands, "WORTHWHILE", 2)
     monkeypatch.setattr(rivals, "WIDTH", 2)
     kinds: dict[Feature, Kind] = {f: NUMERIC if f % 3 else BINARY for f in range(9)}
     pair = (NumberGreedyPair if "guarantee" in guarantee else NumberNearPair)(

@@ -2,15 +2,15 @@
 
 ::
 
-    edges      1 . . 4 . 6   7 . . . 12        a band: all thresholds from one edge on, below the next
-    AT         the examples that have the value of its lower edge, of the first band all up to it
+    edges      -inf   1 . . 4   6   7 . . . 12   inf     a band: all thresholds from one edge on, below the next
+    AT         the examples that have the value of its lower edge
     INSIDE     those between its edges
 
-What no band has is on the last edge, or beyond it. Edits keep what is counted true. thresholds.py has what bands
-are for, and how they are laid out.
+The first and the last band have the thresholds that part nothing, until an example comes beyond all others. Edits
+keep what is counted true. thresholds.py has what bands are for, and how they are laid out.
 
-Rows of bands live as long as it is known what is beside a node's threshold. Where no row is free a node goes
-without: the trees are the same.
+A node has its bands as long as it is known what is beside its threshold. Where no row is free it goes without: the
+trees are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from algorithms.core.stored import stored
 from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.variance import SUM, WEIGHT, Variance
 
-WIDTH = 48  # bands of a node
+WIDTH = 50  # bands of a node
 WORTHWHILE = 200  # examples; a smaller node is scanned in less time than bands take
 NODES = 16  # for so many nodes there is a row
 
@@ -88,18 +88,9 @@ def grown(bands: Bands, nodes: int) -> Bands:
     """Return the same storage beside more nodes."""
     if not len(bands.of):
         return bands
-    rows = _rows(nodes)
-    return bands._replace(
-        of=extended(bands.of, nodes),
-        heads=extended(bands.heads, rows),
-        edges=extended(bands.edges, rows),
-        least=extended(bands.least, rows),
-        floors=extended(bands.floors, rows),
-        sums=extended(bands.sums, rows),
-        before=extended(bands.before, rows),
-        gone=extended(bands.gone, rows),
-        whole=extended(bands.whole, rows),
-    )
+    rows = (extended(each, _rows(nodes)) for each in bands[1:-2])
+    parts: Any = (extended(bands.of, nodes), *rows, bands.used, bands.scratch)
+    return Bands(*parts)
 
 
 def _rows(nodes: int) -> int:
@@ -115,7 +106,7 @@ def check(bands: Bands, rows: list[int]) -> None:
         assert not part[others].any(), "a band that is gone"
     for row in rows:
         size = bands.heads[row, SIZE]
-        assert 0 <= bands.heads[row, OWN] < size
+        assert 0 < bands.heads[row, OWN] < size - 1
         assert (np.diff(bands.edges[row, : size + 1]) > 0.0).all()
         for part, used in (
             (bands.edges, size + 1),
@@ -174,17 +165,15 @@ def drop(bands: Bands, node: int) -> None:
 @jit
 def note(criterion: Any, bands: Bands, row: int, value: float, label: int, change: int) -> None:
     """Note that an example with this value of the column has come or, of a change below 0, gone. O(log bands)."""
-    edges, size, center = bands.edges, bands.heads[row, SIZE], bands.heads[row, CENTER]
-    if value >= edges[row, size]:
-        return
-    low, high = int64(0), size  # the band is one of low to high - 1
+    edges, center = bands.edges, bands.heads[row, CENTER]
+    low, high = int64(0), bands.heads[row, SIZE]  # the band is one of low to high - 1
     while high - low > 1:
         middle = (low + high) >> 1
         if edges[row, middle] <= value:
             low = middle
         else:
             high = middle
-    if value <= edges[row, low]:
+    if value == edges[row, low]:
         add(criterion, bands.sums[row], 2 * low + AT, center, label, change)
     else:
         add(criterion, bands.sums[row], 2 * low + INSIDE, center, label, change)

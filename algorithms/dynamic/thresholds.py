@@ -151,11 +151,11 @@ _base = by_target(
 
 @jit
 def _bands_within(distance: int, width: int) -> int:
-    """Return how many bands there are beside a node's own threshold as far as this, or as many as there can be."""
+    """Return how many bands there are beside a node's own threshold as far as this. O(bands)."""
     count, begin = int64(0), int64(1)
-    while begin <= distance and count < bands.WIDTH - 1:
+    while begin <= distance:
         count += 1
-        begin += min(begin >> 1, width) if begin >= _ALONE else 1
+        begin += max(min(begin >> 1, width), 1) if begin >= _ALONE else 1
     return count
 
 
@@ -171,7 +171,7 @@ def _lay_out(segment: Segment, entries: int, below: float) -> _Layout:
             own += int64(values[at] < below)
     width = max(thresholds // _PARTS, int64(1))
     low, high = _bands_within(own, width), _bands_within(thresholds - 1 - own, width)
-    most = int64(bands.WIDTH - 1)
+    most = int64(bands.WIDTH - 3)  # beside the node's own, and those that part nothing
     if low + high > most:
         low = min(low, max(most >> 1, most - high))
         high = most - low
@@ -181,9 +181,8 @@ def _lay_out(segment: Segment, entries: int, below: float) -> _Layout:
 @inlined
 def _band_of(layout: _Layout, number: int) -> int:
     """Return which band a threshold is in: 0 the node's own, 1 and -1 those beside it, and so on."""
-    if number < layout.own:
-        return -min(_bands_within(layout.own - number, layout.width), layout.low)
-    return min(_bands_within(number - layout.own, layout.width), layout.high)
+    within = _bands_within(abs(number - layout.own), layout.width)
+    return -min(within, layout.low) if number < layout.own else min(within, layout.high)
 
 
 @jit
@@ -197,29 +196,43 @@ def scan(
     whole: Whole,
     lost: float,
 ) -> float:
-    """Lay out the bands of a node's own column, which is sorted alone, in an empty row; score all thresholds.
+    """Lay out the bands of a node's own column, which is sorted alone, in an empty row; score all its thresholds.
 
-    Returns a floor under what they leave, but for the node's own, which is just above `below`. The sums of all
-    examples are in `totals`. O(examples + classes times different values).
+    Parameters
+    ----------
+    entries : int
+        How many examples have the feature.
+    below : float
+        The node's threshold is just above it.
+    whole : Whole
+        What the node leaves; its sums are in `totals`.
+    lost : float
+        See columns.py.
+
+    Returns
+    -------
+    float
+        A floor under what thresholds leave, but for the node's own. O(examples + classes times different values).
     """
     layout = _lay_out(segment, entries, below)
     center = _center_of(criterion, segment.totals)
-    held.heads[row, SIZE] = layout.low + 1 + layout.high
-    held.heads[row, OWN] = layout.low
+    held.heads[row, SIZE] = layout.low + layout.high + 3
+    held.heads[row, OWN] = layout.low + 1
     held.heads[row, CENTER] = center
     _count_zeros(criterion, held, row, segment, entries)
     base = _base(criterion, whole, segment.totals, center)
-    floor = math.inf
+    _begin(held, row, int64(0), -math.inf, whole.left, base)
+    floor = whole.left
     values, has_zeros = segment.found_value, entries < segment.sizes[HELD]
-    at, band, last = int64(0), int64(-1), int64(0)
-    for number in range(layout.thresholds):
+    at, band, last = int64(0), int64(0), int64(0)
+    for number in range(layout.thresholds + 1):
         is_zero = has_zeros and (at == entries or values[at] > 0.0)
         here = 0.0 if is_zero else values[at]
-        begins = number == 0 or _band_of(layout, int64(number)) != last
+        begins = number in (0, layout.thresholds) or _band_of(layout, int64(number)) != last
         last = _band_of(layout, int64(number))
         if begins:
             band += 1
-            held.edges[row, band] = here
+            _begin(held, row, band, here, whole.left, base)
         cell = 2 * band + (AT if begins else INSIDE)
         if is_zero:
             _add_up(held.scratch, ZEROS, held.sums[row], cell)
@@ -230,19 +243,28 @@ def scan(
             bands.add(criterion, held.sums[row], cell, center, segment.label[i], segment.weight[i])
             bands.add(criterion, held.scratch, LOW, center, segment.label[i], segment.weight[i])
             at += 1
-        if number != layout.own:
+        if number != layout.own and number < layout.thresholds:
             _write_sums(criterion, held.scratch, LOW, center, segment.below)
-            now = score(criterion, segment.below, segment.totals)
-            left = lowered(left_by(criterion, whole, now) - whole.error)
+            left = left_by(criterion, whole, score(criterion, segment.below, segment.totals))
             floor = min(floor, left)
-            held.least[row, band] = left - base if begins else min(held.least[row, band], left - base)
-            held.floors[row, band] = left if begins else min(held.floors[row, band], left)
-    held.edges[row, band + 1] = 0.0 if at == entries or (has_zeros and values[at] > 0.0) else values[at]
+            if begins or left < held.floors[row, band]:
+                held.floors[row, band] = left
+                held.least[row, band] = left - base
+    held.edges[row, band + 1] = math.inf
     for each in range(band + 1):
-        held.floors[row, each] = lowered(held.floors[row, each] + lost)
+        held.floors[row, each] = lowered(lowered(held.floors[row, each] - whole.error) + lost)
+        held.least[row, each] -= whole.error
         for place in (AT, INSIDE):
             _add_up(held.sums[row], 2 * each + place, held.before[row], 2 * each + place)
-    return floor
+    return floor - whole.error
+
+
+@inlined
+def _begin(held: Bands, row: int, band: int, edge: float, left: float, base: float) -> None:
+    """Begin a band whose thresholds leave as much as what parts nothing."""
+    held.edges[row, band] = edge
+    held.floors[row, band] = left
+    held.least[row, band] = left - base
 
 
 @jit
@@ -371,14 +393,15 @@ def _mean(criterion: Variance, held: Bands, row: int, band: int, totals: Int64s,
     """Return what is known of the mean of a side."""
     before, now = _beside(held, row, band, totals, WEIGHT, is_low)
     lightest, heaviest = _limits(held, row, band, WEIGHT, before, now)
+    lightest, heaviest = max(lightest, 1), max(heaviest, 1)  # what is empty has a sum of 0
     least = float(-held.heads[row, CENTER])  # of all labels that there can be
     sum_before, sum_now = _number_beside(held, row, band, totals, is_low)
     inside = 2 * band + INSIDE
     positive = max(held.before[row, inside, POSITIVE], held.sums[row, inside, POSITIVE])
     negative = max(_negative(held.before, row, inside), _negative(held.sums, row, inside))
     low, high = float(min(sum_before, sum_now) - negative), float(max(sum_before, sum_now) + positive)
-    low = max(low / float(max(lightest, 1) if low < 0.0 else heaviest), least)
-    high = min(high / float(heaviest if high < 0.0 else max(lightest, 1)), least + float(criterion.most))
+    low = max(low / float(lightest if low < 0.0 else heaviest), least)
+    high = min(high / float(heaviest if high < 0.0 else lightest), least + float(criterion.most))
     more, sum_of_more = float(now - before), float(sum_now - sum_before)
     change = min((more * low - 2.0 * sum_of_more) * low, (more * high - 2.0 * sum_of_more) * high)
     if more > 0.0 and more * low < sum_of_more < more * high:

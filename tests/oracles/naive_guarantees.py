@@ -290,10 +290,9 @@ def check_bands(
     expected = np.zeros_like(held.sums[row])
     for each in examples:
         value = each.x.get(feature, 0.0)
-        if value < edges[-1]:
-            band = max(bisect_right(edges, value) - 1, 0)
-            cell = 2 * band + (bands.INSIDE if value > edges[band] else bands.AT)
-            bands.add(forest.criterion, expected, cell, center, each.label, each.weight)
+        band = bisect_right(edges, value) - 1
+        cell = 2 * band + (bands.INSIDE if value > edges[band] else bands.AT)
+        bands.add(forest.criterion, expected, cell, center, each.label, each.weight)
     assert (held.sums[row] == expected).all()
     assert not expected[2 * held.heads[row, bands.OWN] + bands.INSIDE].any()
     if not IS_OFF:
@@ -303,8 +302,9 @@ def check_bands(
     under = thresholds.bounds(forest.criterion, held, row, whole, totals)
     for left, other, threshold in lefts:
         band = bisect_right(edges, threshold) - 1
-        if other == feature and 0 <= band < size and band != held.heads[row, bands.OWN]:
-            assert left >= under[band], (node, threshold)
+        if other == feature and band != held.heads[row, bands.OWN]:
+            floor = held.floors[row, band] - forest.slack.columns.lost[node]
+            assert left >= max(under[band], floor), (node, threshold)
 
 
 def examples_below(pool: Any, node: int) -> list[Example]:

@@ -272,7 +272,7 @@ def test_few_columns_have_floors_of_their_own(
 ) -> None:
     """Where a node has more numeric features than places, the rest has a floor: trees are the same."""
     monkeypatch.setattr(columns, "WIDTH", width)
-    monkeypatch.setattr(bands, "WIDTH", width + 2)
+    monkeypatch.setattr(bands, "WIDTH", width + 4)
     monkeypatch.setattr(bands, "WORTHWHILE", 2)
     mix = MIXES[name]
     pair = (GreedyPair if "guarantee" in guarantee else NearPair)(

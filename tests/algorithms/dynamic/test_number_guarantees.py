@@ -305,7 +305,7 @@ def test_few_columns_have_floors_of_their_own(
 ) -> None:
     """Where a node has more numeric features than places, or binary ones than rivals, the rest has a floor."""
     monkeypatch.setattr(columns, "WIDTH", width)
-    monkeypatch.setattr(bands, "WIDTH", width + 2)
+    monkeypatch.setattr(bands, "WIDTH", width + 4)
     monkeypatch.setattr(bands, "WORTHWHILE", 2)
     monkeypatch.setattr(rivals, "WIDTH", 2)
     kinds: dict[Feature, Kind] = {f: NUMERIC if f % 3 else BINARY for f in range(9)}

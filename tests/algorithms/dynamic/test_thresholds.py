@@ -84,7 +84,7 @@ def test_bands_are_true_and_under_what_thresholds_leave(
     labels: str, criterion: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each edit, however many there were since the last look; where there are few bands, and many."""
-    monkeypatch.setattr(bands, "WIDTH", width)
+    monkeypatch.setattr(bands, "WIDTH", width + 2)
     monkeypatch.setattr(bands, "WORTHWHILE", 2)
     wide = moved = 0
     for seed, values, looks in ((1, 4, 0.1), (2, 30, 0.03), (3, 1000, 0.02), (4, 1000, 0.3)):

@@ -99,9 +99,9 @@ def write_settings(
     revision: int = 0,
     threads: int = 2,
 ) -> Path:
-    """Write settings with models of every kind, on this log; trees of forests run in so many threads."""
+    """Write settings with models of every kind, on this log; partitions and trees run in so many threads."""
     options = yaml.safe_load(waiting(every_kind()))
-    options["revision"] = revision
+    options |= {"revision": revision, "threads": threads}
     for model in options["models"].values():
         if model["kind"] == "forest":
             model["threads"] = threads

@@ -1,4 +1,4 @@
-"""The main loop: poll, process, commit. One thread, one open transaction.
+"""The main loop: poll, process, commit. One open transaction, and one thread, which others help with partitions.
 
 ::
 
@@ -17,6 +17,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Literal
 
+from algorithms.core.crew import Crew
 from worker.checkpoint import Attempt, Skip
 from worker.checkpoint.reader import is_silent
 from worker.checkpoint.writer import SHARE_BYTES
@@ -24,7 +25,7 @@ from worker.epochs import Epoch
 from worker.formats import Schemas
 from worker.formats.kept import schemas_of
 from worker.log.port import CommitAborted, Log, LogError, OutRecord, OwnershipLost, Records, TopicPartition
-from worker.partition import Partition
+from worker.partition import Partition, Portion
 from worker.pipeline import Pipeline
 from worker.quarantine import Caution, check_rate
 from worker.restore import Expected, Start, catch_up, checkpointer_of, restore
@@ -91,6 +92,7 @@ class Worker:
         self._schemas = schemas or Schemas()
         self._fingerprint = fingerprint(settings)
         self._transaction = Transaction(settings.transaction)
+        self._crew = Crew(settings.threads)
         self._inputs: dict[str, int] = {}  # partitions of each input topic
         self._pace = settings.transaction.records  # records in a poll
         self._look_at = 0.0
@@ -153,8 +155,7 @@ class Worker:
         """Poll once, process what came, and commit if that is due."""
         batches = self._poll()
         self._follow_rebalance()
-        for records in batches:
-            self._process(records)
+        self._process(batches)
         self._read_awaited()
         self._restore_some()
         if self._transaction.is_due(self._clock()) and self._log.owned is not None:
@@ -183,33 +184,65 @@ class Worker:
         busy = any(each.checkpoints is not None and each.checkpoints.is_busy for each in self.partitions.values())
         return max(0.0, min(_BUSY_POLL if busy else _LONGEST_POLL, self._transaction.due_at - now))
 
-    def _process(self, records: Records) -> None:
-        partition = self.partitions.get(records.source)
-        if partition is None or not partition.is_live:
-            return  # it was given away by the poll that brought these; its next owner reads them again
-        if partition.awaited is not None:
-            return  # read again once those before have been
-        if not records.keys:
-            partition.position = records.next_offset
-            return
-        if not partition.pipeline.has_schemas(records):
-            self._log.stop(records.source)
-            partition.awaited = records
+    def _process(self, batches: Sequence[Records]) -> None:
+        """Process what was polled, a batch for each of some partitions: side by side, unless one goes in steps."""
+        if not batches:
             return
         started = self._clock()
-        parts = self._by_epoch(partition, records) if partition.ahead else (records,)
-        for portion in (portion for part in parts for portion in partition.caution.portions(part)):
-            if not self._apply(partition, portion):
-                return
+        if self._crew.threads > 1 and not any(map(self._goes_in_steps, batches)):
+            self._apply(list(filter(self._is_ready, batches)))
+        else:
+            for records in filter(self._is_ready, batches):
+                self._apply_in_steps(records)
         slow = self._clock() - started > _LONG_BATCH
         self._pace = max(1, self._pace // 2) if slow else min(self._pace * 2, self._settings.transaction.records)
 
-    def _apply(self, partition: Partition, records: Records) -> bool:
-        """Process records that belong to a live partition; return whether it still does, and is live."""
-        if self._quarantines and not self._announced(partition, records):
+    def _is_ready(self, records: Records) -> bool:
+        """Return whether these can be processed now; do what else there is to do about them."""
+        partition = self.partitions.get(records.source)
+        if partition is None or not partition.is_live:
+            return False  # it was given away by the poll that brought these; its next owner reads them again
+        if partition.awaited is not None:
+            return False  # read again once those before have been
+        if not records.keys:
+            partition.position = records.next_offset
             return False
+        if not partition.pipeline.has_schemas(records):
+            self._log.stop(records.source)
+            partition.awaited = records
+            return False
+        return True
+
+    def _goes_in_steps(self, records: Records) -> bool:
+        """Return whether something is committed, or models change, between some of these."""
+        partition = self.partitions.get(records.source)
+        return partition is not None and (bool(partition.ahead) or partition.caution.suspects > 0)
+
+    def _apply_in_steps(self, records: Records) -> None:
+        partition = self.partitions[records.source]
+        parts = self._by_epoch(partition, records) if partition.ahead else (records,)
+        for step in (step for part in parts for step in partition.caution.portions(part)):
+            if not self._apply([step]):
+                return
+
+    def _apply(self, batches: Sequence[Records]) -> bool:
+        """Process records of live partitions, in any thread; take in what they lead to, in the order of the poll.
+
+        Return whether all of the partitions still are the worker's, and live.
+        """
+        portions = [Portion(self.partitions[records.source], records) for records in batches]
+        if self._quarantines:
+            portions = [portion for portion in portions if self._announced(portion)]
+        self._crew.run([portion.process for portion in portions])
+        taken = [self._take(portion) for portion in portions]
+        return len(taken) == len(batches) and all(taken)
+
+    def _take(self, portion: Portion) -> bool:
+        partition, records = portion.partition, portion.records
+        if not self._has(partition):
+            return False  # a commit of what came before has shown it
         try:
-            processed = partition.pipeline.process(records)
+            processed = portion.result()
         except Exception as error:
             # Where memory runs out, the next record may meet that as well.
             stops = not self._quarantines or isinstance(error, MemoryError)
@@ -236,7 +269,7 @@ class Worker:
             if records is None or self._log.owned is None or not partition.pipeline.has_schemas(records):
                 continue
             partition.awaited = None
-            self._process(records)
+            self._process([records])
             if self.partitions.get(partition.source) is partition and partition.is_live:
                 self._log.start(partition.source, partition.position)
 
@@ -252,13 +285,14 @@ class Worker:
     def _quarantines(self) -> bool:
         return self._settings.on_defect == "quarantine"
 
-    def _announced(self, partition: Partition, records: Records) -> bool:
+    def _announced(self, portion: Portion) -> bool:
         """Commit what is to be known of an attempt if the process dies of it; return whether it may be made."""
-        attempt = partition.caution.announcement(records, partition.position)
+        partition = portion.partition
+        attempt = partition.caution.announcement(portion.records, partition.position)
         if attempt is not None:
             self._mark(partition, attempt)
             self.commit()
-        return self.partitions.get(partition.source) is partition
+        return self._has(partition)
 
     def _recover(self, partition: Partition, records: Records, error: Exception) -> None:
         """Restore the models, which a failure has left in disorder, and go on from there with caution."""
@@ -295,7 +329,7 @@ class Worker:
             caution.skip = None
         if caution.is_careful:
             self.commit()
-        return self.partitions.get(partition.source) is partition
+        return self._has(partition)
 
     def _mark(self, partition: Partition, mark: Skip | Attempt) -> None:
         now = self._wall_clock()

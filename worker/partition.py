@@ -12,7 +12,7 @@ from inspect import GEN_RUNNING, getgeneratorstate
 from worker.checkpoint import Checkpointer
 from worker.epochs import Epoch
 from worker.log.port import OutRecord, Records, TopicPartition
-from worker.pipeline import Pipeline
+from worker.pipeline import Pipeline, Processed
 from worker.quarantine import Caution
 
 
@@ -94,3 +94,29 @@ class Partition:
     def is_live(self) -> bool:
         """Whether its records are processed."""
         return self.restoring is None
+
+
+@dataclass(slots=True)
+class Portion:
+    """Records that a partition processes at once, in whatever thread, while others process theirs.
+
+    Partitions have nothing in common that changes, so what comes of it does not depend on others or on threads.
+    """
+
+    partition: Partition
+    records: Records
+    _done: Processed | Exception | None = None
+
+    def process(self) -> None:
+        """Change the models of the partition, and nothing else."""
+        try:
+            self._done = self.partition.pipeline.process(self.records)
+        except Exception as error:
+            self._done = error
+
+    def result(self) -> Processed:
+        """Return what it led to; raise what it raised."""
+        if isinstance(self._done, Exception):
+            raise self._done
+        assert self._done is not None, "it is processed first"
+        return self._done

@@ -1,4 +1,7 @@
-"""`bench pipeline`: examples a second through the whole path, log to committed results."""
+"""`bench pipeline`: examples a second through the whole path, log to committed results.
+
+Of one partition, or of several in so many threads: all counts of threads are sides of one run, in turns.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +26,7 @@ from worker.settings.models import SplitSettings
 from worker.settings.topics import RegistrySettings, TopicSettings
 from worker.watching.listener import WorkerListener
 from worker.watching.metrics import Metrics
-from worker.watching.status import Status, StatusBoard
+from worker.watching.status import ModelStatus, Status, StatusBoard
 
 TOPIC = "events"
 _ONES = 15  # features of an example
@@ -46,27 +50,27 @@ def _examples(n: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[A
     return features, label
 
 
-def records(form: str, n: int, keys: int) -> Iterator[OutRecord]:
-    """Yield the input: n examples in a form, of so many keys."""
+def records(form: str, n: int, keys: int, partitions: int = 1) -> Iterator[OutRecord]:
+    """Yield the input: n examples in a form, of so many keys in each partition; partitions take turns."""
     features, label = _examples(n)
     random = np.random.default_rng(1)
     if form == COLUMNS:
-        for start in range(0, n, _ROWS):
+        for number, start in enumerate(range(0, n, _ROWS)):
             rows = slice(start, start + _ROWS)
             value = columnar(features[rows], label[rows])
-            yield OutRecord(TOPIC, 0, _key(int(random.integers(keys))), value, (), 1)
+            yield OutRecord(TOPIC, number % partitions, _key(int(random.integers(keys))), value, (), 1)
         return
     encode = SINGLE[form].encode
     chosen = random.integers(keys, size=n).tolist()
-    for key, row, y in zip(chosen, features, label.tolist(), strict=True):
-        yield OutRecord(TOPIC, 0, _key(key), encode(row.tolist(), y), (), 1)
+    for number, (key, row, y) in enumerate(zip(chosen, features, label.tolist(), strict=True)):
+        yield OutRecord(TOPIC, number % partitions, _key(key), encode(row.tolist(), y), (), 1)
 
 
 def _key(number: int) -> bytes:
     return b"key-%d" % number
 
 
-def _settings(path: Path, form: str) -> Settings:
+def _settings(path: Path, form: str, threads: int) -> Settings:
     is_named = form in SINGLE and SINGLE[form].named
     model = SplitSettings(kind="split", input=TOPIC, classes=(0, 1), features="names" if is_named else "ids")
     return Settings(
@@ -75,6 +79,7 @@ def _settings(path: Path, form: str) -> Settings:
         topics={TOPIC: SINGLE[form].topic if form in SINGLE else TopicSettings()},
         registry=RegistrySettings(url="http://unused"),
         checkpoint=None,
+        threads=threads,
     )
 
 
@@ -87,16 +92,16 @@ class _Run(NamedTuple):
     written: int
 
 
-def _run(path: Path, form: str, round_: int) -> _Run:
+def _run(path: Path, form: str, group: str, threads: int = 1) -> _Run:
     """Run a worker over the whole log as a new group."""
-    settings = _settings(path, form)
+    settings = _settings(path, form, threads)
     written = 0
 
     def count(transaction: Any) -> None:
         nonlocal written
         written += len(transaction.outputs)
 
-    with EmbeddedLog(path, group=f"round-{round_}") as log:
+    with EmbeddedLog(path, group=group) as log:
         metrics = Metrics(CollectorRegistry(), "bench")
         listener = WorkerListener(metrics, StatusBoard(Status(0.0)))
         worker = Worker(log, settings, listener, committed=count, schemas=SCHEMAS)
@@ -111,8 +116,10 @@ def bench_pipeline(
     events: int,
     repeats: int,
     progress: Callable[[str], None] = lambda step: None,
+    partitions: int = 1,
+    threads: Sequence[int] = (1,),
 ) -> Iterator[dict[str, Any]]:
-    """Yield one line for each form of event and number of keys: the embedded log to committed results.
+    """Yield one line for each form of event, number of keys and of threads: the embedded log to committed results.
 
     Parameters
     ----------
@@ -120,39 +127,49 @@ def bench_pipeline(
         Of `worker.bench.forms.FORMS`: single events with a list of ints, single packed ones, columnar records of
         1,000 rows, single events with names, and single events of each other format.
     key_counts : list of int
-        How many model keys the events are spread over, at random.
+        How many model keys the events are spread over, at random, in each partition.
     events : int
         Examples in each run.
     repeats : int
         Runs of each, figures are medians.
     progress : callable
         Called with what is about to run.
+    partitions : int
+        Of the input.
+    threads : sequence of int
+        Numbers of threads that process partitions; these are run in turns.
     """
     with tempfile.TemporaryDirectory() as folder:
         progress("compiling")
         for form in ("list", "named"):
             _filled(Path(folder) / f"{form}.db", form, 2_000, 10)
-            _run(Path(folder) / f"{form}.db", form, 0)
+            _run(Path(folder) / f"{form}.db", form, "first")
         for form in forms:
             for keys in key_counts:
                 progress(f"{form}, {keys} keys")
                 path = Path(folder) / f"{form}-{keys}.db"
-                _filled(path, form, events, keys)
-                runs = [_run(path, form, round_) for round_ in range(repeats)]
-                yield _line(form, keys, events, runs)
+                _filled(path, form, events, keys, partitions)
+                sides: list[list[_Run]] = [[] for _ in threads]
+                for round_ in range(repeats):
+                    for count, runs in zip(threads, sides, strict=True):
+                        runs.append(_run(path, form, f"{count} threads, round {round_}", count))
+                lines = [_line(form, keys, events, runs) for runs in sides]
+                for count, line in zip(threads, lines, strict=True):
+                    sped = {"times_the_first": round(lines[0]["seconds"] / line["seconds"], 2)}
+                    yield line | {"partitions": partitions, "threads": count} | (sped if len(lines) > 1 else {})
                 path.unlink()
 
 
-def _filled(path: Path, form: str, events: int, keys: int) -> None:
+def _filled(path: Path, form: str, events: int, keys: int, partitions: int = 1) -> None:
     with EmbeddedLog(path) as log:
-        log.create_topic(TOPIC, 1)
-        log.append(records(form, events, keys))
+        log.create_topic(TOPIC, partitions)
+        log.append(records(form, events, keys, partitions))
 
 
 def _line(form: str, keys: int, events: int, runs: list[_Run]) -> dict[str, Any]:
     seconds = statistics.median(run.seconds for run in runs)
-    (partition,) = runs[-1].worker.partitions.values()
-    status = partition.pipeline.models[0].status()
+    owned = runs[-1].worker.partitions.values()
+    status = reduce(ModelStatus.plus, (partition.pipeline.models[0].status() for partition in owned))
     return {
         "bench": "pipeline",
         "form": form,

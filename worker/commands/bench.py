@@ -208,26 +208,45 @@ def floor(data: str, criterion: str, limit: int | None, updates: str, repeats: i
 )
 @click.option("--keys", type=_Listed(), default="1,1000,100000", show_default=True, help="Numbers of model keys.")
 @click.option("--events", type=click.IntRange(1), default=200_000, show_default=True, help="Examples in a run.")
+@click.option("--partitions", type=click.IntRange(1, 1_000), default=1, show_default=True, help="Of the input.")
+@click.option(
+    "--threads",
+    type=_Listed(),
+    default="1",
+    show_default=True,
+    help="For partitions; as in 1,2: in turns.",
+)
 @click.option("--kafka", is_flag=True, help="On Apache Kafka, beside a bare consumer and at least once.")
 @_bootstrap
 @_repeats
 def pipeline(
-    forms: list[str], keys: list[str], events: int, kafka: bool, bootstrap: str | None, repeats: int
+    forms: list[str],
+    keys: list[str],
+    events: int,
+    partitions: int,
+    threads: list[str],
+    kafka: bool,
+    bootstrap: str | None,
+    repeats: int,
 ) -> None:
     """Run the whole path: log, decode, exact split model, results committed.
 
     On Kafka there is one key, and a line more: the latency at half of the highest rate.
     """
+    with _naming("--threads"):
+        crews = [Crew(int(each)).threads for each in threads]
     if kafka:
         if others := sorted(set(forms).difference(IDS)):
             raise click.UsageError(f"expected --forms of {', '.join(IDS)} with --kafka, got {', '.join(others)}")
+        if partitions > 1 or crews != [1]:
+            raise click.UsageError("expected --partitions and --threads without --kafka, got both; leave one out")
         from worker.bench.kafka import bench_kafka
 
         with _cluster(bootstrap) as address:
             _print(lambda progress: bench_kafka(address, forms, events, repeats, progress))
         return
     counts = [int(count) for count in keys]
-    _print(lambda progress: bench_pipeline(forms, counts, events, repeats, progress))
+    _print(lambda progress: bench_pipeline(forms, counts, events, repeats, progress, partitions, crews))
 
 
 @bench.command()

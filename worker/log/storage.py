@@ -25,7 +25,9 @@ PLAIN_VERSION = 1  # of a file without compacted topics
 COMPACTED_VERSION = 2  # of a file that has had one
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
 _PAUSE_SECONDS = 0.01  # before looking again whether it is
-READ_BYTES = 32 << 20  # of values, after which one read stops, so that large records do not fill the memory
+# Of values, after which one read stops. For columns of more the system would have to clear memory in each batch;
+# these are made where those of the batch before have been.
+READ_BYTES = 8 << 20
 
 # The column note is the metadata of an offset: files that are there have it by that name.
 SCHEMA = """

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from annotated_types import Ge, Le
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from algorithms.core.crew import MOST_THREADS
 from worker.codec.bounds import Bounds
 from worker.settings.by_kind import kind_of
 from worker.settings.file import REGISTRY_TEXTS, TEXTS, Location, SettingsError, override, read_file
@@ -132,6 +133,7 @@ class Settings(Section):
     revision: Annotated[int, Ge(0), Le(1 << 30)] = 0
     on_change: Literal["apply", "refuse"] = "apply"  # what to do where models would lose what they have learned
     on_defect: Literal["stop", "quarantine"] = "stop"  # what to do with a record at which processing fails
+    threads: Annotated[int, Ge(1), Le(MOST_THREADS)] = 1  # how many process partitions; results are the same
     transaction: TransactionSettings = TransactionSettings()
     checkpoint: CheckpointSettings | None = CheckpointSettings()
     metrics: MetricsSettings = MetricsSettings()
@@ -374,9 +376,9 @@ def load(path: Path, environ: Mapping[str, str], *, thorough: bool = False) -> S
 def fingerprint(settings: Settings) -> str:
     """Return a digest of all that the bytes of the outputs depend on: models, their kinds, bounds, other formats.
 
-    Left out are where results go and how the worker is run: topics, group, log, start, on_defect, transaction,
-    checkpoint, metrics and logging. Where settings are never changed it is the note beside offsets, see
-    worker/epochs.py.
+    Left out are where results go and how the worker is run: topics, group, log, start, on_defect, threads,
+    transaction, checkpoint, metrics and logging. Where settings are never changed it is the note beside offsets,
+    see worker/epochs.py.
     """
     from worker.models import KINDS  # not above: models know their settings
 

@@ -282,6 +282,16 @@ def test_bench_pipeline_prints_a_line_for_each_form_and_number_of_keys() -> None
         assert {"seconds", "results", "live_keys", "state_bytes_per_key", "repeats", "machine"} <= set(line)
 
 
+def test_threads_of_bench_pipeline_are_sides_of_one_run() -> None:
+    """Each has a line of its own, which says the same of all but time."""
+    options = ("--forms", "packed", "--keys", "5", "--events", "400", "--partitions", "4", "--threads", "1,2")
+    one, two = _lines(_bench("pipeline", *options, "--repeats", "2"))
+    assert (one["threads"], two["threads"], one["partitions"]) == (1, 2, 4)
+    assert (one["live_keys"], one["times_the_first"]) == (4 * 5, 1.0)
+    times = {"threads", "seconds", "cpu_seconds", "examples_per_second", "times_the_first"}
+    assert {name for name in one if one[name] != two[name]} <= times
+
+
 def test_bench_pipeline_compares_formats() -> None:
     """Events of every form are learned: as many results for the same features, whatever wrote them."""
     lines = _lines(
@@ -308,6 +318,8 @@ def test_bench_pipeline_compares_formats() -> None:
             ["pipeline", "--forms", "json", "--kafka"],
             "expected --forms of list, packed, columns with --kafka",
         ),
+        (["pipeline", "--threads", "1,2", "--kafka"], "expected --partitions and --threads without --kafka"),
+        (["pipeline", "--threads", "65"], "--threads: expected threads, a whole number from 1 to 64, got 65"),
         (["report", "--data", "absent"], "'absent' does not exist"),
     ],
 )

@@ -197,7 +197,7 @@ def test_a_former_owner_changes_nothing(place: Place) -> None:
 
 def test_partitions_are_shared_and_come_back(kafka: Cluster) -> None:
     """A second worker takes half of the partitions with their models, and what it leaves is taken back."""
-    place = Place(kafka, partitions=4)
+    place = Place(kafka, partitions=4, threads=2)
     for number in range(4):
         place.send(25, number)
     with place.worker("one") as one:
@@ -219,7 +219,7 @@ def test_partitions_are_shared_and_come_back(kafka: Cluster) -> None:
 
 def test_an_eager_revoke_keeps_what_comes_back(kafka: Cluster) -> None:
     """A worker whose partitions are taken and given back at once goes on with the models that it has."""
-    place = Place(kafka, partitions=2)
+    place = Place(kafka, partitions=2, threads=2)
     place.send(30, 0)
     place.send(30, 1)
     with place.worker("one") as one, place.worker("two") as two:

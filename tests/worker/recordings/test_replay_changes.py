@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.support.recordings import WORDS, every_kind
 from tests.worker.state.test_epochs import NEW, SOURCES, Desk
 from worker.commands import main
+from worker.commands.replay import by_itself
 from worker.log.embedded import EmbeddedLog
 from worker.models import KINDS
 
@@ -56,6 +57,18 @@ def test_a_replay_follows_the_settings(desk: Desk, tmp_path: Path, options: list
         assert "12 changes of settings; a replay without settings follows them" in said.output
     said = _done("replay", recording, tmp_path / "out.db", "--expect", desk.folder / "log.db", *options)
     assert f"the results equal {desk.folder / 'log.db'}" in said.output
+
+
+@pytest.mark.slow
+def test_a_replay_in_threads_follows_the_settings(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the last change one partition comes after the other, behind it they go side by side."""
+    monkeypatch.setattr(
+        "worker.commands.replay.by_itself", lambda *given: by_itself(*given).model_copy(update={"threads": 3})
+    )
+    log = desk.folder / "log.db"
+    assert f"the results equal {log}" in _done("replay", log, tmp_path / "out.db", "--expect", log).output
 
 
 def test_settings_of_ones_own_hold_from_the_first_record_on(desk: Desk, tmp_path: Path) -> None:

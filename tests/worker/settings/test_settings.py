@@ -147,7 +147,7 @@ MODEL_NAMES = (
 )
 SECTIONS = (
     "bounds, checkpoint, group, log, logging, metrics, models, on_change, on_defect, registry, revision, start, "
-    "topics, transaction"
+    "threads, topics, transaction"
 )
 WHEN = "'change', 'never', {every: N} or {every_ms: T} with a number from 1"
 CLASSES = "2 to 1000 different classes, all integers or all strings"
@@ -253,6 +253,9 @@ ADDED = [
         "bounds: {name_bytes: 3}",
         "7:20: models.spam.classes.1: expected at most 3 bytes (bounds.name_bytes), got 'spam'",
     ),
+    ("threads: 0", "9:10: threads: expected 1 or more, got 0"),
+    ("threads: 65", "9:10: threads: expected 64 or less, got 65"),
+    ("threads: two", "9:10: threads: expected an integer, got 'two'"),
     ("transaction: {interval_ms: 60000}", "9:28: transaction.interval_ms: expected 30000 or less, got 60000"),
     ("transaction: [250]", "9:14: transaction: expected a mapping, got [250]"),
     ("metrics: {port: 65536}", "9:17: metrics.port: expected 65535 or less, got 65536"),
@@ -455,6 +458,7 @@ def test_kubernetes_service_variables_are_no_settings(tmp_path: Path) -> None:
         ("metrics: null", True),
         ("logging: {level: debug}", True),
         ("transaction: {records: 1}", True),
+        ("threads: 2", True),
         ("topics: {sms: {output: elsewhere}}", True),
         ("    criterion: entropy", True),  # the default, spelt out
         ("    finder: baseent", False),

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count as counter
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,11 +81,15 @@ class Work(NamedTuple):
 
 
 def _worker(
-    log: EmbeddedLog, settings: Settings, records: int, checkpoint: CheckpointSettings | None = None
+    log: EmbeddedLog,
+    settings: Settings,
+    records: int,
+    checkpoint: CheckpointSettings | None = None,
+    threads: int = 1,
 ) -> Worker:
     """Return a worker with so many records in a transaction."""
-    settings = in_transactions_of(records, settings).model_copy(update={"checkpoint": checkpoint})
-    return worker_on(log, settings)
+    settings = in_transactions_of(records, settings)
+    return worker_on(log, settings.model_copy(update={"checkpoint": checkpoint, "threads": threads}))
 
 
 def _make_ready(worker: Worker) -> None:
@@ -112,6 +117,7 @@ def _live(
     records: int,
     checkpoint: CheckpointSettings | None = None,
     kind: type[EmbeddedLog] = EmbeddedLog,
+    threads: int = 1,
 ) -> list[dict[bytes, Any]]:
     """Run a worker to the end of the recording and return what its models hold then."""
     told = load(settings, {})
@@ -119,7 +125,7 @@ def _live(
         if kind is not EmbeddedLog:
             create_topics(opened, told)
             told = told.model_copy(update={"log": AT_LEAST_ONCE})
-        running = _worker(opened, told, records, checkpoint)
+        running = _worker(opened, told, records, checkpoint, threads)
         running.run(lambda: False, until_end=True)
         partitions = sorted(running.partitions.items())
         models = [model for _, partition in partitions for model in partition.pipeline.models]
@@ -245,15 +251,14 @@ def test_work_with_labels_is_worth_comparing(labels: Work) -> None:
 
 def deadly(step: Callable[..., Any], count: int, done: bool) -> Callable[..., Any]:
     """Return the step such that its `count`-th call ends the worker."""
-    left = count
+    calls = counter(1)  # several threads may call
 
     def dying(*arguments: Any, **named: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left == 0 and not done:
+        is_last = next(calls) == count
+        if is_last and not done:
             raise Died
         result = step(*arguments, **named)
-        if left == 0:
+        if is_last:
             raise Died
         return result
 
@@ -269,14 +274,14 @@ def _die_often(
     kind: type[EmbeddedLog] = EmbeddedLog,
     deaths_at: Sequence[tuple[int, int]] = DEATHS,
 ) -> int:
-    """Let workers die at a step, one after the other, each in other batches; return how many did."""
+    """Let workers die at a step, one after the other, each in other batches and threads; return how many did."""
     where, what, done = step
     deaths = 0
-    for count, records in deaths_at:
+    for turn, (count, records) in enumerate(deaths_at):
         with monkeypatch.context() as patch, suppress(Died):
             patch.setattr(where, what, deadly(getattr(where, what), count, done))
             deaths += 1
-            _live(work.settings, work.recording, log, records, checkpoint, kind)
+            _live(work.settings, work.recording, log, records, checkpoint, kind, threads=1 + turn % 3)
             deaths -= 1
     return deaths
 

@@ -75,10 +75,16 @@ class Work:
         self.expected = self.live(folder / "undisturbed.db", "harmless.db")
 
     def live(
-        self, log: Path, recording: str = "poisoned.db", batch: int = 50, checkpoint: CheckpointSettings = SELDOM
+        self,
+        log: Path,
+        recording: str = "poisoned.db",
+        batch: int = 50,
+        checkpoint: CheckpointSettings = SELDOM,
+        threads: int = 1,
     ) -> dict[TopicPartition, list[Any]]:
         """Run a worker to the end of a recording and return every byte that it wrote, checked."""
-        told = in_transactions_of(batch, load(self.settings, {})).model_copy(update={"checkpoint": checkpoint})
+        told = in_transactions_of(batch, load(self.settings, {}))
+        told = told.model_copy(update={"checkpoint": checkpoint, "threads": threads})
         with EmbeddedLog(log, source=self.folder / recording) as opened:
             worker = worker_on(opened, told)
             worker.run(lambda: False, until_end=True)
@@ -115,19 +121,24 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", [1, 7, 400])
+@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (7, 1), (7, 2), (400, 1), (400, 2), (400, 3)])
 @pytest.mark.parametrize("checkpoint", [SELDOM, OFTEN], ids=["seldom", "often"])
 def test_one_dead_letter_and_nothing_else(
-    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, checkpoint: CheckpointSettings
+    work: Work,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+    threads: int,
+    checkpoint: CheckpointSettings,
 ) -> None:
     """A record at which a model fails leads to a dead letter; all other bytes are as without it."""
     log = tmp_path / "log.db"
     plant(monkeypatch)
-    work.assert_passed_by(work.live(log, batch=batch, checkpoint=checkpoint))
+    work.assert_passed_by(work.live(log, batch=batch, checkpoint=checkpoint, threads=threads))
     monkeypatch.undo()  # a version without the defect passes them by as well: they are part of the input
     again = tmp_path / "again.db"
     keep_skips_alone(log, again)
-    work.assert_passed_by(work.live(again, batch=33))
+    work.assert_passed_by(work.live(again, batch=33, threads=threads))
 
 
 def keep_skips_alone(log: Path, into: Path) -> None:
@@ -154,11 +165,11 @@ def test_death_while_records_are_passed_by(
     log, deaths = tmp_path / "log.db", 0
     where, what, done = CHECKPOINT_STEPS[step]
     plant(monkeypatch)
-    for count, records in (*LATE_DEATHS[:3], (1, 40), (2, 9)):
+    for turn, (count, records) in enumerate((*LATE_DEATHS[:3], (1, 40), (2, 9))):
         with monkeypatch.context() as patch, suppress(Died):
             patch.setattr(where, what, deadly(getattr(where, what), count, done))
             deaths += 1
-            work.live(log, batch=records, checkpoint=OFTEN)
+            work.live(log, batch=records, checkpoint=OFTEN, threads=1 + turn % 3)
             deaths -= 1
     assert deaths >= 1
     work.assert_passed_by(work.live(log, batch=100, checkpoint=OFTEN))

@@ -155,7 +155,7 @@ def _bands_within(distance: int, width: int) -> int:
     count, begin = int64(0), int64(1)
     while begin <= distance:
         count += 1
-        begin += max(min(begin >> 1, width), 1) if begin >= _ALONE else 1
+        begin += min(begin >> 1, width) if begin >= _ALONE else 1
     return count
 
 
@@ -428,6 +428,7 @@ def _change_of_numbers(criterion: Variance, held: Bands, row: int, band: int, to
     weight = held.sums[row, inside, WEIGHT] - held.before[row, inside, WEIGHT] + gone[WEIGHT]
     above = held.sums[row, inside, POSITIVE] - held.before[row, inside, POSITIVE] + gone[GONE_POSITIVE]
     below = _negative(held.sums, row, inside) - _negative(held.before, row, inside) + gone[GONE_NEGATIVE]
+    # That less is gone than may be would make both together no less: far is no less than nearest.
     raised = nearest * nearest * float(weight)
     of_come = 2.0 * (max(high, 0.0) * float(above) + negative * float(below))
     of_gone = 2.0 * (negative * float(gone[GONE_POSITIVE]) + max(high, 0.0) * float(gone[GONE_NEGATIVE]))

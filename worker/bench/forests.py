@@ -70,7 +70,7 @@ class Terms(NamedTuple):
     seconds: float  # of CPU; the peer stops at the first example after so many, ours gets the same examples
     repeats: int  # of ours; figures are medians over the rounds
     latency: bool = False  # whether single deletes and questions are timed, too
-    growing: bool = False  # whether forests that grow are measured, too
+    growing: Mapping[str, Any] | None = None  # of the trees of forests that grow; None: these are not measured
     threads: Sequence[int] = (1,)  # each forest is measured with so many
 
 
@@ -136,8 +136,9 @@ def bench_forests(
         {"trees": terms.trees, "bagging": bagging, "subspace": subspace, "seed": terms.seed, "threads": threads}
         for bagging, subspace, threads in product(terms.baggings, terms.subspaces, terms.threads)
     ]
-    kinds = ["forest", "growing"] if terms.growing else ["forest"]
-    sides: list[_Side] = [("tree", {}), *((kind, each) for kind in kinds for each in own)]
+    sides: list[_Side] = [("tree", {}), *(("forest", each) for each in own)]
+    if terms.growing is not None:
+        sides += [("growing", {**each, **terms.growing}) for each in own]
     progress("compile")
     warm = first(table, _WARM_UP)
     for side in {kind: (kind, each) for kind, each in sides}.values():

@@ -451,6 +451,7 @@ def dynamic(
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @click.option("--growing", is_flag=True, help="Forests that grow and replace what drifts, too.")
+@click.option("--inherit", is_flag=True, help="In these, new leaves begin with what their parents know.")
 @click.option(
     "--threads", type=_Listed(), default="1", show_default=True, help="Each forest with so many, as in 1,2."
 )
@@ -480,6 +481,7 @@ def forests(
     seed: int,
     examples: int | None,
     growing: bool,
+    inherit: bool,
     threads: list[str],
     with_moa: bool,
     jar: Path | None,
@@ -512,7 +514,8 @@ def forests(
         options["max_depth"] = max_depth
     with _naming("--threads"):
         counts = [Crew(int(each)).threads for each in threads]
-    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, growing, counts)
+    grown = {"criterion": criterion, "inherit": inherit} if growing else None
+    terms = ForestTerms(trees, bagged, shares, options, seed, seconds, repeats, latency, grown, counts)
     _print(lambda progress: bench_forests(table, terms, peer, progress, theirs))
 
 

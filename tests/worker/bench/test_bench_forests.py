@@ -59,8 +59,10 @@ def test_single_calls_are_timed_of_exact_trees_too() -> None:
 def test_forests_that_grow_have_lines_of_their_own() -> None:
     """They keep no window, and tell of drifts instead of rebuilds."""
     sizes = ("--examples", "500", "--window", "60", "--trees", "3", "--repeats", "1", "--baggings", "poisson:1")
-    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", "--growing"))
+    how = ("--growing", "--inherit", "--criterion", "entropy")
+    rows = _rows(_bench("--data", "sea", *sizes, "--subspaces", "1", *how))
     assert [row["side"] for row in rows] == ["tree", "forest", "growing"]
+    assert (rows[2]["criterion"], rows[2]["inherit"]) == ("entropy", True)
     grown = rows[2]
     assert {"drifts", "warnings", "bagging", "state_bytes"} <= grown.keys()
     assert not {"window", "epsilon", "rebuilt_per_example"} & grown.keys()

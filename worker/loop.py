@@ -270,7 +270,7 @@ class Worker:
                 continue
             partition.awaited = None
             self._process([records])
-            if self.partitions.get(partition.source) is partition and partition.is_live:
+            if self._has(partition) and partition.is_live:
                 self._log.start(partition.source, partition.position)
 
     @property
@@ -301,7 +301,7 @@ class Worker:
         self.commit()  # what was processed before
         if caution.skip is not None:
             check_rate(self._skips(), now)
-        if self.partitions.get(partition.source) is partition:
+        if self._has(partition):
             self._on_assigned(partition.source, partition.assignment, caution)
 
     def _look_back(self, partition: Partition, start: Start) -> None:

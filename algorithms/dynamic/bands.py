@@ -33,9 +33,8 @@ WORTHWHILE = 200  # examples; a smaller node is scanned in less time than bands 
 NODES = 16  # for so many nodes there is a row
 
 # Columns of `Bands.heads`.
-NEXT, SIZE, OWN, CENTER = range(
-    4
-)  # in the free list; bands; the node's own; of numbers what labels are counted from
+NEXT, SIZE = 0, 1  # in the free list; how many bands
+OWN, CENTER = 2, 3  # that of the node's threshold; of numbers what labels are counted from
 
 # What is counted for each band, two rows of `Bands.sums`.
 AT, INSIDE = 0, 1
@@ -108,13 +107,11 @@ def check(bands: Bands, rows: list[int]) -> None:
         size = bands.heads[row, SIZE]
         assert 0 < bands.heads[row, OWN] < size - 1
         assert (np.diff(bands.edges[row, : size + 1]) > 0.0).all()
-        for part, used in (
-            (bands.edges, size + 1),
-            (bands.least, size),
-            (bands.gone, size),
-            (bands.sums, 2 * size),
-        ):
-            assert not part[row, used:].any(), "beyond the last band"
+        assert not bands.edges[row, size + 1 :].any(), "beyond the last band"
+        for part in (bands.least, bands.floors, bands.gone):
+            assert not part[row, size:].any(), "beyond the last band"
+        for part in (bands.sums, bands.before):
+            assert not part[row, 2 * size :].any(), "beyond the last band"
 
 
 # --- of nodes

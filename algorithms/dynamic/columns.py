@@ -32,7 +32,7 @@ WIDTH = 16  # columns of a node; where it has more, the best ones
 # Columns of `Columns.extremes`.
 LEAST, GREATEST = 0, 1
 
-UNKNOWN = -math.inf  # nothing is known of what other splits of a column leave
+UNKNOWN = -math.inf  # a floor where nothing is known of what splits leave
 _MORE, _LESS = 1.0 + 2.0**-50, 1.0 - 2.0**-50  # by more than what rounding makes of a sum
 
 

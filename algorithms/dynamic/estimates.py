@@ -154,11 +154,6 @@ def _class_removed(criterion: Criterion, segment: Segment, passed: Passed, i: in
 
 
 @inlined
-def _class_counted(criterion: Criterion, segment: Segment, i: int) -> None:
-    segment.part[segment.label[i]] += segment.weight[i]
-
-
-@inlined
 def _class_wiped(criterion: Criterion, segment: Segment, i: int) -> None:
     segment.part[segment.label[i]] = 0
 
@@ -207,14 +202,10 @@ def _rare_by_numbers(criterion: Variance, segment: Segment, node: Node, best: fl
 
 
 @inlined
-def _number_counted(criterion: Variance, segment: Segment, i: int) -> None:
-    segment.part[WEIGHT] += segment.weight[i]
-    segment.part[SUM] += segment.weight[i] * segment.label[i]
-
-
-@inlined
 def _number_added(criterion: Variance, segment: Segment, passed: Passed, i: int) -> Passed:
-    _number_counted(criterion, segment, i)
+    more = segment.weight[i]
+    segment.part[WEIGHT] += more
+    segment.part[SUM] += more * segment.label[i]
     return passed
 
 
@@ -267,7 +258,6 @@ removed = by_target(
     _class_removed,
     _number_removed,
 )
-counted = by_target("Take the label of an example in `Segment.part`.", _class_counted, _number_counted)
 wiped = by_target(
     "Forget in `Segment.part` what was passed of the label of an example.", _class_wiped, _number_wiped
 )

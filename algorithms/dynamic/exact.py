@@ -23,15 +23,14 @@ import math
 from typing import Any
 
 from algorithms.core.example_store import LENGTH, START
+from algorithms.core.free_list import NONE
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
 from algorithms.dynamic import bands
-from algorithms.dynamic.columns import Columns, forget_own, has_own, knows_own
+from algorithms.dynamic.columns import UNKNOWN, Columns, forget_own, has_own, knows_own
 from algorithms.dynamic.examples import Examples
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, Slack, clear_beside
-
-_UNKNOWN = -math.inf  # a floor below which all may be: the node is scanned at the next look
 
 
 @inlined
@@ -73,7 +72,7 @@ def note_value(
             slack.counts[node, AT_BELOW + side] += sign
             is_lost = is_lost or slack.counts[node, AT_BELOW + side] == 0
     row = bands.row_of(slack.bands, node)
-    if row >= 0:
+    if row != NONE:
         bands.note(criterion, slack.bands, row, value, label, change)
     if is_lost:  # a value that nobody has any more is nowhere
         clear_beside(slack, node)
@@ -85,7 +84,7 @@ def note_value(
 def note_at_leaf(slack: Slack, node: int, examples: Examples, row: int, other: int) -> None:
     """Note that an example has come to a leaf where another one is."""
     if not _are_alike(examples, row, other):
-        slack.floor[node] = _UNKNOWN
+        slack.floor[node] = UNKNOWN  # all may be below it: the node is scanned at the next look
 
 
 @inlined

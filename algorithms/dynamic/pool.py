@@ -428,8 +428,8 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
             unused = sorted({*range(len(links))} - {*reached})
             columns.check(forest.slack.columns, unused)
-            assert not forest.slack.bands.of[unused if len(forest.slack.bands.of) else []].any()
-            owned = forest.slack.bands.of[reached if len(forest.slack.bands.of) else []]
+            owned = forest.slack.bands.of
+            assert not owned[unused if len(owned) else []].any()
             bands.check(forest.slack.bands, (owned[owned > 0] - 1).tolist())
         first = forest.aside.heads[:, aside.FOUND]
         busy = forest.aside.heads[:, aside.STAGE] != aside.IDLE

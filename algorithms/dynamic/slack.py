@@ -100,9 +100,9 @@ def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -
     empty = flattened(columns.grown(like.columns, nodes), f"{name}.columns")
     empty |= flattened(bands.grown(like.bands, nodes), f"{name}.bands")
     later = {key: part for key, part in empty.items() if key not in arrays}
-    if f"{name}.bands.of" not in later or not len(like.bands.of):
-        return {**arrays, **later}
     saved = {**arrays, **later}
+    if f"{name}.bands.of" not in later or not len(like.bands.of):
+        return saved
     known, floors = arrays[f"{name}.counts"].copy(), saved[f"{name}.columns.floors"].copy()
     floors[(known[:, AT_BELOW] > 0) & (saved[f"{name}.columns.sizes"] > 0), 0] = columns.UNKNOWN
     known[:, [AT_BELOW, AT_ABOVE]] = 0

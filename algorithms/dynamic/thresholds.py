@@ -228,8 +228,8 @@ def scan(
     for number in range(layout.thresholds + 1):
         is_zero = has_zeros and (at == entries or values[at] > 0.0)
         here = 0.0 if is_zero else values[at]
-        begins = number in (0, layout.thresholds) or _band_of(layout, int64(number)) != last
-        last = _band_of(layout, int64(number))
+        before, last = last, _band_of(layout, int64(number))
+        begins = number in (0, layout.thresholds) or last != before
         if begins:
             band += 1
             _begin(held, row, band, here, whole.left, base)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
-from algorithms.core.canonical import Canonicaliser, plain
+from algorithms.core.arrays import Int64s, UInt32s
 from algorithms.core.criteria import UNIT, make_criterion
-from algorithms.core.events import Events, Op, Status
-from algorithms.core.fixed_point import MAX_TOTAL
-from algorithms.core.hashing import mix
 from algorithms.core.jit import jit
-from algorithms.core.kinds import BINARY, Kind
+from algorithms.core.kinds import Kind
 from algorithms.core.names import NO_NAMES, Names
 from algorithms.core.rows import Rows
-from algorithms.core.schema import Kinds, Schema, kind_of
-from algorithms.dynamic import best_first, build, nodes, segment, vocabulary
-from algorithms.dynamic.canonical import TERMS, check_kinds
+from algorithms.core.schema import Schema
+from algorithms.dynamic import best_first, build, nodes, segment, stump, vocabulary
+from algorithms.dynamic.canonical import check_kinds
 from algorithms.dynamic.examples import of_table
 from algorithms.dynamic.nodes import NONE
+from algorithms.dynamic.samples import (
+    ColumnSample,
+    Sample,
+    check_examples,
+    checked,
+    drawn,
+    rows_of,
+    weight_of,
+)
 from algorithms.dynamic.slack import NO_SLACK
 from algorithms.dynamic.splitter import Way
 from algorithms.dynamic.terms import Terms
@@ -32,16 +35,6 @@ from algorithms.trees.snapshot import Tree
 
 UNBOUNDED = 1 << 30  # a depth that no tree reaches
 _TABLED = 1 << 24  # features below it are looked up in a table
-
-
-class Sample(NamedTuple):
-    """Examples in CSR columns."""
-
-    pointer: Int64s  # int64[n + 1]
-    feature: UInt32s  # uint32[entries], any ids, in any order
-    value: Float64s  # float64[entries], finite; 0 is the same as absent
-    label: Int64s  # int64[n], 0 to classes - 1
-    weight: Int64s  # int64[n], in units of 2^-20, above 0
 
 
 def check_terms(criterion: str, classes: int, alpha: float, min_examples: int, max_depth: int) -> None:
@@ -64,7 +57,7 @@ def check_sizes(min_examples: int, max_depth: int) -> None:
 
 
 def build_tree(
-    sample: Sample,
+    sample: Sample | ColumnSample,
     *,
     classes: int = 2,
     criterion: str = "gini",
@@ -83,8 +76,8 @@ def build_tree(
 
     Parameters
     ----------
-    sample : Sample
-        The examples; their order does not matter without `bootstrap`.
+    sample : Sample or ColumnSample
+        The examples, by rows or by columns; their order does not matter without `bootstrap`.
     classes : int
         Labels are 0 to classes - 1.
     criterion : str
@@ -122,40 +115,50 @@ def build_tree(
     Notes
     -----
     O(entries) a level, and a sort of each numeric column. With the other ways a numeric column is looked up and
-    sorted anew in each node.
+    sorted anew in each node. A tree of one split is made from columns alone; for others rows are made of them
+    first.
     """
     check_terms(criterion, classes, alpha, min_examples, max_depth)
     check_kinds([default, *(kinds or {}).values()])
     for name, bound in (("max_leaves", max_leaves), ("max_features", max_features)):
         if bound is not None and bound < 1:
             raise ValueError(f"expected {name} of at least 1, got {bound}")
-    total = sum(sample.weight.tolist())
+    total = weight_of(sample)
+    check_examples(sample, total, classes)
     schema = Schema(default, kinds or {})
-    entries = _checked(sample, total, classes, schema)
+    made = make_criterion(criterion, total // UNIT)
+    if isinstance(sample, ColumnSample):
+        if max_depth <= 1 and max_features is None and not bootstrap:
+            is_leaf = max_depth < 1 or len(sample.label) <= min_examples or max_leaves == 1
+            tree = stump.build_stump(made, sample, classes, schema, alpha=alpha, is_leaf=is_leaf)
+            if tree is not None:
+                return tree
+        sample = rows_of(sample)
+    entries = checked(sample, schema)
     if bootstrap:
-        entries = _drawn(entries, _salt(seed, "example"))
-        total = sum(entries.weight.tolist())
+        entries = drawn(entries, _salt(seed, "example"))
+        made = make_criterion(criterion, weight_of(entries) // UNIT)
     n = len(entries.label)
     known = _distinct(entries.feature)
     kind = schema.of(known)
-    words = vocabulary.make(max(len(known), 1))
-    columns = np.empty(len(known), np.int32)
-    _learn(words, NO_NAMES, known, kind.astype(np.int64), columns)
     plain = not (kind == Kind.NUMERIC).any()
     draws = max_features is not None and max_features < len(known)
     scratch = segment.make(n, len(entries.feature), max(len(known), 1), classes, plain, draws=draws)
     if len(known) and known[-1] < _TABLED:
+        words = vocabulary.listed(known, kind)
         column_of = np.full(known[-1] + 1, NONE, np.int32)
-        column_of[known] = columns
+        column_of[known] = np.arange(len(known))
         scratch = scratch._replace(column_of=column_of)
+    else:
+        words = vocabulary.make(max(len(known), 1))
+        _learn(words, NO_NAMES, known, kind.astype(np.int64))
     scratch.rows[:] = np.arange(n)
     scratch.sizes[segment.HELD] = n
     examples = of_table(
         entries.pointer, entries.feature, entries.value, entries.label.astype(np.int64), entries.weight
     )
-    drawn = int(max_features or 0) if draws else 0
-    terms = Terms(alpha, min_examples, max_depth, int(way), drawn, _salt(seed, "feature"))
-    made = make_criterion(criterion, total // UNIT)
+    looked_at = int(max_features or 0) if draws else 0
+    terms = Terms(alpha, min_examples, max_depth, int(way), looked_at, _salt(seed, "feature"))
     capacity = int(nodes.needed(n, max_depth))
     if max_leaves is not None and 2 * max_leaves - 1 < capacity:
         state = nodes.make(2 * max_leaves - 1, classes)
@@ -174,34 +177,6 @@ def _salt(seed: int, what: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
 
 
-def _drawn(sample: Sample, salt: int) -> Sample:
-    """Return the examples of a sample that are drawn, weighing as many times as they are; see `_draw_rows`."""
-    n = len(sample.label)
-    times = np.zeros(n, np.int64)
-    _draw_rows(times, salt)
-    total = sum(weight * count for weight, count in zip(sample.weight.tolist(), times.tolist(), strict=True))
-    if total >= MAX_TOTAL:
-        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, drawn are {total}")
-    kept = times > 0
-    sizes = np.diff(sample.pointer)
-    of_kept = np.repeat(kept, sizes)
-    return Sample(
-        pointer=np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64),
-        feature=sample.feature[of_kept],
-        value=sample.value[of_kept],
-        label=sample.label[kept],
-        weight=sample.weight[kept] * times[kept],
-    )
-
-
-@jit
-def _draw_rows(times: Int64s, salt: int) -> None:
-    """Draw as many examples as there are, with replacement; count how often each is."""
-    n = int64(times.size)
-    for draw in range(n):
-        times[(mix(salt, draw) * n) >> 32] += 1
-
-
 def _distinct(feature: UInt32s) -> Int64s:
     """Return all features, ascending."""
     if len(feature) and (most := int(feature.max())) < _TABLED:
@@ -211,51 +186,6 @@ def _distinct(feature: UInt32s) -> Int64s:
     return np.unique(feature).astype(np.int64)
 
 
-def _checked(sample: Sample, total: int, classes: int, schema: Schema) -> Sample:
-    """Return a sample whose features are canonical; raise ValueError where it is none."""
-    n = len(sample.label)
-    if len(sample.pointer) != n + 1 or len(sample.weight) != n:
-        raise ValueError(
-            f"expected {n} weights and {n + 1} pointers for {n} labels, got {len(sample.weight)} and "
-            f"{len(sample.pointer)}"
-        )
-    if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
-        raise ValueError(f"expected labels from 0 to {classes - 1}, got {sorted(set(sample.label.tolist()))}")
-    if n and int(sample.weight.min()) < 1:
-        raise ValueError(f"expected weights above 0, got {int(sample.weight.min())}")
-    if total >= MAX_TOTAL:
-        raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
-    schema.intern(None)
-    inserts = np.full(n, Op.INSERT, np.int8)
-    events = plain(Events.of(inserts, sample.label, sample.pointer, sample.feature, sample.value))
-    if _is_canonical(schema.known, events.pointer, events.feature, events.value):
-        return sample._replace(pointer=events.pointer, feature=events.feature, value=events.value)
-    if len(odd := np.flatnonzero(~np.isfinite(sample.value))):
-        example = int(np.searchsorted(sample.pointer, odd[0], side="right")) - 1
-        raise ValueError(f"expected finite values, example {example} has another")
-    entries = Canonicaliser(TERMS)(events, schema.known)
-    if len(twice := np.flatnonzero(entries.status == Status.REPEATED_FEATURE)):
-        raise ValueError(f"example {twice[0]} lists a feature twice")
-    return sample._replace(pointer=entries.pointer, feature=entries.feature, value=entries.value)
-
-
-@jit
-def _is_canonical(known: Kinds, pointer: Int64s, feature: UInt32s, value: Float64s) -> bool:
-    """Return whether features ascend and values are what `Canonicaliser` makes of them: most samples come so."""
-    if pointer[0] != 0 or pointer[pointer.size - 1] != feature.size:
-        return False
-    for i in range(pointer.size - 1):
-        before = int64(-1)
-        for at in range(pointer[i], pointer[i + 1]):
-            now = int64(feature[at])
-            if now <= before or not 0.0 < abs(value[at]) < math.inf:
-                return False
-            if value[at] != 1.0 and kind_of(known, now) == BINARY:
-                return False
-            before = now
-    return True
-
-
 @jit
 def _mark(is_there: npt.NDArray[np.bool_], feature: UInt32s) -> None:
     for each in feature:
@@ -263,7 +193,7 @@ def _mark(is_there: npt.NDArray[np.bool_], feature: UInt32s) -> None:
 
 
 @jit
-def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s, columns: Int32s) -> None:
+def _learn(words: Rows, names: Names, features: Int64s, kinds: Int64s) -> None:
     """Give each of these features, all of them new, its column."""
     for at in range(features.size):
-        columns[at] = vocabulary.enter(words, names, features[at], kinds[at])
+        vocabulary.enter(words, names, features[at], kinds[at])

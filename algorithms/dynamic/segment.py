@@ -157,6 +157,12 @@ def take_label(segment: Segment, examples: Examples, i: int) -> None:
     weight = examples.rows[row, WEIGHT]
     segment.label[i] = examples.rows[row, LABEL]
     segment.weight[i] = weight
+    note_weight(segment, weight)
+
+
+@inlined
+def note_weight(segment: Segment, weight: int) -> None:
+    """Note the weight of an example."""
     if weight >> UNIT_BITS << UNIT_BITS != weight:
         segment.sizes[WHOLE] = 0
     segment.sizes[LIGHTEST] = min(segment.sizes[LIGHTEST], weight)

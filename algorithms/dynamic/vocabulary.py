@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from algorithms.core import rows
-from algorithms.core.arrays import Int64s
+from algorithms.core.arrays import Int8s, Int64s
 from algorithms.core.jit import inlined, jit
 from algorithms.core.names import Names, refer, release
 from algorithms.core.rows import COUNT, NONE, Rows
@@ -15,6 +17,14 @@ HOLDERS, KIND = COUNT, COUNT + 1
 def make(capacity: int) -> Rows:
     """Return an empty vocabulary."""
     return rows.make(capacity, 2)
+
+
+def listed(features: Int64s, kinds: Int8s) -> Rows:
+    """Return a vocabulary whose columns are these features in their order. `find` does not know them."""
+    words = make(1)._replace(cells=np.zeros((max(len(features), 1), COUNT + 2), np.int64))
+    words.cells[: len(features), rows.KEY] = features
+    words.cells[: len(features), KIND] = kinds
+    return words
 
 
 @inlined

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.builder import UNBOUNDED, Sample, build_tree
+from algorithms.dynamic.builder import UNBOUNDED, build_tree
+from algorithms.dynamic.samples import ColumnSample, Sample
 from algorithms.dynamic.splitter import Way
 from worker.bench.cases import Progress, Row, machine, significant
 from worker.bench.datasets import SETS, load
@@ -127,12 +128,16 @@ def bench_splitter(
     terms : Terms
         What is measured.
     peer : callable, optional
-        Makes the sides of another library, see `scikit_learn`. Ours are given rows: to check them and to make
-        columns of them belongs to their time. It is given columns, and, as another side, rows.
+        Makes the sides of another library, see `scikit_learn`. It is given columns, and, as another side, rows;
+        so are we then. To check them, and to make of them what is needed, belongs to the time of a side.
     progress : callable
         Called with what is about to run.
     """
-    ours: list[Callable[[int | None], Side]] = [partial(_side, table, terms.criterion, way) for way in terms.ways]
+    ours: list[Callable[[int | None], Side]] = []
+    for way in terms.ways:
+        ours.append(partial(_side, table, terms.criterion, way, False))
+        if peer is not None and WAYS[way] == Way.ORDERED:
+            ours.append(partial(_side, table, terms.criterion, way, True))
     theirs = peer(table, terms) if peer is not None else []
     for make in ours:
         make(1).build()  # compiles
@@ -168,11 +173,12 @@ def bench_splitter(
             yield row | {"nodes": count, "repeats": len(seconds), "machine": machine()}
 
 
-def _side(table: Table, criterion: str, way: str, depth: int | None) -> Side:
+def _side(table: Table, criterion: str, way: str, by_columns: bool, depth: int | None) -> Side:
     is_binary = bool((table.kinds == BINARY).all()) and WAYS[way] != Way.DENSE  # which has zeros and ones
     kind = Kind.BINARY if is_binary else Kind.NUMERIC
     weight = np.full(len(table.label), UNIT, np.int64)
-    sample = Sample(table.pointer, table.feature, table.value, table.label, weight)
+    rows = Sample(table.pointer, table.feature, table.value, table.label, weight)
+    sample = _columns_of(rows, len(table.kinds)) if by_columns else rows
 
     def build() -> int:
         tree = build_tree(
@@ -185,7 +191,17 @@ def _side(table: Table, criterion: str, way: str, depth: int | None) -> Side:
         )
         return len(tree.number)
 
-    return Side(way, build)
+    return Side(f"{way} columns" if by_columns else way, build)
+
+
+def _columns_of(sample: Sample, features: int) -> ColumnSample:
+    """Return the same examples in columns."""
+    order = np.argsort(sample.feature, kind="stable")
+    row = np.repeat(np.arange(len(sample.label), dtype=np.int32), np.diff(sample.pointer))
+    pointer = np.zeros(features + 1, np.int64)
+    np.cumsum(np.bincount(sample.feature, minlength=features), out=pointer[1:])
+    ids = np.arange(features, dtype=np.uint32)
+    return ColumnSample(pointer, row[order], sample.value[order], sample.label, sample.weight, ids)
 
 
 def scikit_learn(table: Table, terms: Terms) -> list[Callable[[int | None], Side]]:

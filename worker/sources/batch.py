@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.builder import Sample
+from algorithms.dynamic.samples import Sample
 from worker.codec.bounds import Bounds
 from worker.codec.events import DELETE, DROP, INSERT, LABEL, PREDICT
 from worker.codec.reference import Event, check_key, decode

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from algorithms.core.criteria import UNIT
 from algorithms.core.kinds import Kind
-from algorithms.dynamic.builder import Sample, build_tree
+from algorithms.dynamic.builder import build_tree
+from algorithms.dynamic.samples import ColumnSample, Sample
 from algorithms.dynamic.splitter import Way, is_searched
 from algorithms.trees.snapshot import Tree
 from tests.oracles.naive_dynamic import Example, Feature, Terms, build, columns, rows_of, splits
@@ -42,9 +44,44 @@ def sample_of(examples: Sequence[Example], rng: random.Random | None = None) -> 
     )
 
 
+def columns_of(examples: Sequence[Example], rng: random.Random | None = None) -> ColumnSample:
+    """Return examples by columns, canonical unless an example has a zero; or their rows and columns shuffled."""
+    entries: dict[int, list[tuple[int, float]]] = {}
+    for row, example in enumerate(examples):
+        for feature, value in example.x.items():
+            assert isinstance(feature, int)
+            entries.setdefault(feature, []).append((row, value))
+    found = sorted(entries)
+    if rng is not None:
+        rng.shuffle(found)
+        for each in entries.values():
+            rng.shuffle(each)
+    return ColumnSample(
+        pointer=np.cumsum([0, *(len(entries[feature]) for feature in found)], dtype=np.int64),
+        row=np.array([row for feature in found for row, _ in entries[feature]], np.int32),
+        value=np.array([value for feature in found for _, value in entries[feature]], np.float64),
+        label=np.array([example.label for example in examples], np.int64),
+        weight=np.array([example.weight for example in examples], np.int64),
+        feature=np.array(found, np.uint32),
+    )
+
+
+def forms_of(examples: Sequence[Example]) -> list[Sample | ColumnSample]:
+    """Return the same examples by rows and by columns, in order and shuffled, with their zeros and without."""
+    alike = [replace(each, x={f: value for f, value in each.x.items() if value != 0.0}) for each in examples]
+    return [
+        sample_of(examples, random.Random(3)),
+        columns_of(examples),
+        columns_of(alike),
+        columns_of(examples, random.Random(3)),
+    ]
+
+
 def compare(examples: Sequence[Example], terms: Terms) -> Tree:
     """Build by every way and raise AssertionError where a tree is not the oracle's; return it."""
     expected = columns(terms, build(terms, examples, 0, count()))
+    for form in forms_of(examples)[1:]:
+        assert rows_of(build_tree(form, **vars(terms))) == expected
     trees = [build_tree(sample_of(examples, random.Random(3)), way=way, **vars(terms)) for way in Way]
     for way, tree in zip(Way, trees, strict=True):
         assert rows_of(tree) == expected, way.name
@@ -214,12 +251,37 @@ def test_wrong_terms_are_refused_with_a_reason(changed: dict[str, Any], reason: 
         ({"weight": np.array([0])}, "weights above 0"),
         ({"weight": np.array([1 << 62])}, "in all"),
         ({"pointer": np.array([0])}, "2 pointers"),
+        ({"pointer": np.array([0, 1 << 40])}, "ascends from 0 to 1"),
+        ({"feature": np.array([1], np.int16)}, "feature as an array of uint32"),
     ],
 )
 def test_wrong_samples_are_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
     """An example that is none is named."""
     with pytest.raises(ValueError, match=reason):
         build_tree(sample_of([Example({1: 1.0}, 0)])._replace(**changed))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"value": np.array([np.inf])}, "finite values, example 0"),
+        ({"row": np.zeros(2, np.int32), "value": np.ones(2), "pointer": np.array([0, 2])}, "twice"),
+        ({"row": np.array([1], np.int32)}, "rows from 0 to 0, got 1 to 1"),
+        ({"row": np.array([-1])}, "rows from 0 to 0, got -1 to -1"),
+        ({"value": np.ones(2)}, "1 values"),
+        ({"pointer": np.array([0, 1 << 40])}, "2 pointers for 1 features, ascending from 0 to 1"),
+        ({"pointer": np.array([0, 2, 1]), "feature": np.array([1, 2], np.uint32)}, "3 pointers for 2 features"),
+        ({"label": np.array([2])}, "labels from 0 to 1"),
+        ({"weight": np.array([0])}, "weights above 0"),
+        ({"weight": np.ones(2, np.int64)}, "1 weights"),
+    ],
+)
+def test_wrong_columns_are_refused_with_a_reason(changed: dict[str, Any], reason: str, depth: int) -> None:
+    """Whether or not rows are made of them."""
+    sample = columns_of([Example({1: 1.0}, 0)])._replace(**changed)
+    with pytest.raises(ValueError, match=reason):
+        build_tree(sample, max_depth=depth)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from algorithms.core.kinds import Kind
 from algorithms.dynamic.builder import build_tree
 from algorithms.dynamic.splitter import Way
 from algorithms.trees.snapshot import Tree
-from tests.algorithms.dynamic.test_dynamic_build import KINDS, VALUES, WEIGHTS, sample_of
+from tests.algorithms.dynamic.test_dynamic_build import KINDS, VALUES, WEIGHTS, forms_of, sample_of
 from tests.oracles.naive_dynamic import Example, Feature, Terms, columns, rows_of
 from tests.oracles.naive_growth import Growth, build, resampled
 from tests.support.examples import budget
@@ -34,6 +34,8 @@ SEARCHED: dict[str, Any] = {
 def compare(examples: Sequence[Example], terms: Terms, growth: Growth) -> Tree:
     """Build by every way and raise AssertionError where a tree is not the oracle's; return it."""
     expected = columns(terms, build(terms, growth, examples))
+    for form in forms_of(examples)[:3]:
+        assert rows_of(build_tree(form, **vars(terms), **vars(growth))) == expected
     trees = [build_tree(sample_of(examples), way=way, **vars(terms), **vars(growth)) for way in Way]
     for way, tree in zip(Way, trees, strict=True):
         assert rows_of(tree) == expected, way.name
@@ -50,7 +52,7 @@ def test_any_growth_is_the_oracles(data: st.DataObject) -> None:
         kinds=KINDS,
         alpha=data.draw(st.sampled_from([0.0, 0.0, 0.3])),
         min_examples=data.draw(st.sampled_from([1, 1, 3])),
-        max_depth=data.draw(st.sampled_from([2, 1 << 30, 1 << 30])),
+        max_depth=data.draw(st.sampled_from([1, 2, 1 << 30, 1 << 30])),
     )
     growth = Growth(
         max_leaves=data.draw(st.sampled_from([None, 1, 2, 3, 5, 100])),

@@ -34,20 +34,6 @@ class Run(NamedTuple):
     scanned: int  # examples of nodes whose splits were looked for, beside those that were rebuilt
 
 
-def against(table: Table, positive: str) -> Table:
-    """Return a table whose label is 1 for one class and 0 for all others, as paper 002 makes them.
-
-    Raises
-    ------
-    ValueError
-        Where the class is unknown.
-    """
-    if positive not in table.classes:
-        raise ValueError(f"expected a class of {', '.join(table.classes)}, got {positive!r}")
-    label = (table.label == table.classes.index(positive)).astype(np.int64)
-    return table._replace(label=label, classes=(f"not {positive}", positive))
-
-
 def bench_dynamic(
     table: Table,
     updates: Sequence[str],

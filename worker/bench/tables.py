@@ -79,6 +79,32 @@ def first(table: Table, n: int) -> Table:
     )
 
 
+MAJORITY = "majority"  # the class of most labels, by this name
+
+
+def against(table: Table, positive: str) -> Table:
+    """Return a table whose label is 1 for one class and 0 for all others, as paper 002 makes them.
+
+    Parameters
+    ----------
+    table : Table
+        Of any number of classes.
+    positive : str
+        A class, or `MAJORITY`, the most frequent one.
+
+    Raises
+    ------
+    ValueError
+        Where the class is unknown.
+    """
+    if positive == MAJORITY and MAJORITY not in table.classes:
+        positive = table.classes[int(np.argmax(np.bincount(table.label)))]
+    if positive not in table.classes:
+        raise ValueError(f"expected {MAJORITY}, or a class of {', '.join(table.classes)}, got {positive!r}")
+    label = (table.label == table.classes.index(positive)).astype(np.int64)
+    return table._replace(label=label, classes=(f"not {positive}", positive))
+
+
 class _Recipe(NamedTuple):
     """A stream of paper 001: how many examples it has there, its concepts, and how wide its drifts are."""
 

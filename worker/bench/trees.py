@@ -67,6 +67,7 @@ def bench_trees(
     repeats: int,
     progress: Progress = lambda step: None,
     numerics: Sequence[str] = ("gaussian",),
+    delays: bool = True,
 ) -> Iterator[Row]:
     """Yield one line for each policy and observer of numeric features.
 
@@ -84,6 +85,8 @@ def bench_trees(
         Called with what is about to run.
     numerics : sequence of str
         Names in `NUMERICS`.
+    delays : bool
+        Measure delays: an attempt after every example, in a run of its own.
     """
     batches = batches_of(table)
     sides = [Side(policy, numeric) for policy in policies for numeric in numerics]
@@ -99,11 +102,12 @@ def bench_trees(
     reference = Side("periodic", numerics[0])
     for side in sides:
         row: Row = {"bench": "trees", "data": table.name, **side._asdict(), "examples": len(table.label)}
+        row |= {"features": len(table.kinds), "grace_period": options.get("grace_period")}
         if side not in taken:
             yield row | {"refused": refusal(table, side, options), "machine": machine()}
             continue
-        progress(f"{table.name}: delay of {side.policy}")
-        row |= _figures(table, side, options, batches)
+        progress(f"{table.name}: {'delay' if delays else 'accuracy'} of {side.policy}")
+        row |= _figures(table, side, options, batches, delays)
         seconds = statistics.median(taken[side])
         row |= {
             "seconds": significant(seconds),
@@ -140,15 +144,17 @@ def refusal(table: Table, side: Side, options: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list[Events]) -> Row:
-    """Return what a policy does, from a run that measures delays."""
-    measured = {"measure_delay": POLICIES[side.policy].counted} if side.policy in POLICIES else {}
+def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list[Events], delays: bool) -> Row:
+    """Return what a policy does, from a run that may measure delays."""
+    is_counted = side.policy in POLICIES and POLICIES[side.policy].counted
+    measured = {"measure_delay": True} if delays and is_counted else {}
     pool = pool_for(table, side, {**options, **measured})
     measures = run(pool, batches, len(table.classes))[1]
     sizes = pool.sizes()
     assert measures is not None
     return {
         "accuracy": significant(measures.accuracy),
+        **({"f1": significant(float(measures.f1[1]))} if len(measures.f1) == 2 else {}),
         "kappa": significant(measures.kappa),
         "log_loss": significant(measures.log_loss),
         **against_baselines(measures),
@@ -156,7 +162,7 @@ def _figures(table: Table, side: Side, options: Mapping[str, Any], batches: list
         "splits": sizes.splits,
         "leaves": sizes.leaves,
         "replaced": pool.alternates.promoted,
-        "average_delay": significant(sizes.waited / sizes.splits) if sizes.splits else None,
+        "average_delay": significant(sizes.waited / sizes.splits) if sizes.splits and delays else None,
         "state_bytes": pool.nbytes,
     }
 

@@ -24,7 +24,7 @@ from algorithms.trees.pool import LEAST_CANDIDATES, MOST_CANDIDATES
 from algorithms.trees.predict import Predict
 from worker.bench.cases import Progress, Row
 from worker.bench.datasets import SETS
-from worker.bench.dynamic import against, bench_dynamic
+from worker.bench.dynamic import bench_dynamic
 from worker.bench.estimators import SETS as ESTIMATOR_SETS
 from worker.bench.estimators import Terms as EstimatorTerms
 from worker.bench.estimators import bench_estimators
@@ -58,6 +58,7 @@ from worker.bench.splitter import Terms as SplitterTerms
 from worker.bench.start import SETS as START
 from worker.bench.start import StartError, bench_start
 from worker.bench.streams import load
+from worker.bench.tables import MAJORITY, Table, against
 from worker.bench.trees import CHOICES, NUMERICS, bench_trees, table_of
 from worker.bench.updates import EXPECTED, plan, workload
 from worker.broker import Cluster, install
@@ -111,6 +112,12 @@ class _Numbers(click.ParamType[list[float]]):
 
 _repeats = click.option(
     "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Figures are medians."
+)
+
+
+_positive = click.option(
+    "--positive",
+    help=f"This class, or {MAJORITY}, is 1 and all others are 0, as in paper 002; without it classes stay.",
 )
 
 
@@ -306,6 +313,7 @@ def idle(keys: int, ones: int, kind: str) -> None:
 @bench.command()
 @click.option("--data", multiple=True, required=True, help="SEA_g and the like, a recorded set, or led:noise=10.")
 @click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
+@_positive
 @click.option("--policies", type=_Listed(CHOICES), default="periodic,osm,imac,exact", show_default=True)
 @click.option("--criterion", type=click.Choice(["entropy", "gini"]), default="entropy", show_default=True)
 @click.option("--predict", type=click.Choice(list(_PREDICT)), default="majority", show_default=True)
@@ -327,11 +335,14 @@ def idle(keys: int, ones: int, kind: str) -> None:
 @click.option("--local-range", is_flag=True, help="The bound's range: of the classes that a leaf saw.")
 @click.option("--drop-poor", is_flag=True, help="Leaves drop features that are surely not their best.")
 @_growth
-@click.option("--examples", type=click.IntRange(1), help="Take only so many.")
+@click.option("--grace-periods", type=_Listed(), help="Several in place of one, each in turn.")
+@click.option("--examples", type=_Listed(), help="Take only so many; 10000,50000: each in turn.")
+@click.option("--no-delay", is_flag=True, help="Do not measure delays, which takes longer than all else.")
 @_repeats
 def trees(
     data: tuple[str, ...],
     folder: Path | None,
+    positive: str | None,
     policies: list[str],
     criterion: str,
     predict: str,
@@ -344,19 +355,19 @@ def trees(
     grace_period: int,
     split_confidence: float,
     tie_threshold: float,
-    examples: int | None,
+    grace_periods: list[str] | None,
+    examples: list[str] | None,
+    no_delay: bool,
     repeats: int,
 ) -> None:
     """Grow a tree on each stream by each policy: attempts, delay, time, accuracy, memory."""
-    with _naming("--data"):
-        tables = [table_of(name, folder, examples) for name in data]
+    sizes = [int(size) for size in examples] if examples else [None]
+    tables = [_table_of(name, folder, size, positive) for name in data for size in sizes]
     options = {
         "criterion": criterion,
         "predict": _PREDICT[predict],
         "split_confidence": split_confidence,
         "tie_threshold": tie_threshold,
-        "grace_period": grace_period,
-        "check_every": grace_period,
         "radius_fraction": radius_fraction,
         "candidates": candidates,
         "inherit": inherit,
@@ -366,15 +377,28 @@ def trees(
 
     def lines(progress: Progress) -> Iterator[Row]:
         for table in tables:
-            yield from bench_trees(table, policies, options, repeats, progress, numerics)
+            for period in [int(each) for each in grace_periods or ()] or [grace_period]:
+                periods = {"grace_period": period, "check_every": period}
+                given = options | periods
+                yield from bench_trees(table, policies, given, repeats, progress, numerics, not no_delay)
 
     _print(lines)
 
 
+def _table_of(name: str, folder: Path | None, examples: int | None, positive: str | None) -> Table:
+    """Return a table, or raise what a command says of its options."""
+    with _naming("--data"):
+        table = table_of(name, folder, examples)
+    if positive is None:
+        return table
+    with _naming("--positive"):
+        return against(table, positive)
+
+
 @bench.command()
-@click.option("--data", required=True, help="A recorded set, SEA_g and the like, or led:noise=10.")
+@click.option("--data", multiple=True, required=True, help="A recorded set, SEA_g and the like, or led:noise=10.")
 @click.option("--folder", type=_FOLDER, help="Where the recorded sets are.")
-@click.option("--positive", help="This class is 1 and all others are 0, as in paper 002; without it classes stay.")
+@_positive
 @click.option("--updates", multiple=True, help=f"{EXPECTED[0].upper()}{EXPECTED[1:]}; all three unless said.")
 @click.option("--epsilons", type=_Numbers(), default="0,0.1,0.3,1", show_default=True, help="0: from scratch.")
 @click.option("--betas", type=_Numbers(), help="Trees within beta of the best splits, without an epsilon.")
@@ -394,7 +418,7 @@ def trees(
 @click.option("--examples", type=click.IntRange(1), help="Take only so many.")
 @_repeats
 def dynamic(
-    data: str,
+    data: tuple[str, ...],
     folder: Path | None,
     positive: str | None,
     updates: tuple[str, ...],
@@ -413,11 +437,7 @@ def dynamic(
     repeats: int,
 ) -> None:
     """Keep a tree up to date under inserts and deletes, by each policy: time, accuracy, F1, rebuilds, memory."""
-    with _naming("--data"):
-        table = table_of(data, folder, examples)
-    if positive is not None:
-        with _naming("--positive"):
-            table = against(table, positive)
+    tables = [_table_of(name, folder, examples, positive) for name in data]
     models = updates or ("incremental", "window:1000", "random:0.5")
     with _naming("--updates"):
         for model in models:
@@ -429,9 +449,12 @@ def dynamic(
         policies += [{"epsilon": epsilon, "max_work": max_work} for epsilon in epsilons]
     if last is not None and (exact or betas):
         raise click.UsageError("expected --epsilons alone with --last, got --exact or --betas; leave these out")
-    _print(
-        lambda progress: bench_dynamic(table, models, policies, options, repeats, progress, latency, times, last)
-    )
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for table in tables:
+            yield from bench_dynamic(table, models, policies, options, repeats, progress, latency, times, last)
+
+    _print(lines)
 
 
 @bench.command()

@@ -2,10 +2,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from worker.bench.dynamic import against
+from worker.bench.tables import against
 from worker.bench.trees import table_of
 from worker.commands import main
 
@@ -98,7 +99,8 @@ def test_one_class_may_stand_against_all_others() -> None:
     two = against(table, "3")
     assert two.classes == ("not 3", "3")
     assert two.label.tolist() == (table.label == 3).astype(int).tolist()
-    with pytest.raises(ValueError, match="expected a class of 0, 1"):
+    assert np.array_equal(against(table, "majority").label, table.label == np.argmax(np.bincount(table.label)))
+    with pytest.raises(ValueError, match="expected majority, or a class of 0, 1"):
         against(table, "ten")
 
 

@@ -63,6 +63,22 @@ def test_observers_of_numeric_features_are_compared() -> None:
     assert gaussian["to_periodic"] == 1.0
 
 
+def test_sizes_and_grace_periods_take_turns() -> None:
+    """Each has its lines; with one class against the rest these have its F1; without delays they have none."""
+    result = _bench(
+        "--data", "led:noise=10", "--positive", "majority", "--examples", "400,900", "--grace-periods", "100,500",
+        "--policies", "periodic", "--repeats", "1", "--no-delay", "--split-confidence", "0.5",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = list(map(json.loads, result.stdout.splitlines()))
+    cells = [(400, 100), (400, 500), (900, 100), (900, 500)]
+    assert [(row["examples"], row["grace_period"]) for row in rows] == cells
+    assert [row["attempts"] for row in rows[::2]] > [row["attempts"] for row in rows[1::2]]
+    assert {row["features"] for row in rows} == {24}
+    assert all(0.0 <= row["f1"] <= 1.0 and row["average_delay"] is None for row in rows)
+    assert "expected majority, or a class of 0" in _bench("--data", "led", "--positive", "x").output
+
+
 def test_what_a_policy_does_not_serve_is_said() -> None:
     """A policy that cannot take the data gets a line with the reason, and does not stop the others."""
     rows = _rows(

@@ -20,6 +20,9 @@ from algorithms.core.names import Interner
 
 _LAST_KEY = (1 << 31) - 2  # one more than it can be counted in an int32, which numbers of keys are
 _LAST_OP = 3
+_LAST_ID = (1 << 32) - 1  # of features
+_HUGE = 1 << 1000  # whole numbers beyond it are refused
+_ORDINARY = 1e300  # less than it
 
 # The columns of events, but for the label, which each pool has its own.
 _DTYPES: dict[str, type] = {
@@ -51,6 +54,8 @@ def is_number(given: Any) -> bool:
 
 def whole(what: str, given: Any, least: int, most: int) -> int:
     """Return a whole number; raise ValueError where it is none, or too large."""
+    if type(given) is int and least <= given <= most:  # as nearly always; the rest takes ten times as long
+        return given
     number = _plain(given)
     if isinstance(number, float) and number.is_integer():
         number = int(number)
@@ -74,12 +79,16 @@ def key_of(given: Any) -> int:
 
 def label_of(given: Any, classes: int) -> int:
     """Return the number of a class; raise ValueError where it is none. True is 1: comparisons tell two classes."""
+    if type(given) is int and 0 <= given < classes:
+        return given
     found = _plain(given)
     return int(found) if isinstance(found, bool) else whole("a label", given, 0, classes - 1)
 
 
 def fixed_point_of(given: Any, least: int = 0) -> int:
     """Return a weight in units of 2^-20; raise ValueError where it is none, below `least` units or too large."""
+    if type(given) is float and given == 1.0:
+        return UNIT
     found = _plain(given)
     fits = is_number(found) and 0 <= found < MAX_TOTAL // UNIT
     units = round(found * UNIT) if fits else -1
@@ -94,7 +103,10 @@ def _features(x: Any, names: Interner | None) -> list[int] | list[bytes]:
     if isinstance(x, str | bytes | bytearray) or not isinstance(x, Iterable):
         raise ValueError(f"expected a list of features, or a mapping of features to values, got {x!r}")
     if names is None:
-        found: Any = [whole("a feature id", feature, 0, (1 << 32) - 1) for feature in x]
+        found: Any = [
+            each if type(each) is int and 0 <= each <= _LAST_ID else whole("a feature id", each, 0, _LAST_ID)
+            for each in x
+        ]
     else:
         found = list(x)
         for name in found:
@@ -133,13 +145,27 @@ def entries_of(x: Mapping[Any, float] | Iterable[Any], names: Interner | None) -
     features = _features(x, names)
     if not isinstance(x, Mapping):
         return _numbers(features, names), np.ones(len(features))
+    values = _at_once(list(x.values()))
+    if values is not None:
+        return _numbers(features, names), values
     values = np.ones(len(features))
     for at, (feature, given) in enumerate(x.items()):
         found = _plain(given)
-        if not is_number(found) or (isinstance(found, int) and abs(found) > 1 << 1000):
+        if not is_number(found) or (isinstance(found, int) and abs(found) > _HUGE):
             raise ValueError(f"expected a number as the value of the feature {feature!r}, got {given!r}")
         values[at] = found
     return _numbers(features, names), values
+
+
+def _at_once(given: list[Any]) -> npt.NDArray[Any] | None:
+    """Return numbers of Python's as an array; None where each is to be looked at, as one is huge, or is none."""
+    if not {float, int}.issuperset(map(type, given)):
+        return None
+    try:
+        values = np.array(given, np.float64)
+    except OverflowError:
+        return None
+    return values if np.abs(values).max(initial=0.0) <= _ORDINARY else None
 
 
 def id_of(given: Any) -> int | str | bytes:

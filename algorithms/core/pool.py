@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -85,6 +86,13 @@ class OneByOne(ABC, Generic[A, P]):
     _LABEL: ClassVar[type] = np.int32
     _VALUES: ClassVar[str] = "finite values"  # what a pool takes as values
     _LEAST: ClassVar[int] = 0  # the least weight in units
+
+    @cached_property
+    def _row(self) -> Events:
+        """The columns of one event, which each call fills anew: making them takes longer than all they are for."""
+        zero, none = np.zeros(1, np.int8), np.zeros(0, np.uint32)
+        events = Events.of(zero, np.zeros(1, self._LABEL), np.zeros(2, np.int64), none)
+        return events._replace(id_low=np.zeros(1, np.int64))  # not the array of the other half
 
     @abstractmethod
     def apply(self, events: Events, *, checked: bool = False) -> A:
@@ -192,19 +200,16 @@ class OneByOne(ABC, Generic[A, P]):
         key, time = key_of(key), whole("a time in ms", time, 0, LAST_TIME)
         high, low = (0, 0) if id is None else digest_of(id_of(id))
         feature, value = self._entries(x)
-        events = Events(
-            key=np.array([key], np.int32),
-            op=np.array([op], np.int8),
-            label=np.array([label], self._LABEL),
-            weight=np.array([units], np.int64),
-            time=np.array([time], np.int64),
-            named=np.array([id is not None], np.int8),
-            id_high=np.array([high], np.int64),
-            id_low=np.array([low], np.int64),
-            pointer=np.array([0, len(feature)], np.int64),
-            feature=feature,
-            value=value,
-        )
+        events = self._row._replace(feature=feature, value=value)
+        events.key[0] = key
+        events.op[0] = op
+        events.label[0] = label
+        events.weight[0] = units
+        events.time[0] = time
+        events.named[0] = id is not None
+        events.id_high[0] = high
+        events.id_low[0] = low
+        events.pointer[1] = len(feature)
         answers = self.apply(events, checked=True)
         self.sweep(feature)
         status = Status(int(answers.status[0]))

@@ -10,8 +10,10 @@ import pytest
 
 from tests.support.places import ROOT
 from worker.bench.datasets import SETS
+from worker.bench.streams import load
 from worker.bench.tables import PAPER_001
 from worker.commands import main
+from worker.sources.generators import generate
 
 PAGE = (ROOT / "algorithms" / "PAPERS.md").read_text("utf-8")
 COMMANDS = sorted(set(re.findall(r"`anabranch ([^`]+)`", PAGE)))
@@ -36,11 +38,17 @@ def test_a_command_of_the_page_can_be_given(command: str, tmp_path: object) -> N
 
 
 def test_the_data_of_a_command_are_there() -> None:
-    """Recorded sets, streams of the papers, or what `bench splitter` makes."""
+    """Recorded sets, streams of the papers, or what a command makes."""
     named = {name for command in COMMANDS for name in re.findall(r"--data ([^F ]\S*)", command)}
     assert len(named) > 5
-    for name in (each for names in named for each in names.split(",")):
-        assert name in SETS or name in PAPER_001 or name.startswith(("random:", "single:"))
+    for name in named:
+        if name.startswith("rtg:"):
+            assert generate(name).schema.classes == 25
+        elif name.startswith("sparse:"):
+            assert load(name).features > 1
+        else:
+            for each in name.split(","):
+                assert each in SETS or each in PAPER_001 or each.startswith(("random:", "single:"))
 
 
 @pytest.mark.parametrize(

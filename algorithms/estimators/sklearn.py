@@ -17,7 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from algorithms.core.arrays import Float64s, Int64s, UInt32s
 from algorithms.core.events import Events, Op, Status
-from algorithms.core.fixed_point import MAX_TOTAL, UNIT
+from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT, UNIT
+from algorithms.core.kinds import Kind
+from algorithms.dynamic.builder import build_tree
+from algorithms.dynamic.samples import ColumnSample, Sample
 from algorithms.estimators.base import MESSAGES, NUMBER_MESSAGES
 from algorithms.estimators.drawing import (
     Node,
@@ -47,7 +50,8 @@ from algorithms.estimators.online import (
     scale_of,
     tree_pool,
 )
-from algorithms.estimators.parameters import FEATURES, check_choice
+from algorithms.estimators.parameters import FEATURES, check_choice, check_whole, depth_of
+from algorithms.trees.leaves_of import leaves_of
 
 _COPIED = "_arrays"
 
@@ -109,8 +113,10 @@ class _Columns(BaseEstimator):
                 self.__dict__.pop("feature_names_in_", None)
             if X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
                 return X, y
-        rows, labels = validate_data(self, X, y, accept_sparse="csr", reset=first, dtype="numeric")
+        rows, labels = validate_data(self, X, y, accept_sparse=self._SPARSE, reset=first, dtype="numeric")
         return rows, labels
+
+    _SPARSE: Any = "csr"  # the forms of sparse matrices that are learned as they are
 
     def _kind(self, rows: Any) -> None:
         """Settle what kind the features are of: sparse rows of ones, and bools, are present or absent."""
@@ -122,6 +128,14 @@ class _Columns(BaseEstimator):
     def _events(self, rows: Any, op: Op, label: Any = None, units: Int64s | None = None) -> Events:
         pointer, feature, value = entries_of(rows)
         n = len(pointer) - 1
+        self._check_values(value)
+        if label is None:
+            label = np.zeros(n, self._LABEL)
+        events = Events.of(np.full(n, op, np.int8), label, pointer, feature, value)
+        return events if units is None else events._replace(weight=units)
+
+    def _check_values(self, value: Float64s) -> None:
+        """Raise ValueError where a value other than 0 is none for the features."""
         if value.size and not -LARGEST_VALUE <= value.min() <= value.max() <= LARGEST_VALUE:
             raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {np.abs(value).max()}")
         if not self.numeric_ and (value != 1.0).any():
@@ -130,10 +144,6 @@ class _Columns(BaseEstimator):
                 f"expected values of 0 and 1, as features are present or absent here, got {odd:g}; make the model "
                 "with features='numeric', or give X > 0"
             )
-        if label is None:
-            label = np.zeros(n, self._LABEL)
-        events = Events.of(np.full(n, op, np.int8), label, pointer, feature, value)
-        return events if units is None else events._replace(weight=units)
 
     _LABEL: type = np.int32
     _MESSAGES: Mapping[Status, str] = MESSAGES
@@ -210,7 +220,10 @@ def _is_plain(X: Any, y: Any) -> bool:  # noqa: N803
 
 
 def entries_of(rows: Any) -> tuple[Int64s, UInt32s, Float64s]:
-    """Return where each row's entries begin and end, their columns, and their values; zeros are left out."""
+    """Return where each row's entries begin and end, their columns, and their values; zeros are left out.
+
+    Of a matrix by columns, where each column's begin and end, and their rows.
+    """
     if isinstance(rows, np.ndarray):
         n, d = rows.shape
         columns = np.tile(np.arange(d, dtype=np.uint32), n)
@@ -249,6 +262,31 @@ class _Classes(ClassifierMixin, _Columns):
         check_classification_targets(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         return self._learn(rows, numbers.astype(np.int32), sample_weight)
+
+    def _weights(self, X: Any) -> Float64s:  # noqa: N803
+        answers = self._answered(X)
+        weights: Float64s = answers.weights[:, : len(self.classes_)]
+        return weights
+
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """Return the label of most weight for each row, the first of several."""
+        best = self._weights(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Float64s:  # noqa: N803
+        """Return float64[n, classes], the share of each label; equal ones where nothing is known."""
+        weights = self._weights(X)
+        total = weights.sum(axis=1, keepdims=True)
+        shares: Float64s = np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, len(self.classes_))
+        return shares
+
+    def _nodes(self, tree: int = 0) -> list[Node]:
+        labels = {label: number for number, label in enumerate(self.classes_.tolist())}
+        return class_nodes(self._tree(tree), labels, self.criterion, self._name)
+
+
+class _Streaming(_Classes):
+    """Classes that are learned batch by batch."""
 
     def partial_fit(
         self,
@@ -290,29 +328,8 @@ class _Classes(ClassifierMixin, _Columns):
             raise ValueError(f"expected labels of {self.classes_.tolist()}, got {labels[wrong][0]!r}")
         return numbers.astype(np.int32)
 
-    def _weights(self, X: Any) -> Float64s:  # noqa: N803
-        answers = self._answered(X)
-        weights: Float64s = answers.weights[:, : len(self.classes_)]
-        return weights
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return the label of most weight for each row, the first of several."""
-        best = self._weights(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> Float64s:  # noqa: N803
-        """Return float64[n, classes], the share of each label; equal ones where nothing is known."""
-        weights = self._weights(X)
-        total = weights.sum(axis=1, keepdims=True)
-        shares: Float64s = np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, len(self.classes_))
-        return shares
-
-    def _nodes(self, tree: int = 0) -> list[Node]:
-        labels = {label: number for number, label in enumerate(self.classes_.tolist())}
-        return class_nodes(self._tree(tree), labels, self.criterion, self._name)
-
-
-class TreeClassifier(_Classes):
+class TreeClassifier(_Streaming):
     """A decision tree that grows with a stream; `algorithms.TreeClassifier` has its parameters.
 
     Examples
@@ -387,7 +404,7 @@ class _Forgetting(_Columns):
         return self
 
 
-class ForgettingTreeClassifier(_Forgetting, _Classes):
+class ForgettingTreeClassifier(_Forgetting, _Streaming):
     """A decision tree of the live examples; `algorithms.ForgettingTreeClassifier` has its parameters.
 
     Examples
@@ -423,7 +440,7 @@ class ForgettingTreeClassifier(_Forgetting, _Classes):
         return forgetting_pool(self, self.numeric_, max(2, len(self.classes_)), names=False)
 
 
-class _Voting(_Classes):
+class _Voting(_Streaming):
     """A classifier that is a forest."""
 
     trees: int
@@ -552,6 +569,109 @@ class ForestClassifier(_Voting):
         raise NotImplementedError(
             "a ForestClassifier only grows; use ForgettingForestClassifier, which takes rows back"
         )
+
+
+class BatchTreeClassifier(_Classes):
+    """The greedy tree of all rows at once, as `DecisionTreeClassifier` builds it, faster where rows are sparse.
+
+    Tables, and CSR and CSC matrices of any width, are taken as they are. Equal splits tie by the lowest column and
+    threshold, so the same rows in any order give the same tree.
+
+    Parameters
+    ----------
+    criterion : str
+        ``gini`` or ``entropy``.
+    max_depth, max_leaves : int, optional
+        A node so deep is a leaf; the tree grows where a split gains most, until it has so many leaves.
+    min_examples : int
+        A node of at most so many rows is a leaf.
+    max_features : int, optional
+        A node looks at so many columns alone, drawn from those that part its rows.
+    bootstrap : bool
+        As many rows as there are, are drawn with replacement.
+    seed : int
+        Of all that is drawn.
+    features : str
+        ``numeric``, ``binary``, or ``auto``: sparse matrices of ones, and bools, are binary.
+
+    Examples
+    --------
+    >>> from algorithms.estimators.sklearn import BatchTreeClassifier
+    >>> model = BatchTreeClassifier().fit([[0, 1], [1, 0], [1, 1]], ["a", "b", "a"])
+    >>> model.predict([[0, 2], [5, 0]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _SPARSE = ("csr", "csc")
+
+    def __init__(
+        self,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        max_leaves: int | None = None,
+        min_examples: int = 1,
+        max_features: int | None = None,
+        bootstrap: bool = False,
+        seed: int = 0,
+        features: str = "auto",
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_examples = min_examples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.seed = seed
+        self.features = features
+
+    def _check(self) -> None:
+        check_choice("criterion", self.criterion, ("gini", "entropy"))
+        check_whole("max_depth", self.max_depth, 0, optional=True)
+        check_whole("max_leaves", self.max_leaves, 1, optional=True)
+        check_whole("min_examples", self.min_examples, 1)
+        check_whole("max_features", self.max_features, 1, optional=True)
+
+    def _learn(self, rows: Any, label: Any, sample_weight: Any) -> Self:
+        units = self._units(sample_weight, rows)
+        if units is not None and not units.all():  # rows of no weight are none
+            rows, label, units = rows[units > 0], label[units > 0], units[units > 0]
+        self._kind(rows)
+        units = np.full(len(label), UNIT, np.int64) if units is None else units
+        sample = _sample_of(rows, label.astype(np.int64), units)
+        self._check_values(sample.value)
+        self.tree_ = build_tree(
+            sample,
+            classes=max(2, len(self.classes_)),
+            criterion=self.criterion,
+            default=Kind.NUMERIC if self.numeric_ else Kind.BINARY,
+            min_examples=self.min_examples,
+            max_depth=depth_of(self.max_depth),
+            max_leaves=self.max_leaves,
+            max_features=self.max_features,
+            bootstrap=self.bootstrap,
+            seed=self.seed,
+        )
+        return self
+
+    def _tree(self, number: int) -> Any:  # noqa: ARG002
+        return self.tree_
+
+    def _weights(self, X: Any) -> Float64s:  # noqa: N803
+        check_is_fitted(self)
+        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
+        pointer, feature, value = entries_of(rows)
+        self._check_values(value)
+        leaf = leaves_of(self.tree_, pointer, feature, value)
+        return np.float64(PER_UNIT) * self.tree_.weight[leaf, : len(self.classes_)]
+
+
+def _sample_of(rows: Any, label: Int64s, units: Int64s) -> Sample | ColumnSample:
+    """Return rows, or a matrix that is by columns, as `build_tree` takes them."""
+    if getattr(rows, "format", "") != "csc":
+        return Sample(*entries_of(rows), label, units)
+    pointer, row, value = entries_of(rows)
+    ids = np.arange(rows.shape[1], dtype=np.uint32)
+    return ColumnSample(pointer, row.astype(np.int32), value, label, units, ids)
 
 
 class _Numbers(RegressorMixin, _Columns):

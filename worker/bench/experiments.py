@@ -20,6 +20,7 @@ from algorithms.splits.pool import SplitPool
 from worker.bench import anchor
 from worker.bench.cases import Case, Progress, Row, measured, significant
 from worker.bench.hard import hard
+from worker.bench.optimal import APPROXIMATE
 from worker.bench.sides import FLOORS, criteria_of, finding, floors
 from worker.bench.streams import Stream, between, first, load, sparse
 from worker.bench.updates import Workload, workload
@@ -88,8 +89,8 @@ Experiment = Callable[[Scope], Iterator[Row]]
 def by_alpha(scope: Scope) -> Iterator[Row]:
     """Time against the guarantee, for the finders that have one; the others have no alpha. Figures 1b and 1d."""
     work = workload(_paper(scope.sizes.examples, 10_000))
-    cases = floors(work) + _finders(work, [finder for finder in FINDERS if finder not in _approximate()])
-    for finder in _approximate():
+    cases = floors(work) + _finders(work, [finder for finder in FINDERS if finder not in APPROXIMATE])
+    for finder in APPROXIMATE:
         for criterion in criteria_of(finder):
             cases += [finding(work, finder, criterion, alpha=alpha) for alpha in scope.sizes.alphas]
     yield from _measured(scope, cases)
@@ -98,7 +99,7 @@ def by_alpha(scope: Scope) -> Iterator[Row]:
 def by_trees(scope: Scope) -> Iterator[Row]:
     """How many search trees the approximate finders keep at the end, against the guarantee. Figures 1a and 1c."""
     work = workload(_paper(scope.sizes.examples, 10_000))
-    for finder in _approximate():
+    for finder in APPROXIMATE:
         for criterion in criteria_of(finder):
             for alpha in scope.sizes.alphas:
                 pool = SplitPool(finder=finder, criterion=criterion, alpha=alpha)
@@ -249,10 +250,6 @@ def _largest(scope: Scope) -> Stream:
     if LARGEST in recorded(scope.data):
         return _recorded(scope, LARGEST)
     return _paper(scope.sizes.examples, 10_000)
-
-
-def _approximate() -> list[str]:
-    return [name for name, finder in FINDERS.items() if finder.approximate is not None]
 
 
 def _finders(

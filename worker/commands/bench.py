@@ -43,6 +43,7 @@ from worker.bench.moa import MoaUnavailable, bench_moa, find_moa
 from worker.bench.moa import Terms as MoaTerms
 from worker.bench.numbers import RECORDED, recorded
 from worker.bench.observers import BASE, SIDES, TASKS, bench_observers, river_sides
+from worker.bench.optimal import bench_optimal
 from worker.bench.papers import PAPERS, bench_papers
 from worker.bench.peers import SETS as PEER_SETS
 from worker.bench.peers import Terms, bench_peers, river
@@ -183,6 +184,25 @@ def splits(
     with _naming("--updates"):
         work = workload(stream, updates)
     _print(lambda progress: bench_splits(work, finders, criterion, repeats, progress, latency=latency))
+
+
+@bench.command()
+@click.option("--data", multiple=True, required=True, help=_STREAM)
+@click.option("--alphas", type=_Numbers(), default="0.1,1,10,40", show_default=True)
+@click.option("--orders", type=click.IntRange(0), default=0, show_default=True, help="So many more, at random.")
+@click.option("--limit", type=click.IntRange(1), help="Take only so many examples.")
+def optimal(data: tuple[str, ...], alphas: list[float], orders: int, limit: int | None) -> None:
+    """Tell how often UPDENT and UPDGINI name a split that is not the best, and how far off it is."""
+    if min(alphas) <= 0.0:
+        raise click.BadParameter(f"expected numbers above 0, got {min(alphas):g}", param_hint="--alphas")
+    with _naming("--data"):
+        streams = [load(name, limit) for name in data]
+
+    def lines(progress: Progress) -> Iterator[Row]:
+        for stream in streams:
+            yield from bench_optimal(stream, alphas, orders, progress)
+
+    _print(lines)
 
 
 @bench.command()

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from algorithms.core.fixed_point import UNIT
 from algorithms.core.kinds import Kind
 from algorithms.core.scale import Scale
+from algorithms.dynamic.builder import build_tree
 from algorithms.dynamic.numbers import DynamicNumberPool
 from algorithms.dynamic.pool import DynamicPool
+from algorithms.dynamic.samples import Sample
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
 from algorithms.regression.pool import RegressionPool
@@ -39,6 +42,7 @@ EXPECTED = {
         "check_sample_weight_equivalence_on_sparse_data": _ORDER,
     },
     "ForgettingTreeClassifier": {},
+    "BatchTreeClassifier": {},
     "ForgettingForestClassifier(trees=5)": {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
@@ -90,6 +94,62 @@ def test_cross_validation() -> None:
         assert selection.cross_val_score(model, sparse.csr_array(table > 0), label, cv=3).min() > 0.9
     search = selection.GridSearchCV(ours.TreeRegressor(tie_threshold=1.0), {"grace_period": [10, 1000]}, cv=3)
     assert search.fit(table, table[:, 1] > 0).best_params_ == {"grace_period": 10}
+
+
+@pytest.mark.parametrize("options", [{"max_depth": 1}, {"max_leaves": 4}, {"criterion": "entropy"}])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_batch_tree_is_the_builders(form: Any, options: dict[str, Any]) -> None:
+    """In any form of the rows it is what `build_tree` makes of them, and says what its leaves hold."""
+    table, label = _rows()
+    table = table + 0.0  # no negative zeros
+    weight = np.arange(len(label)) % 4 / 2
+    model = ours.BatchTreeClassifier(features="numeric", **options).fit(form(table), label, weight)
+    kept = weight > 0
+    pointer, feature, value = ours.entries_of(table[kept])
+    units = np.rint(weight[kept] * UNIT).astype(np.int64)
+    sample = Sample(pointer, feature, value, label[kept], units)
+    tree = build_tree(sample, classes=3, default=Kind.NUMERIC, **options)
+    assert trees_equal(model.tree_, tree)
+    proba = model.predict_proba(form(table))
+    leaves = [_leaf_of(tree, row) for row in table.tolist()]
+    assert proba == pytest.approx(tree.weight[leaves] / tree.weight[leaves].sum(axis=1, keepdims=True))
+    assert (model.predict(table) == model.classes_[proba.argmax(axis=1)]).all()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert pickle.loads(pickle.dumps(model)).predict_proba(table).tolist() == proba.tolist()
+
+
+def _leaf_of(tree: Any, row: list[float]) -> int:
+    at = 0
+    while tree.feature[at] is not None:
+        branch = int(row[tree.feature[at]] > tree.threshold[at])
+        [at] = [child for child in np.flatnonzero(tree.parent == at).tolist() if tree.branch[child] == branch]
+    return at
+
+
+def test_a_batch_tree_of_binary_columns_asks_for_presence() -> None:
+    """Sparse ones are binary: then other values are refused, in words that say what to do."""
+    rows = sparse.csr_array([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1]])
+    model = ours.BatchTreeClassifier().fit(rows, ["a", "b", "a", "b"])
+    assert model.tree_.kind[0] == Kind.BINARY
+    assert model.predict(rows).tolist() == ["a", "b", "a", "b"]
+    with pytest.raises(ValueError, match=r"got 2; make the model with features='numeric'"):
+        model.predict(rows * 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"criterion": "log_loss"}, "criterion of gini, entropy, got 'log_loss'"),
+        ({"max_depth": -1}, "max_depth"),
+        ({"max_leaves": 0}, "max_leaves"),
+        ({"min_examples": 0.5}, "min_examples"),
+        ({"max_features": "sqrt"}, "max_features, a whole number from 1"),
+    ],
+)
+def test_wrong_parameters_of_a_batch_tree_are_refused(options: dict[str, Any], problem: str) -> None:
+    """Before anything is built."""
+    with pytest.raises(ValueError, match=problem):
+        ours.BatchTreeClassifier(**options).fit([[0], [1]], [0, 1])
 
 
 def _rows(n: int = 200) -> tuple[Any, Any]:
@@ -307,7 +367,7 @@ def test_a_forest_that_grows_is_its_pool() -> None:
 def test_examples_in_docstrings() -> None:
     """They run, and say what they say."""
     found = doctest.testmod(ours)
-    assert found.attempted == 28
+    assert found.attempted == 31
     assert found.failed == 0
 
 

@@ -541,3 +541,23 @@ def test_bench_idle_says_what_is_left_of_a_state_of_which_most_expires() -> None
     assert lines[1]["times_state_bytes"] <= 1.5
     assert lines[1]["times_checkpoint_bytes"] <= 1.5
     assert min(line["longest_expiring_ms"] for line in lines) > 0
+
+
+def test_splits_that_are_not_the_best_are_counted() -> None:
+    """Each order, finder and alpha has a line; no ratio is beyond the promise, with alpha 40 some are worse."""
+    result = CliRunner().invoke(
+        main, ["bench", "optimal", "--data", "sparse:400,5,100,0.05", "--alphas", "0.1,40", "--orders", "1"]
+    )
+    assert result.exit_code == 0, result.output
+    rows = list(map(json.loads, result.stdout.splitlines()))
+    cells = [(order, finder, alpha) for order in (0, 1) for finder in ("updent", "updgini") for alpha in (0.1, 40)]
+    assert [(row["order"], row["finder"], row["alpha"]) for row in rows] == cells
+    for row in rows:
+        assert row["updates"] == 400
+        assert 1.0 <= row["largest_ratio"] <= 1 + row["alpha"]
+        assert (row["suboptimal"] > 0) == (row["largest_ratio"] > 1.0)
+        assert row["share"] == pytest.approx(row["suboptimal"] / 400, rel=1e-3)
+    assert sum(row["suboptimal"] for row in rows if row["alpha"] == 40) > 0
+    assert [row["suboptimal"] for row in rows[:4]] != [row["suboptimal"] for row in rows[4:]]
+    refused = CliRunner().invoke(main, ["bench", "optimal", "--data", "sparse:9,1,1,0.1", "--alphas", "0"])
+    assert "--alphas: expected numbers above 0, got 0" in " ".join(refused.output.split())

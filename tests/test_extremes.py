@@ -19,6 +19,7 @@ OFF = bool(numba.config.DISABLE_JIT)
 # With the compiler on only what other tests use too: a kind takes a minute to compile.
 COMPILED = [
     *("split", "tree-periodic", "tree-osm-gini", "tree-imac-gini", "tree-efdt-entropy", "tree-hat-entropy"),
+    *("tree-efdt-imac-gini", "tree-hat-imac-gini"),
     *("tree-exact-entropy", "dynamic", "regression", "forest-tree-periodic", *extremes.others()),
 ]
 

@@ -208,7 +208,9 @@ def _split(forest: Forest, rules: Rules, leaf: int, choice: Choice, feature: int
                 links[child, PRIOR] += prior[child, k]
             value = forest.features.values.cells[value, NEXT]
     refer(forest.names, feature)
-    if not rules.keeps:
+    if rules.keeps:
+        policies.end(forest.policy, forest, leaf)
+    else:
         forget(forest, leaf)
     links[leaf, FEATURE] = feature
     links[leaf, KIND] = NUMERIC if kind == QUANTISED else kind
@@ -328,7 +330,7 @@ def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
         return VALUES
     if not rules.plain and gaussians.room(forest.features.gaussians) < ones:
         return GAUSSIANS
-    return DONE if policies.ready(forest.policy, ones) else POLICY
+    return DONE if policies.ready(forest.policy, ones, learners) else POLICY
 
 
 @inlined

@@ -20,8 +20,10 @@ from algorithms.trees.gaussians import Gaussians
 from algorithms.trees.nodes import ALTERNATES, FEATURE, FIRST, OBSERVED, ROOTS, TREE, Nodes
 from algorithms.trees.observers import KIND, PART, Features
 from algorithms.trees.policies.adwin import Windows
+from algorithms.trees.policies.efdt_imac import EfdtImac
 from algorithms.trees.policies.exact import Exact
 from algorithms.trees.policies.hat import Hat
+from algorithms.trees.policies.hat_imac import HatImac
 from algorithms.trees.policies.imac import Imac
 from algorithms.trees.quantised import FIRST as FIRST_SLOT
 from algorithms.trees.quantised import Quantised
@@ -139,11 +141,20 @@ def _packed_policy(policy: Any, nodes: Numbers, features: Numbers, names: Number
         return _packed_indexes(policy, nodes, names)
     if isinstance(policy, Imac):
         return _packed_candidates(policy, nodes, features)
+    if isinstance(policy, EfdtImac):
+        return EfdtImac(_packed_candidates(policy.leaves, nodes, features), nodes.packed(policy.tried))
+    if isinstance(policy, HatImac):
+        leaves = _packed_candidates(policy.leaves, nodes, features)
+        return policy._replace(leaves=leaves, windows=_packed_windows(policy.windows, nodes))
     if isinstance(policy, Hat):
-        sums, buckets, ones = policy.windows
-        windows = Windows(nodes.packed(sums), nodes.packed(buckets), nodes.packed(ones))
+        windows = _packed_windows(policy.windows, nodes)
         return policy._replace(tried=nodes.packed(policy.tried), windows=windows)
     return type(policy)(*(nodes.packed(array) for array in policy))
+
+
+def _packed_windows(windows: Windows, nodes: Numbers) -> Windows:
+    sums, buckets, ones = windows
+    return Windows(nodes.packed(sums), nodes.packed(buckets), nodes.packed(ones))
 
 
 def _packed_indexes(policy: Exact, nodes: Numbers, names: Numbers | None) -> Exact:

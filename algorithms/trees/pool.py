@@ -454,8 +454,11 @@ def _check_candidates(policy: str, candidates: int | None) -> None:
     """Raise ValueError where the number of candidates is none, or the policy has none."""
     if candidates is None:
         return
-    if policy != "imac":
-        raise ValueError(f"expected no candidates with the policy {policy!r}, only imac has them; leave them out")
+    if not POLICIES[policy].scores:
+        others = ", ".join(name for name, each in POLICIES.items() if each.scores)
+        raise ValueError(
+            f"expected no candidates with the policy {policy!r}, only {others} have them; leave them out"
+        )
     if not LEAST_CANDIDATES <= candidates <= MOST_CANDIDATES:
         raise ValueError(
             f"expected from {LEAST_CANDIDATES} to {MOST_CANDIDATES} candidates, or None, got {candidates}"

@@ -55,6 +55,8 @@ _COMPILED: dict[str, tuple[str, ...]] = {
     "imac": ("gini",),
     "efdt": ("entropy",),
     "hat": ("entropy",),
+    "efdt-imac": ("gini",),
+    "hat-imac": ("gini",),
     "exact": ("entropy",),
 }
 KINDS = [
@@ -69,6 +71,9 @@ class NaiveTrees:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._keeps = settings.policy in ("efdt", "efdt-imac")
+        self._adapts = settings.policy in ("hat", "hat-imac")
+        self._scores = settings.policy in ("imac", "efdt-imac", "hat-imac")
         self.trees: dict[int, Tree] = {}
         self.started, self.promoted = 0, 0  # alternates
         r = 1.0 if settings.criterion == "gini" else float(log2(float(max(2, settings.classes))))
@@ -107,7 +112,7 @@ class NaiveTrees:
         if tree is None and len(self.trees) >= self.settings.max_keys:
             return Outcome(Status.TOO_MANY_KEYS)
         predicted, loss = -1, ""
-        if self.settings.evaluate or self.settings.policy == "hat":
+        if self.settings.evaluate or self._adapts:
             weights = self.weights(root, x)
             predicted, total = heaviest(weights), 0.0
             for weight in weights:
@@ -145,11 +150,11 @@ class NaiveTrees:
         leaf = self._reached(tree, tree.root, x, event)
         tree.events += 1
         tree.learned += event.weight
-        learners = self._way(tree.root, x) if self.settings.policy == "efdt" else [leaf]
+        learners = self._way(tree.root, x) if self._keeps else [leaf]
         for node in learners:
             self._count(node, x, event)
         replaced = False
-        if self.settings.policy == "hat":
+        if self._adapts:
             replaced = self._adapt(tree, x, event, wrong)
             beside = [node.alternate for node in self._way(tree.root, x) if node.alternate is not None]
             for node in beside:
@@ -232,7 +237,7 @@ class NaiveTrees:
             return None
         tree.attempts += 1
         best, second = self.best(leaf)
-        if self.settings.policy == "efdt":
+        if self._keeps:
             best, second = self._better(leaf, best)
         if best is not None and self._is_sure(leaf, best[0], second):
             whole = self.impurity(leaf.counts)
@@ -332,7 +337,9 @@ class NaiveTrees:
             if sum(prior):
                 leaf.children[branch] = Node(leaf.classes, tree.next_number(), leaf.depth + 1, list(prior))
         leaf.candidates = []
-        if self.settings.policy != "efdt":
+        if self._keeps:
+            leaf.since = leaf.seen
+        else:
             leaf.features = {}
 
     # --- scores
@@ -456,9 +463,9 @@ class NaiveTrees:
                 return False
             leaf.next = leaf.seen + self.settings.grace_period
             return True
-        if policy == "imac" and leaf.candidates:
-            return self._candidates_say_so(leaf, x, event)
         inner = leaf.feature is not None
+        if self._scores and leaf.candidates:
+            return self._candidates_say_so(leaf, x, event)
         if leaf.seen - leaf.since < (self.settings.check_every if inner else self.settings.grace_period):
             return False
         leaf.since = leaf.seen
@@ -467,7 +474,7 @@ class NaiveTrees:
     def _failed(self, leaf: Node, best: tuple[float, Any, float] | None, second: float) -> None:
         if self.settings.policy == "osm" and best is not None:
             leaf.next = leaf.seen + self._wait(leaf, best, second)
-        if self.settings.policy == "imac":
+        if self._scores and leaf.feature is None:
             leaf.since = leaf.seen
             top = max(leaf.gains.values(), default=-math.inf)
             leaf.illegal = {feature for feature, gain in leaf.gains.items() if top - gain > self.margin(leaf)}
@@ -555,7 +562,8 @@ class NaiveTrees:
         whole = self.impurity(leaf.counts)
         if not scores[0] < whole - self.noise(leaf):
             return False
-        return self._is_sure(leaf, scores[0], min(*scores[1:2], whole) if scores[1:] else whole)
+        second = min(scores[1], whole) if scores[1:] and not self._keeps else whole  # EFDT asks for none
+        return self._is_sure(leaf, scores[0], second)
 
     def _advance(self, leaf: Node, each: Candidate, value: float, event: Event) -> None:
         seen = leaf.features[each.feature]

@@ -130,8 +130,8 @@ def pool_for(table: Table, side: Side, options: Mapping[str, Any]) -> TreePool:
     named: dict[str, Any] = {"policy": side.policy}
     if side.policy == REFERENCE:
         named = {"policy": "periodic", "grace_period": 1}
-    if side.policy != "imac":
-        named["candidates"] = None  # only imac has them
+    if side.policy not in POLICIES or not POLICIES[side.policy].scores:
+        named["candidates"] = None
     return TreePool(**{"classes": len(table.classes), "kinds": kinds, "evaluate": True, **options, **named})
 
 

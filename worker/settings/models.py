@@ -601,9 +601,9 @@ class TreeSettings(TreesSettings):
     }
 
     kind: Literal["tree"]
-    # When a leaf tries to split: every `grace_period` examples as in VFDT; OSM, IMAC, EFDT, HAT; or by the exact
-    # index, which is never late and serves two classes and binary features.
-    policy: Literal["periodic", "osm", "imac", "efdt", "hat", "exact"] = "imac"
+    # When a leaf tries to split: every `grace_period` examples as in VFDT; OSM, IMAC, EFDT, HAT, or these two when
+    # IMAC would; or by the exact index, which is never late and serves two classes and binary features.
+    policy: Literal["periodic", "osm", "imac", "efdt", "efdt-imac", "hat", "hat-imac", "exact"] = "imac"
     criterion: Literal["entropy", "gini"] = "entropy"
     predict: Literal["majority", "naive_bayes", "adaptive", "adaptive_present"] = "majority"
     grace_period: Annotated[int, Ge(1), Le(1 << 30), _also("grace_period", "period")] = 200  # n_min, eta of imac
@@ -638,8 +638,9 @@ class TreeSettings(TreesSettings):
     @classmethod
     def _are_of_imac(cls, candidates: int | None, info: ValidationInfo) -> int | None:
         policy = info.data.get("policy")
-        if candidates is not None and policy not in (None, "imac"):
-            raise expected(f"none with the policy {policy!r}, only imac has candidates")
+        if candidates is not None and policy is not None and not _policies()[policy].scores:
+            having = ", ".join(name for name, each in _policies().items() if each.scores)
+            raise expected(f"none with the policy {policy!r}, only {having} have candidates")
         return candidates
 
     @field_validator("local_range")

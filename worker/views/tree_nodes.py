@@ -73,7 +73,7 @@ def counted_word(tree: AnyTree) -> str:
     match tree.parameters.get("kind"), tree.parameters.get("policy"):
         case "dynamic-tree" | "forest", None:
             return "live"
-        case "tree", "efdt":  # goes on counting there, to reconsider the split
+        case "tree", "efdt" | "efdt-imac":  # goes on counting there, to reconsider the split
             return "so far"
         case "tree" | "forest" | "regression-tree", _:
             return "at the split"

@@ -7,7 +7,7 @@ kernels compile a version of themselves for each):
 ================  ==================================================================================
 ``begin``         a leaf was made
 ``end``           a leaf is a leaf no more
-``ready``         can an example of so many features be learned before the arrays must be enlarged?
+``ready``         can so many leaves learn an example of so many features before the arrays must be enlarged?
 ``learn``         an example is about to be counted at a leaf
 ``due``           an example was counted: shall its leaf (or, with `keeps`, a node above) try to split now?
 ``seek``          the best split of a leaf; SHORT: enlarge and ask again; LATER: no split is due after all
@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from algorithms.core.jit import dispatch
-from algorithms.trees.policies import default, efdt, exact, hat, imac, osm, periodic
+from algorithms.trees.policies import default, efdt, efdt_imac, exact, hat, hat_imac, imac, osm, periodic
 
 
 class Policy(NamedTuple):
@@ -38,6 +38,7 @@ class Policy(NamedTuple):
     counted: bool = True  # needs what the observers count
     keeps: bool = False  # inner nodes go on counting, and may be split anew
     adapts: bool = False  # subtrees are replaced by alternates that do better, see alternates.py
+    scores: bool = False  # the scores of a few candidates are kept up to date
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the policy's own function, or the default one."""
@@ -58,9 +59,11 @@ class Policy(NamedTuple):
 POLICIES: dict[str, Policy] = {
     "periodic": Policy(periodic.Periodic, periodic),
     "osm": Policy(osm.Osm, osm),
-    "imac": Policy(imac.Imac, imac),
+    "imac": Policy(imac.Imac, imac, scores=True),
     "efdt": Policy(efdt.Efdt, efdt, keeps=True),
+    "efdt-imac": Policy(efdt_imac.EfdtImac, efdt_imac, keeps=True, scores=True),
     "hat": Policy(hat.Hat, hat, adapts=True),
+    "hat-imac": Policy(hat_imac.HatImac, hat_imac, adapts=True, scores=True),
     "exact": Policy(exact.Exact, exact, only_binary=True, counted=False),
 }
 
@@ -81,7 +84,7 @@ def _outside(name: str, doc: str) -> Callable[..., Any]:
 
 begin = _hook("begin", "Tell the policy that a leaf was made.")
 end = _hook("end", "Tell the policy that a leaf is a leaf no more.")
-ready = _hook("ready", "Return whether an example of so many features can be learned.")
+ready = _hook("ready", "Return whether so many leaves can learn an example of so many features.")
 learn = _hook("learn", "Tell the policy that an example is about to be counted at a leaf.")
 due = _hook("due", "Return whether the leaf whose example was just counted shall try to split.")
 seek = _hook("seek", "Return the best split of a leaf.")

@@ -26,7 +26,7 @@ def end(policy: Any, forest: Forest, leaf: int) -> None:
 
 
 @inlined
-def ready(policy: Any, ones: int) -> bool:
+def ready(policy: Any, ones: int, learners: int) -> bool:
     """Nothing can run short."""
     return True
 

@@ -8,7 +8,7 @@ since impurity is concave, so an inner node never becomes a leaf again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def begin(policy: Efdt, leaf: int) -> None:
 
 
 @inlined
-def due(policy: Efdt, forest: Forest, rules: Rules, batch: Batch, event: int, node: int) -> bool:
+def due(policy: Any, forest: Forest, rules: Rules, batch: Batch, event: int, node: int) -> bool:
     """Return whether the period of a leaf, or of an inner node, is over."""
     seen = forest.nodes.links[node, SEEN]
     if seen - policy.tried[node] < (rules.grace_period if is_leaf(forest.nodes, node) else rules.check_every):
@@ -49,11 +49,17 @@ def due(policy: Efdt, forest: Forest, rules: Rules, batch: Batch, event: int, no
     return True
 
 
-@jit
+@inlined
 def seek(policy: Efdt, forest: Forest, rules: Rules, node: int) -> Choice:
     """Return the best split and, as the second, what it must beat: no split, or the node's own."""
+    return best_and_rival(forest, rules, node, False)
+
+
+@jit
+def best_and_rival(forest: Forest, rules: Rules, node: int, keeps_gains: bool) -> Choice:
+    """Return what `seek` does; the gains of all features may be kept."""
     nodes = forest.nodes
-    found = rank(nodes, forest.features, forest.names, forest.criterion, node, False)
+    found = rank(nodes, forest.features, forest.names, forest.criterion, node, keeps_gains)
     if found.row == NONE:
         return found
     if is_leaf(nodes, node):

@@ -62,7 +62,7 @@ def end(policy: Exact, forest: Forest, leaf: int) -> None:
 
 
 @inlined
-def ready(policy: Exact, ones: int) -> bool:
+def ready(policy: Exact, ones: int, learners: int) -> bool:
     """Return whether so many features can be counted."""
     return slots.room(policy.slots) >= ones and exact.ready(policy.finder, ones)
 

@@ -91,6 +91,11 @@ def grown(policy: Hat, nodes: int) -> Hat:
 def check(policy: Hat, forest: Forest, leaves: list[int]) -> None:
     """Raise AssertionError unless the policy's state is right."""
     assert (policy.tried[leaves] <= forest.nodes.links[leaves, SEEN]).all()
+    check_windows(policy.windows, policy.counts, forest)
+
+
+def check_windows(windows: Windows, counts: Int64s, forest: Forest) -> None:
+    """Raise AssertionError unless what is known of errors is right."""
     used = np.flatnonzero(forest.nodes.rows.cells[: forest.nodes.rows.used[rows.EVER], rows.KEY] != rows.NONE)
-    adwin.check(policy.windows, used.tolist())
-    assert 0 <= policy.counts[PROMOTED] <= policy.counts[STARTED]
+    adwin.check(windows, used.tolist())
+    assert 0 <= counts[PROMOTED] <= counts[STARTED]

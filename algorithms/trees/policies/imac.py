@@ -73,9 +73,9 @@ def end(policy: Imac, forest: Forest, leaf: int) -> None:
 
 
 @inlined
-def ready(policy: Imac, ones: int) -> bool:
-    """Return whether a leaf can be given candidates."""
-    return policy.size.size > policy.used[free_list.USED]
+def ready(policy: Imac, ones: int, learners: int) -> bool:
+    """Return whether each leaf that learns an example can be given candidates."""
+    return policy.size.size - policy.used[free_list.USED] >= learners
 
 
 @jit
@@ -201,9 +201,17 @@ def _check(policy: Imac, forest: Forest, rules: Rules, leaf: int, at: int) -> No
     features.about[loser, MARK] = ILLEGAL if hopeless else POTENTIAL
 
 
-@jit
+@inlined
 def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int) -> bool:
     """Return whether the candidates say that an attempt can succeed. O(candidates)."""
+    return can_succeed(policy, forest, rules, batch, event, leaf, True)
+
+
+@jit
+def can_succeed(
+    policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, leaf: int, has_rivals: bool
+) -> bool:
+    """Return whether the best candidate is surely better than no split, and than the second where that counts."""
     seen = forest.nodes.links[leaf, SEEN]
     at = int64(policy.set[leaf])
     if at == NONE:
@@ -222,6 +230,8 @@ def due(policy: Imac, forest: Forest, rules: Rules, batch: Batch, event: int, le
     whole = impurity(forest.criterion, forest.nodes.rows, leaf)
     if not score < whole - noise(weight, rules.classes):
         return False
+    if not has_rivals:
+        second = np.inf
     bound = margin(forest.nodes, rules, leaf, 0)
     return (min(second, whole) - score) / (weight * PER_UNIT) > bound or bound < rules.tie_threshold
 

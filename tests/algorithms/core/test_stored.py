@@ -46,11 +46,14 @@ _TREES = [
     "features.gaussians: moments following used",
     "features.quantised: mean weight radius about below",
 ]
+_IMAC = "set looked size row score threshold branches used"
 _POLICIES = {
     "periodic": ["policy: tried"],
     "osm": ["policy: next"],
-    "imac": ["policy: set looked size row score threshold branches used"],
+    "imac": [f"policy: {_IMAC}"],
     "efdt": ["policy: tried"],
+    "efdt-imac": [f"policy.leaves: {_IMAC}", "policy: tried"],
+    "hat-imac": [f"policy.leaves: {_IMAC}", "policy.windows: sums buckets ones", "policy: counts"],
     "hat": ["policy: tried", "policy.windows: sums buckets ones", "policy: counts"],
     "exact": ["policy.slots: table rows chain heads counts", f"policy.finder: {_EXACT}", "policy: pair"],
 }

@@ -271,7 +271,15 @@ def test_weights() -> None:
 # --- labels
 
 
-_CRITERIA = {"periodic": "gini", "osm": "gini", "imac": "gini", "efdt": "entropy", "hat": "entropy"}
+_CRITERIA = {
+    "periodic": "gini",
+    "osm": "gini",
+    "imac": "gini",
+    "efdt": "entropy",
+    "efdt-imac": "gini",
+    "hat": "entropy",
+    "hat-imac": "gini",
+}
 
 
 def test_all_policies_are_tried() -> None:

@@ -75,7 +75,7 @@ def test_a_pure_leaf_does_not_split(kind: TreeKind) -> None:
 def test_a_feature_that_says_nothing_is_not_split_on(kind: TreeKind) -> None:
     """No gain is no split, not even where the bound allows a tie; nor is a feature that all examples have."""
     events = [Event(Op.INSERT, {1: 1.0, 2: 1.0} if k & 1 else {2: 1.0}, k >> 1 & 1) for k in range(400)]
-    if kind[0] in ("imac", "exact"):  # which look in between, when feature 1 does seem to say something
+    if kind[0].endswith(("imac", "exact")):  # which look in between, when feature 1 does seem to say something
         events = [replace(event, x={2: 1.0}) for event in events]
     assert grown(of(kind, tie_threshold=0.9), events).sizes().splits == 0
 

@@ -13,6 +13,7 @@ from algorithms.core.events import Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.kinds import Kind
 from algorithms.trees.nodes import alternates
+from algorithms.trees.policies import POLICIES
 from algorithms.trees.pool import Alternates, TreePool
 from algorithms.trees.predict import Predict
 from tests.algorithms.trees.test_trees import MIXES, of
@@ -22,7 +23,7 @@ from tests.oracles.tree_parts import Event, Settings
 from tests.oracles.tree_streams import Mix, Pair, Stream, outcomes, pool_columns
 from tests.support.examples import budget
 
-pytestmark = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0] == "hat"], ids="-".join)
+pytestmark = pytest.mark.parametrize("kind", [kind for kind in KINDS if POLICIES[kind[0]].adapts], ids="-".join)
 TreeKind = tuple[str, str]
 
 FULL = budget(10) == 10  # the compiler is on, and streams are long enough for alternates

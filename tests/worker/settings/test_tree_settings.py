@@ -32,7 +32,7 @@ UNWATCHED = (
     "113ecfb1674de0da0907ff9726cebdbacddb6e8525524b59f310a00f25a74e37"  # with evaluate: {window: 5}, as ever
 )
 UNQUANTISED = "511e42a4b9e71e48e7b9e45768b853c03f59c6841c0e593869dab52c4e4dc69c"  # of that with numeric: [a]
-OTHERS = "(periodic, osm, imac, efdt or hat)"
+OTHERS = "(periodic, osm, imac, efdt, efdt-imac, hat or hat-imac)"
 
 
 def test_tree_defaults(tmp_path: Path) -> None:
@@ -228,7 +228,8 @@ def test_what_a_tree_uses_tells_in_the_fingerprint(tmp_path: Path) -> None:
         ),
         (
             "policy: osm\n    candidates: 3",
-            "10:17: .candidates: expected none with the policy 'osm', only imac has candidates, got 3",
+            "10:17: .candidates: expected none with the policy 'osm', only imac, efdt-imac, hat-imac have "
+            "candidates, got 3",
         ),
         ("candidates: 1", "9:17: .candidates: expected 2 or more, got 1"),
         (

@@ -7,31 +7,23 @@ Columns are features, and a batch goes to the pool as it is: no row is looked at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from algorithms.core.arrays import Float64s, Int64s, UInt32s
-from algorithms.core.events import Events, Op, Status
-from algorithms.core.fixed_point import MAX_TOTAL, PER_UNIT, UNIT
-from algorithms.core.kinds import Kind
-from algorithms.dynamic.builder import build_tree
-from algorithms.dynamic.samples import ColumnSample, Sample
-from algorithms.estimators.base import MESSAGES, NUMBER_MESSAGES
+from algorithms.core.arrays import Float64s, Int64s
+from algorithms.core.events import Op, Status
+from algorithms.core.fixed_point import UNIT
+from algorithms.estimators.base import NUMBER_MESSAGES
+from algorithms.estimators.batch import BatchTreeClassifier as BatchTreeClassifier
+from algorithms.estimators.batch import BatchTreeRegressor as BatchTreeRegressor
 from algorithms.estimators.drawing import (
-    Node,
-    class_nodes,
     forest_text,
     html,
-    importances,
-    number_nodes,
     text,
 )
-from algorithms.estimators.encoding import LARGEST_VALUE
 from algorithms.estimators.online import (
     LABEL_RANGE,
     LABEL_UNIT,
@@ -50,242 +42,10 @@ from algorithms.estimators.online import (
     scale_of,
     tree_pool,
 )
-from algorithms.estimators.parameters import FEATURES, check_choice, check_whole, depth_of
-from algorithms.trees.leaves_of import leaves_of
-
-_COPIED = "_arrays"
+from algorithms.estimators.tables import Classes, Columns, Numbers
 
 
-class _Columns(BaseEstimator):
-    """Rows of tables and of sparse matrices as events of a pool whose features are the columns."""
-
-    features: str
-
-    def _check(self) -> None:
-        """Raise ValueError where a parameter is none."""
-        raise NotImplementedError
-
-    def _made(self) -> Any:
-        """Return an empty pool."""
-        raise NotImplementedError
-
-    def _numbers(self, labels: Any) -> Any:
-        """Return labels as the pool has them; raise ValueError where one is none."""
-        raise NotImplementedError
-
-    def _nodes(self, tree: int = 0) -> list[Node]:
-        """Return the tree, or that of a forest, for people."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    # --- copies: a pool goes as its arrays
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        pool = state.pop("pool_", None)
-        if pool is not None:
-            state[_COPIED] = {name: array.copy() for name, array in pool.arrays().items()}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        arrays = state.get(_COPIED)
-        super().__setstate__({name: value for name, value in state.items() if name != _COPIED})
-        if arrays is not None:
-            self.pool_ = self._made().restore({name: array.copy() for name, array in arrays.items()})
-
-    # --- from tables to events
-
-    def _begin(self) -> None:
-        """Forget everything; check the parameters."""
-        check_choice("features", self.features, FEATURES)
-        self._check()
-        self.__dict__.pop("pool_", None)
-
-    def _rows(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:  # noqa: N803  (scikit-learn's name)
-        """Return checked rows and labels; the first ones say how many columns there are."""
-        if _is_plain(X, y):
-            if first:
-                self.n_features_in_ = X.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-            if X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
-                return X, y
-        rows, labels = validate_data(self, X, y, accept_sparse=self._SPARSE, reset=first, dtype="numeric")
-        return rows, labels
-
-    _SPARSE: Any = "csr"  # the forms of sparse matrices that are learned as they are
-
-    def _kind(self, rows: Any) -> None:
-        """Settle what kind the features are of: sparse rows of ones, and bools, are present or absent."""
-        self.numeric_ = self.features == "numeric"
-        if self.features == "auto":
-            ones = not isinstance(rows, np.ndarray) and rows.nnz > 0 and bool((rows.data == 1).all())
-            self.numeric_ = rows.dtype != np.bool_ and not ones
-
-    def _events(self, rows: Any, op: Op, label: Any = None, units: Int64s | None = None) -> Events:
-        pointer, feature, value = entries_of(rows)
-        n = len(pointer) - 1
-        self._check_values(value)
-        if label is None:
-            label = np.zeros(n, self._LABEL)
-        events = Events.of(np.full(n, op, np.int8), label, pointer, feature, value)
-        return events if units is None else events._replace(weight=units)
-
-    def _check_values(self, value: Float64s) -> None:
-        """Raise ValueError where a value other than 0 is none for the features."""
-        if value.size and not -LARGEST_VALUE <= value.min() <= value.max() <= LARGEST_VALUE:
-            raise ValueError(f"expected finite values up to {LARGEST_VALUE:g} in size, got {np.abs(value).max()}")
-        if not self.numeric_ and (value != 1.0).any():
-            odd = value[value != 1.0][0]
-            raise ValueError(
-                f"expected values of 0 and 1, as features are present or absent here, got {odd:g}; make the model "
-                "with features='numeric', or give X > 0"
-            )
-
-    _LABEL: type = np.int32
-    _MESSAGES: Mapping[Status, str] = MESSAGES
-
-    def _units(self, sample_weight: Any, rows: Any) -> Int64s | None:
-        """Return weights in units; None where all are 1."""
-        if sample_weight is None:
-            return None
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        if weight.size and weight.max() >= MAX_TOTAL // UNIT:
-            raise ValueError(f"expected weights below 2^42, got {weight.max()}")
-        units: Int64s = np.rint(weight * UNIT).astype(np.int64)
-        return units
-
-    def _learn(self, rows: Any, label: Any, sample_weight: Any) -> Self:
-        units = self._units(sample_weight, rows)
-        if not hasattr(self, "pool_"):
-            self._kind(rows)
-            self.pool_ = self._made()
-        status = self.pool_.apply(self._events(rows, Op.INSERT, label, units), checked=True).status
-        if (status > Status.SKIPPED).any():
-            row = int(np.argmax(status > Status.SKIPPED))
-            worst = Status(int(status[row]))
-            raise ValueError(f"row {row}: {self._MESSAGES.get(worst, worst.name)}; the rows before it are learned")
-        return self
-
-    def _answered(self, X: Any) -> Any:  # noqa: N803
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
-        return self.pool_.apply(self._events(rows, Op.PREDICT), checked=True)
-
-    # --- the tree
-
-    def _name(self, column: int) -> Any:
-        names = getattr(self, "feature_names_in_", None)
-        return column if names is None else names[column]
-
-    def to_text(self) -> str:
-        """Return the tree as text, a line for each of its first nodes."""
-        check_is_fitted(self)
-        return text(repr(self), self._nodes())
-
-    def to_html(self) -> str:
-        """Return the tree as HTML, for a notebook: ``IPython.display.HTML(model.to_html())``."""
-        check_is_fitted(self)
-        return html(repr(self), self._nodes())
-
-    @property
-    def feature_importances_(self) -> Float64s:
-        """float64[columns], shares in what all splits of the tree lower the impurity, or the variance, by."""
-        check_is_fitted(self)
-        return self._importances()
-
-    def _importances(self, tree: int = 0) -> Float64s:
-        columns = zip(self._nodes(tree), self._tree(tree).feature, strict=True)
-        found = importances([node._replace(tests=column) for node, column in columns])
-        return np.array([found.get(column, 0.0) for column in range(self.n_features_in_)])
-
-    def _tree(self, number: int) -> Any:  # noqa: ARG002  (only a forest has more than one)
-        return self.pool_.tree()
-
-
-def _is_plain(X: Any, y: Any) -> bool:  # noqa: N803
-    """Return whether scikit-learn would hand back a table and labels as they are; it asks for long to say so."""
-    return (
-        type(X) is type(y) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.size > 0
-        and y.shape == X.shape[:1]
-        and (y.dtype.kind in "biu" or (y.dtype == np.float64 and bool(np.isfinite(y).all())))
-        and bool(np.isfinite(X).all())
-    )
-
-
-def entries_of(rows: Any) -> tuple[Int64s, UInt32s, Float64s]:
-    """Return where each row's entries begin and end, their columns, and their values; zeros are left out.
-
-    Of a matrix by columns, where each column's begin and end, and their rows.
-    """
-    if isinstance(rows, np.ndarray):
-        n, d = rows.shape
-        columns = np.tile(np.arange(d, dtype=np.uint32), n)
-        values = rows.ravel().astype(np.float64, copy=False)
-        is_present = values != 0.0
-        present = np.flatnonzero(is_present)  # of bools it takes a third of the time that it takes of floats
-        pointer = np.arange(n + 1) * d
-        if len(present) < len(values):
-            pointer[1:] = np.cumsum(is_present)[d - 1 :: d]
-            columns, values = columns.take(present), values.take(present)
-        return pointer, columns, values
-    if not rows.has_canonical_format or not rows.data.all():
-        rows = rows.copy()
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data.astype(np.float64)
-
-
-class _Classes(ClassifierMixin, _Columns):
-    """Labels of any type that numpy sorts."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Learn all rows, in order, and nothing else.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or table of shape (n, columns)
-            The examples.
-        y : array of shape (n,)
-            Their labels.
-        sample_weight : array of shape (n,), optional
-            Their weights.
-        """
-        self._begin()
-        rows, labels = self._rows(X, y, first=True)
-        check_classification_targets(labels)
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
-        return self._learn(rows, numbers.astype(np.int32), sample_weight)
-
-    def _weights(self, X: Any) -> Float64s:  # noqa: N803
-        answers = self._answered(X)
-        weights: Float64s = answers.weights[:, : len(self.classes_)]
-        return weights
-
-    def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return the label of most weight for each row, the first of several."""
-        best = self._weights(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> Float64s:  # noqa: N803
-        """Return float64[n, classes], the share of each label; equal ones where nothing is known."""
-        weights = self._weights(X)
-        total = weights.sum(axis=1, keepdims=True)
-        shares: Float64s = np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, len(self.classes_))
-        return shares
-
-    def _nodes(self, tree: int = 0) -> list[Node]:
-        labels = {label: number for number, label in enumerate(self.classes_.tolist())}
-        return class_nodes(self._tree(tree), labels, self.criterion, self._name)
-
-
-class _Streaming(_Classes):
+class _Streaming(Classes):
     """Classes that are learned batch by batch."""
 
     def partial_fit(
@@ -381,7 +141,7 @@ class TreeClassifier(_Streaming):
         )
 
 
-class _Forgetting(_Columns):
+class _Forgetting(Columns):
     """A model that takes rows back."""
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
@@ -571,118 +331,8 @@ class ForestClassifier(_Voting):
         )
 
 
-class BatchTreeClassifier(_Classes):
-    """The greedy tree of all rows at once, as `DecisionTreeClassifier` builds it, faster where rows are sparse.
-
-    Tables, and CSR and CSC matrices of any width, are taken as they are. Equal splits tie by the lowest column and
-    threshold, so the same rows in any order give the same tree.
-
-    Parameters
-    ----------
-    criterion : str
-        ``gini`` or ``entropy``.
-    max_depth, max_leaves : int, optional
-        A node so deep is a leaf; the tree grows where a split gains most, until it has so many leaves.
-    min_examples : int
-        A node of at most so many rows is a leaf.
-    max_features : int, optional
-        A node looks at so many columns alone, drawn from those that part its rows.
-    bootstrap : bool
-        As many rows as there are, are drawn with replacement.
-    seed : int
-        Of all that is drawn.
-    features : str
-        ``numeric``, ``binary``, or ``auto``: sparse matrices of ones, and bools, are binary.
-
-    Examples
-    --------
-    >>> from algorithms.estimators.sklearn import BatchTreeClassifier
-    >>> model = BatchTreeClassifier().fit([[0, 1], [1, 0], [1, 1]], ["a", "b", "a"])
-    >>> model.predict([[0, 2], [5, 0]])
-    array(['a', 'b'], dtype='<U1')
-    """
-
-    _SPARSE = ("csr", "csc")
-
-    def __init__(
-        self,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        max_leaves: int | None = None,
-        min_examples: int = 1,
-        max_features: int | None = None,
-        bootstrap: bool = False,
-        seed: int = 0,
-        features: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.min_examples = min_examples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.seed = seed
-        self.features = features
-
-    def _check(self) -> None:
-        check_choice("criterion", self.criterion, ("gini", "entropy"))
-        check_whole("max_depth", self.max_depth, 0, optional=True)
-        check_whole("max_leaves", self.max_leaves, 1, optional=True)
-        check_whole("min_examples", self.min_examples, 1)
-        check_whole("max_features", self.max_features, 1, optional=True)
-
-    def _learn(self, rows: Any, label: Any, sample_weight: Any) -> Self:
-        units = self._units(sample_weight, rows)
-        if units is not None and not units.all():  # rows of no weight are none
-            rows, label, units = rows[units > 0], label[units > 0], units[units > 0]
-        self._kind(rows)
-        units = np.full(len(label), UNIT, np.int64) if units is None else units
-        sample = _sample_of(rows, label.astype(np.int64), units)
-        self._check_values(sample.value)
-        self.tree_ = build_tree(
-            sample,
-            classes=max(2, len(self.classes_)),
-            criterion=self.criterion,
-            default=Kind.NUMERIC if self.numeric_ else Kind.BINARY,
-            min_examples=self.min_examples,
-            max_depth=depth_of(self.max_depth),
-            max_leaves=self.max_leaves,
-            max_features=self.max_features,
-            bootstrap=self.bootstrap,
-            seed=self.seed,
-        )
-        return self
-
-    def _tree(self, number: int) -> Any:  # noqa: ARG002
-        return self.tree_
-
-    def _weights(self, X: Any) -> Float64s:  # noqa: N803
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
-        pointer, feature, value = entries_of(rows)
-        self._check_values(value)
-        leaf = leaves_of(self.tree_, pointer, feature, value)
-        return np.float64(PER_UNIT) * self.tree_.weight[leaf, : len(self.classes_)]
-
-
-def _sample_of(rows: Any, label: Int64s, units: Int64s) -> Sample | ColumnSample:
-    """Return rows, or a matrix that is by columns, as `build_tree` takes them."""
-    if getattr(rows, "format", "") != "csc":
-        return Sample(*entries_of(rows), label, units)
-    pointer, row, value = entries_of(rows)
-    ids = np.arange(rows.shape[1], dtype=np.uint32)
-    return ColumnSample(pointer, row.astype(np.int32), value, label, units, ids)
-
-
-class _Numbers(RegressorMixin, _Columns):
-    """Labels that are numbers."""
-
-    _LABEL = np.float64
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
-        """Learn all rows, in order, and nothing else; labels are numbers, else as of the classifiers."""
-        self._begin()
-        return self.partial_fit(X, y, sample_weight)
+class _StreamingNumbers(Numbers):
+    """Numbers that are learned batch by batch."""
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
         """Learn more rows."""
@@ -692,20 +342,13 @@ class _Numbers(RegressorMixin, _Columns):
         rows, labels = self._rows(X, y, first)
         return self._learn(rows, self._numbers(labels), sample_weight)
 
-    def _numbers(self, labels: Any) -> Float64s:
-        numbers: Float64s = labels.astype(np.float64)
-        return numbers
-
     def predict(self, X: Any) -> Float64s:  # noqa: N803
         """Return float64[n], the label that the leaf of each row predicts."""
         guess: Float64s = self._answered(X).predicted
         return guess
 
-    def _nodes(self, tree: int = 0) -> list[Node]:  # noqa: ARG002  (there is one)
-        return number_nodes(self.pool_.tree(), self._name)
 
-
-class TreeRegressor(_Numbers):
+class TreeRegressor(_StreamingNumbers):
     """A regression tree that grows with a stream; `algorithms.TreeRegressor` has its parameters.
 
     Examples
@@ -745,7 +388,7 @@ class TreeRegressor(_Numbers):
         raise NotImplementedError("a TreeRegressor only grows; use ForgettingTreeRegressor, which takes rows back")
 
 
-class ForgettingTreeRegressor(_Forgetting, _Numbers):
+class ForgettingTreeRegressor(_Forgetting, _StreamingNumbers):
     """A regression tree of the live examples; `algorithms.ForgettingTreeRegressor` has its parameters.
 
     Examples

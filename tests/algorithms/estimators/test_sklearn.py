@@ -19,6 +19,7 @@ from algorithms.dynamic.pool import DynamicPool
 from algorithms.dynamic.samples import Sample
 from algorithms.forests.growing import GrowingForestPool
 from algorithms.forests.pool import ForestPool
+from algorithms.regression.builder import NumberSample, build_regression_tree
 from algorithms.regression.pool import RegressionPool
 from algorithms.trees.pool import TreePool
 from algorithms.trees.predict import Predict
@@ -28,6 +29,8 @@ from tests.algorithms.estimators.streams import trees_equal
 sklearn = needed("sklearn")
 sparse = needed("scipy.sparse")
 ours = import_module("algorithms.estimators.sklearn")
+tables = import_module("algorithms.estimators.tables")
+batch = import_module("algorithms.estimators.batch")
 checks = import_module("sklearn.utils.estimator_checks")
 
 _ORDER = (
@@ -43,6 +46,7 @@ EXPECTED = {
     },
     "ForgettingTreeClassifier": {},
     "BatchTreeClassifier": {},
+    "BatchTreeRegressor": {},
     "ForgettingForestClassifier(trees=5)": {
         "check_sample_weight_equivalence_on_dense_data": _DRAWN,
         "check_sample_weight_equivalence_on_sparse_data": _DRAWN,
@@ -105,7 +109,7 @@ def test_a_batch_tree_is_the_builders(form: Any, options: dict[str, Any]) -> Non
     weight = np.arange(len(label)) % 4 / 2
     model = ours.BatchTreeClassifier(features="numeric", **options).fit(form(table), label, weight)
     kept = weight > 0
-    pointer, feature, value = ours.entries_of(table[kept])
+    pointer, feature, value = tables.entries_of(table[kept])
     units = np.rint(weight[kept] * UNIT).astype(np.int64)
     sample = Sample(pointer, feature, value, label[kept], units)
     tree = build_tree(sample, classes=3, default=Kind.NUMERIC, **options)
@@ -116,6 +120,25 @@ def test_a_batch_tree_is_the_builders(form: Any, options: dict[str, Any]) -> Non
     assert (model.predict(table) == model.classes_[proba.argmax(axis=1)]).all()
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert pickle.loads(pickle.dumps(model)).predict_proba(table).tolist() == proba.tolist()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+def test_a_batch_tree_of_numbers_is_the_builders(form: Any) -> None:
+    """In any form of the rows it is what `build_regression_tree` makes of them, and tells the means of leaves."""
+    table, label = _rows()
+    table, label = table + 0.0, label * 1.5 - table[:, 1]
+    weight = np.arange(len(label)) % 3 / 2
+    model = ours.BatchTreeRegressor(features="numeric", max_depth=4).fit(form(table), label, weight)
+    kept = weight > 0
+    units = np.rint(weight[kept] * UNIT).astype(np.int64)
+    pointer, feature, value = tables.entries_of(table[kept])
+    sample = NumberSample(pointer, feature, value, label[kept], units)
+    tree = build_regression_tree(sample, default=Kind.NUMERIC, max_depth=4)
+    leaves = [_leaf_of(tree, row) for row in table.tolist()]
+    assert model.predict(form(table)).tolist() == tree.mean[leaves].tolist()
+    assert model.tree_.threshold.tolist() == tree.threshold.tolist()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert "of mean" in model.to_text()
 
 
 def _leaf_of(tree: Any, row: list[float]) -> int:
@@ -366,9 +389,9 @@ def test_a_forest_that_grows_is_its_pool() -> None:
 
 def test_examples_in_docstrings() -> None:
     """They run, and say what they say."""
-    found = doctest.testmod(ours)
-    assert found.attempted == 31
-    assert found.failed == 0
+    found = [doctest.testmod(module) for module in (ours, batch)]
+    assert [each.attempted for each in found] == [28, 6]
+    assert [each.failed for each in found] == [0, 0]
 
 
 # --- rows that scikit-learn would hand back as they are

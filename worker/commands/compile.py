@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -93,7 +95,12 @@ def _costs(kernels: list[str], only_list: bool) -> list[Cost]:
     with (
         Progress(*columns, console=console, disable=only_list or not console.is_terminal) as bar,
         # Other processes, so that what compiling takes of memory is given back.
-        ProcessPoolExecutor(min(len(families), _CORES), mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(
+            min(len(families), _CORES),
+            mp_context=get_context("spawn"),
+            initializer=_end_with,
+            initargs=(os.getpid(),),
+        ) as pool,
     ):
         task = bar.add_task("compiling", total=len(kernels))
         costs = []
@@ -101,6 +108,17 @@ def _costs(kernels: list[str], only_list: bool) -> list[Cost]:
             costs += done.result()
             bar.update(task, completed=len(costs))
         return costs
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent is no more, which may have been killed: nobody else would."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _families(kernels: list[str]) -> list[list[str]]:

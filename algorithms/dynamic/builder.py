@@ -25,6 +25,7 @@ from algorithms.dynamic.samples import (
     check_examples,
     checked,
     drawn,
+    plain_columns,
     rows_of,
     weight_of,
 )
@@ -128,6 +129,7 @@ def build_tree(
     schema = Schema(default, kinds or {})
     made = make_criterion(criterion, total // UNIT)
     if isinstance(sample, ColumnSample):
+        sample = plain_columns(sample)
         if max_depth <= 1 and max_features is None and not bootstrap:
             is_leaf = max_depth < 1 or len(sample.label) <= min_examples or max_leaves == 1
             tree = stump.build_stump(made, sample, classes, schema, alpha=alpha, is_leaf=is_leaf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.schema import Kinds, Schema, kind_of
 from algorithms.dynamic.canonical import TERMS
 
+_PLAIN: Final = ("C", "A", "W")  # contiguous, aligned, writable: kernels are made for such arrays alone
+
 
 class Sample(NamedTuple):
     """Examples in CSR columns."""
@@ -30,7 +32,7 @@ class Sample(NamedTuple):
 
 
 class ColumnSample(NamedTuple):
-    """Examples in CSC columns, as scipy has them: a tree of one split is found without making rows of them."""
+    """Examples in CSC columns: `indptr`, `indices` and `data` as SciPy has them, of any types of numbers."""
 
     pointer: Int64s  # int64[features + 1]
     row: Int32s  # int32[entries], 0 to n - 1, in any order
@@ -51,6 +53,8 @@ def weight_of(sample: Sample | ColumnSample) -> int:
 def check_examples(sample: Sample | ColumnSample, total: int, classes: int) -> None:
     """Raise ValueError where labels or weights are none."""
     n = len(sample.label)
+    for name, column in (("label", sample.label), ("weight", sample.weight)):
+        _whole(name, column)
     if len(sample.weight) != n:
         raise ValueError(f"expected {n} weights for {n} labels, got {len(sample.weight)}")
     if n and not (0 <= int(sample.label.min()) and int(sample.label.max()) < classes):
@@ -61,10 +65,13 @@ def check_examples(sample: Sample | ColumnSample, total: int, classes: int) -> N
         raise ValueError(f"expected weights below {MAX_TOTAL} units of 2^-20 in all, got {total}")
 
 
-def rows_of(sample: ColumnSample) -> Sample:
-    """Return the same examples in rows; raise ValueError where there are no such columns. O(entries)."""
-    features, entries, n = len(sample.feature), len(sample.row), len(sample.label)
-    pointer = sample.pointer
+def plain_columns(sample: ColumnSample) -> ColumnSample:
+    """Return columns as kernels take them, not copied where they are so; raise ValueError where they do not fit.
+
+    Rows and values are for those who read them.
+    """
+    features, entries = len(sample.feature), len(sample.row)
+    pointer, row = _whole("pointer", sample.pointer), _whole("row", sample.row)
     if len(pointer) != features + 1 or pointer[0] != 0 or pointer[-1] != entries or (np.diff(pointer) < 0).any():
         raise ValueError(
             f"expected {features + 1} pointers for {features} features, ascending from 0 to {entries}, got "
@@ -72,14 +79,41 @@ def rows_of(sample: ColumnSample) -> Sample:
         )
     if len(sample.value) != entries:
         raise ValueError(f"expected {entries} values for {entries} rows, got {len(sample.value)}")
-    if entries and not 0 <= int(sample.row.min()) <= int(sample.row.max()) < n:
-        raise ValueError(f"expected rows from 0 to {n - 1}, got {sample.row.min()} to {sample.row.max()}")
+    if row.dtype != np.int32:
+        _check_rows(row, len(sample.label))
+    ids = _whole("feature", sample.feature)
+    if features and not 0 <= int(ids.min()) <= int(ids.max()) < 1 << 32:
+        raise ValueError(f"expected features from 0 to {(1 << 32) - 1}, got {ids.min()} to {ids.max()}")
+    return ColumnSample(
+        pointer=np.require(pointer, np.int64, _PLAIN),
+        row=np.require(row, np.int32, _PLAIN),
+        value=np.require(sample.value, np.float64, _PLAIN),
+        label=np.require(sample.label, np.int64, _PLAIN),
+        weight=np.require(sample.weight, np.int64, _PLAIN),
+        feature=np.require(ids, np.uint32, _PLAIN),
+    )
+
+
+def _whole(name: str, column: Any) -> Any:
+    """Return a column; raise ValueError where its numbers are no whole ones."""
+    if column.dtype.kind not in "iu":
+        raise ValueError(f"expected the column {name} as whole numbers, got {column.dtype}")
+    return column
+
+
+def _check_rows(row: Any, n: int) -> None:
+    if len(row) and not 0 <= int(row.min()) <= int(row.max()) < n:
+        raise ValueError(f"expected rows from 0 to {n - 1}, got {row.min()} to {row.max()}")
+
+
+def rows_of(sample: ColumnSample) -> Sample:
+    """Return the examples of plain columns in rows; raise ValueError where a row is none. O(entries)."""
+    entries, n = len(sample.row), len(sample.label)
+    _check_rows(sample.row, n)
     first = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(sample.row, minlength=n), out=first[1:])
     made = Sample(first, np.empty(entries, np.uint32), np.empty(entries), sample.label, sample.weight)
-    row = np.ascontiguousarray(sample.row, np.int32)
-    value = np.ascontiguousarray(sample.value)
-    _transpose(np.ascontiguousarray(pointer), row, value, sample.feature, first[:-1].copy(), *made[1:3])
+    _transpose(*sample[:3], sample.feature, first[:-1].copy(), *made[1:3])
     return made
 
 

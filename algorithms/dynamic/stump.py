@@ -32,24 +32,20 @@ _ORDERED = int(Way.ORDERED)
 def build_stump(
     criterion: Any, sample: ColumnSample, classes: int, schema: Schema, *, alpha: float, is_leaf: bool
 ) -> Tree | None:
-    """Return the tree of a sample whose labels and weights have been checked: a leaf, or a node with two.
+    """Return the tree of plain columns whose labels and weights have been checked: a leaf, or a node with two.
 
     None where the columns are not as scipy's canonical ones: rows ascend in each, features do, and no value is 0.
     O(entries), and a sort of numeric columns.
     """
     n, width = len(sample.label), len(sample.feature)
-    if not n or len(sample.pointer) != width + 1 or len(sample.value) != len(sample.row):
-        return None
-    if sample.row.dtype != np.int32 or not all(column.flags.carray for column in sample):
-        return None
     feature = sample.feature.astype(np.int64)
-    if (np.diff(feature) <= 0).any():
+    if not n or (np.diff(feature) <= 0).any():
         return None
     schema.intern(None)
     kind = schema.of(feature)
     is_plain = not (kind == Kind.NUMERIC).any()
     scratch = segment.make(n, 0 if is_plain else len(sample.row), max(width, 1), classes, is_plain)
-    scratch = scratch._replace(label=sample.label.astype(np.int64), weight=sample.weight)
+    scratch = scratch._replace(label=sample.label, weight=sample.weight)
     of_two = (sample.label if classes == 2 else sample.label[:0]).astype(np.uint8)  # small: it stays in the cache
     if not _lay_out(criterion, scratch, of_two, kind, *sample[:3]):
         return None

@@ -253,12 +253,33 @@ def test_wrong_terms_are_refused_with_a_reason(changed: dict[str, Any], reason: 
         ({"pointer": np.array([0])}, "2 pointers"),
         ({"pointer": np.array([0, 1 << 40])}, "ascends from 0 to 1"),
         ({"feature": np.array([1], np.int16)}, "feature as an array of uint32"),
+        ({"weight": np.ones(1)}, "weight as whole numbers, got float64"),
+        ({"label": np.zeros(1)}, "label as whole numbers, got float64"),
     ],
 )
 def test_wrong_samples_are_refused_with_a_reason(changed: dict[str, Any], reason: str) -> None:
     """An example that is none is named."""
     with pytest.raises(ValueError, match=reason):
         build_tree(sample_of([Example({1: 1.0}, 0)])._replace(**changed))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_columns_may_be_of_any_types_of_numbers(depth: int) -> None:
+    """Those of SciPy's matrices, read-only or every second of an array: the same tree."""
+    rng = random.Random(4)
+    examples = [Example({f: float(rng.randrange(-2, 3)) for f in range(9)}, rng.randrange(2)) for _ in range(40)]
+    sample = columns_of([replace(each, x={f: v for f, v in each.x.items() if v}) for each in examples])
+    whole = rows_of(build_tree(sample, default=NUMERIC, max_depth=depth))
+    others = sample._replace(
+        pointer=sample.pointer.astype(np.int32),
+        row=sample.row.astype(np.uint64),
+        value=sample.value.astype(np.int8),
+        label=sample.label.astype(np.uint8),
+        weight=np.repeat(sample.weight, 2)[::2],
+        feature=sample.feature.astype(np.int64),
+    )
+    others.value.flags.writeable = False
+    assert rows_of(build_tree(others, default=NUMERIC, max_depth=depth)) == whole
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -275,6 +296,10 @@ def test_wrong_samples_are_refused_with_a_reason(changed: dict[str, Any], reason
         ({"label": np.array([2])}, "labels from 0 to 1"),
         ({"weight": np.array([0])}, "weights above 0"),
         ({"weight": np.ones(2, np.int64)}, "1 weights"),
+        ({"row": np.zeros(1)}, "row as whole numbers, got float64"),
+        ({"row": np.array([1 << 32])}, "rows from 0 to 0, got 4294967296"),
+        ({"pointer": np.array([0.0, 1.0])}, "pointer as whole numbers"),
+        ({"feature": np.array([1 << 32])}, "features from 0 to 4294967295, got 4294967296"),
     ],
 )
 def test_wrong_columns_are_refused_with_a_reason(changed: dict[str, Any], reason: str, depth: int) -> None:

@@ -106,6 +106,7 @@ def test_bands_are_true_and_under_what_thresholds_leave(
     assert moved > 30
 
 
+@pytest.mark.skipif(OFF, reason="how much is scanned does not depend on the compiler")
 @pytest.mark.parametrize("numbers", [False, True])
 def test_few_edits_make_a_column_scanned(numbers: bool) -> None:
     """Of a thousand examples, whose order of values is no order in time, hardly any edit has a look scan them."""

@@ -49,7 +49,8 @@ print(outer(State(np.zeros(8)[:4]), 4))  # what lies behind the array is its own
 @pytest.mark.parametrize("kind", list(extremes.chosen([] if OFF else COMPILED)))
 def test_extremes_leave_every_kind_as_it_should_be(kind: str) -> None:
     """Nothing fails, states are right after each batch, and every number that is written is possible."""
-    assert sum(extremes.one_round(kind, 0, number) for number in range(budget(3))) > 0
+    rounds = 1 if kind.startswith("split-mixed") else budget(3)  # those take as long as all others together
+    assert sum(extremes.one_round(kind, 0, number) for number in range(rounds)) > 0
 
 
 @pytest.mark.skipif(OFF, reason="nothing is compiled")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
 from algorithms.core.canonical import Canonicaliser, plain
+from algorithms.core.canonical_rows import are_canonical
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import MAX_TOTAL
 from algorithms.core.given import check_columns
 from algorithms.core.hashing import mix
 from algorithms.core.jit import jit
-from algorithms.core.kinds import BINARY
-from algorithms.core.schema import Kinds, Schema, kind_of
+from algorithms.core.schema import Schema
 from algorithms.dynamic.canonical import TERMS
 
 _PLAIN: Final = ("C", "A", "W")  # contiguous, aligned, writable: kernels are made for such arrays alone
@@ -140,7 +139,8 @@ def checked(sample: Sample, schema: Schema) -> Sample:
     given = Events.of(inserts, label, sample.pointer, sample.feature, sample.value)
     check_columns(given, np.int64, None)
     events = plain(given)
-    if _is_canonical(schema.known, events.pointer, events.feature, events.value):
+    uncounted = np.zeros(0, np.int64)
+    if are_canonical(schema.known, events.pointer, events.feature, events.value, uncounted):
         return sample._replace(pointer=events.pointer, feature=events.feature, value=events.value)
     if len(odd := np.flatnonzero(~np.isfinite(sample.value))):
         example = int(np.searchsorted(sample.pointer, odd[0], side="right")) - 1
@@ -149,23 +149,6 @@ def checked(sample: Sample, schema: Schema) -> Sample:
     if len(twice := np.flatnonzero(entries.status == Status.REPEATED_FEATURE)):
         raise ValueError(f"example {twice[0]} lists a feature twice")
     return sample._replace(pointer=entries.pointer, feature=entries.feature, value=entries.value)
-
-
-@jit
-def _is_canonical(known: Kinds, pointer: Int64s, feature: UInt32s, value: Float64s) -> bool:
-    """Return whether features ascend and values are what `Canonicaliser` makes of them: most samples come so."""
-    if pointer[0] != 0 or pointer[pointer.size - 1] != feature.size:
-        return False
-    for i in range(pointer.size - 1):
-        before = int64(-1)
-        for at in range(pointer[i], pointer[i + 1]):
-            now = int64(feature[at])
-            if now <= before or not 0.0 < abs(value[at]) < math.inf:
-                return False
-            if value[at] != 1.0 and kind_of(known, now) == BINARY:
-                return False
-            before = now
-    return True
 
 
 def drawn(sample: Sample, salt: int) -> Sample:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from algorithms.core.arrays import Float64s, Int64s
 from algorithms.core.fixed_point import PER_UNIT, UNIT
@@ -42,9 +41,7 @@ class _Batch(Columns):
         return Kind.NUMERIC if self.numeric_ else Kind.BINARY
 
     def _leaves(self, X: Any) -> Int64s:  # noqa: N803
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
-        pointer, feature, value = entries_of(rows)
+        pointer, feature, value = entries_of(self._asked(X))
         self._check_values(value)
         return leaves_of(self.tree_, pointer, feature, value)
 

@@ -135,10 +135,13 @@ class Columns(BaseEstimator):
             raise ValueError(f"row {row}: {self._MESSAGES.get(worst, worst.name)}; the rows before it are learned")
         return self
 
-    def _answered(self, X: Any) -> Any:  # noqa: N803
+    def _asked(self, X: Any) -> Any:  # noqa: N803
+        """Return checked rows of a question."""
         check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
-        return self.pool_.apply(self._events(rows, Op.PREDICT), checked=True)
+        return validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
+
+    def _answered(self, X: Any) -> Any:  # noqa: N803
+        return self.pool_.apply(self._events(self._asked(X), Op.PREDICT), checked=True)
 
     # --- the tree
 

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, UInt32s
 from algorithms.core.canonical import Canonicaliser, plain
 from algorithms.core.canonical import Terms as Values
+from algorithms.core.canonical_rows import are_canonical
 from algorithms.core.events import Events, Op, Status
 from algorithms.core.fixed_point import UNIT
 from algorithms.core.given import check_columns
-from algorithms.core.jit import jit
 from algorithms.core.kinds import BINARY, Kind
-from algorithms.core.schema import Kinds, Schema, kind_of
+from algorithms.core.schema import Schema
 from algorithms.regression import batch
 from algorithms.regression.sorted_columns import scratch
 from algorithms.trees.gaussians import LARGEST_VALUE
@@ -140,7 +140,7 @@ def _checked(sample: NumberSample, schema: Schema) -> _Entries:
     label_of = np.asarray(sample.label, np.float64)
     largest = int(feature.max(initial=0))
     count = np.zeros(largest + 1 if largest < _TABLED else 0, np.int64)
-    if not _count_canonical(schema.known, pointer, feature, value, count):
+    if not are_canonical(schema.known, pointer, feature, value, count):
         made = Canonicaliser(Values(largest=np.finfo(np.float64).max, sparse=True))(events, schema.known)
         if len(twice := np.flatnonzero(made.status == Status.REPEATED_FEATURE)):
             raise ValueError(f"example {twice[0]} lists a feature twice")
@@ -149,27 +149,6 @@ def _checked(sample: NumberSample, schema: Schema) -> _Entries:
         pointer, feature, value = made.pointer, made.feature, made.value
         count = np.bincount(feature) if len(count) else count
     return _Entries(pointer, feature, value, label_of, sample.weight, count, schema)
-
-
-@jit
-def _count_canonical(known: Kinds, pointer: Int64s, feature: UInt32s, value: Float64s, count: Int64s) -> bool:
-    """Count the entries of each feature; False where they are not as a `Canonicaliser` makes them, or too many.
-
-    Most samples come so: features ascend, values are not 0, and those of binary features are 1.
-    """
-    if count.size == 0 or pointer[0] != 0 or pointer[pointer.size - 1] != feature.size:
-        return False
-    for i in range(pointer.size - 1):
-        before = int64(-1)
-        for at in range(pointer[i], pointer[i + 1]):
-            now = int64(feature[at])
-            if now <= before or not 0.0 < abs(value[at]) < math.inf:
-                return False
-            if value[at] != 1.0 and kind_of(known, now) == BINARY:
-                return False
-            count[now] += 1
-            before = now
-    return True
 
 
 def _divided(weight: Int64s) -> tuple[Int64s, float]:

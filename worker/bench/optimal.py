@@ -39,7 +39,7 @@ def bench_optimal(
         for finder in APPROXIMATE:
             for criterion in criteria_of(finder):
                 progress(f"{stream.name}, order {order}: exact, {criterion}")
-                least = _scores(work, "exact", criterion, None)
+                least = _scores(work, "exact", criterion)
                 for alpha in alphas:
                     progress(f"{stream.name}, order {order}: {finder}, alpha {alpha:g}")
                     scores = _scores(work, finder, criterion, alpha)
@@ -71,8 +71,7 @@ def _in_order(stream: Stream, order: int) -> Stream:
     return stream._replace(pointer=pointer, feature=np.concatenate(rows), label=stream.label[shuffled])
 
 
-def _scores(work: Workload, finder: str, criterion: str, alpha: float | None) -> Float64s:
+def _scores(work: Workload, finder: str, criterion: str, alpha: float = 0.1) -> Float64s:
     """Return the score of the split that a finder names after each event."""
-    promised = {} if alpha is None else {"alpha": alpha}
-    pool = SplitPool(finder=finder, criterion=criterion, splits=Emit(When.EVERY, 1), **promised)  # type: ignore[arg-type]
+    pool = SplitPool(finder=finder, criterion=criterion, alpha=alpha, splits=Emit(When.EVERY, 1))
     return np.concatenate([pool.apply(batch, checked=True).score for batch in work.batches])

@@ -66,21 +66,16 @@ def columns_of(examples: Sequence[Example], rng: random.Random | None = None) ->
     )
 
 
-def forms_of(examples: Sequence[Example]) -> list[Sample | ColumnSample]:
-    """Return the same examples by rows and by columns, in order and shuffled, with their zeros and without."""
+def forms_of(examples: Sequence[Example]) -> list[ColumnSample]:
+    """Return the same examples by columns: with their zeros, without them, and shuffled."""
     alike = [replace(each, x={f: value for f, value in each.x.items() if value != 0.0}) for each in examples]
-    return [
-        sample_of(examples, random.Random(3)),
-        columns_of(examples),
-        columns_of(alike),
-        columns_of(examples, random.Random(3)),
-    ]
+    return [columns_of(examples), columns_of(alike), columns_of(examples, random.Random(3))]
 
 
 def compare(examples: Sequence[Example], terms: Terms) -> Tree:
     """Build by every way and raise AssertionError where a tree is not the oracle's; return it."""
     expected = columns(terms, build(terms, examples, 0, count()))
-    for form in forms_of(examples)[1:]:
+    for form in forms_of(examples):
         assert rows_of(build_tree(form, **vars(terms))) == expected
     trees = [build_tree(sample_of(examples, random.Random(3)), way=way, **vars(terms)) for way in Way]
     for way, tree in zip(Way, trees, strict=True):

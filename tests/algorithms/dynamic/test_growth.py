@@ -34,7 +34,7 @@ SEARCHED: dict[str, Any] = {
 def compare(examples: Sequence[Example], terms: Terms, growth: Growth) -> Tree:
     """Build by every way and raise AssertionError where a tree is not the oracle's; return it."""
     expected = columns(terms, build(terms, growth, examples))
-    by_columns = forms_of(examples)[2]
+    by_columns = forms_of(examples)[1]
     assert rows_of(build_tree(by_columns, **vars(terms), **vars(growth))) == expected
     trees = [build_tree(sample_of(examples), way=way, **vars(terms), **vars(growth)) for way in Way]
     for way, tree in zip(Way, trees, strict=True):

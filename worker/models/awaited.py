@@ -33,6 +33,8 @@ class Awaited:
         Those that no event has had since the model was made, as the settings write them.
     has_others : bool
         Whether an event had a feature that a complete list of attributes does not name.
+    kept : bool
+        As the parameter.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Awaited:
         self._attributes: dict[int, str] | None = None  # by numbers, which a restore may change
         self._declared: UInt32s = np.zeros(0, np.uint32)
         self._complete = complete
-        self._kept = kept
+        self.kept = kept
         self.missing = frozenset([*self._classes.values(), *self._shown.values()])
         self.has_others = False
 
@@ -58,7 +60,7 @@ class Awaited:
         """Look at the labels and features of a batch. O(entries) while something is missing, else nothing."""
         if not self.missing and (self.has_others or not self._complete):
             return
-        if self._attributes is None or not self._kept:
+        if self._attributes is None or not self.kept:
             numbered = _by_number(self._shown, names)
             self._attributes = {number: shown for number, shown in numbered.items() if shown in self.missing}
             self._declared = np.array(sorted(numbered), np.uint32)

@@ -196,6 +196,10 @@ class PoolModel(ABC, Generic[P, A]):
         """
         return np.zeros(len(events.value), np.bool_), _nobody
 
+    def _taken(self, feature: UInt32s, events: Events, wrong: Bools) -> tuple[UInt32s, Events]:  # noqa: ARG002
+        """Return features, and events with their values, as the pool takes them; those that are `wrong` stay."""
+        return feature, events
+
     def _apply(self, prepared: Prepared) -> A:
         """Let the pool apply the events; a kind whose pool takes no columns has a way of its own."""
         pool: Any = self._pool
@@ -291,7 +295,8 @@ class PoolModel(ABC, Generic[P, A]):
         wrong, complain = self._wrong_values(feature, events)
         op, refused = self._intake.validate(events, label, bare, wrong, complain)
         clock = self._aging.clock(events, op) if self._aging is not None else _NO_CLOCK
-        prepared = Prepared(records, events, label, feature, instance, op, clock, self._keys.key)
+        taken, events = self._taken(feature, events, wrong)
+        prepared = Prepared(records, events, label, taken, instance, op, clock, self._keys.key)
         gone = self._gone
         answers = self._apply(prepared)
         status = answers.status
@@ -311,7 +316,7 @@ class PoolModel(ABC, Generic[P, A]):
         if self._gone > gone:
             outcome = self._with_let_go(outcome, prepared, status, gone)
         # Names were interned before it was known whether their events would be accepted.
-        self._pool.sweep(feature)
+        self._pool.sweep(feature if taken is feature else np.concatenate([feature, taken]))
         return outcome
 
     def _with_let_go(self, outcome: Outcome, prepared: Prepared, status: Int8s, gone: int) -> Outcome:

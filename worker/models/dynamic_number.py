@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
-from algorithms.core.arrays import UInt32s
 from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
 from algorithms.trees.snapshot import NumberTree as Tree
-from worker.codec import Bounds, Events, Reason
+from worker.codec import Bounds
 from worker.models.base import Prepared
 from worker.models.dynamic import BANDS
 from worker.models.forgetting import holdings_of, shared_terms, told_of
 from worker.models.holdings import Holdings
-from worker.models.intake import Bools, RangeIntake
+from worker.models.intake import RangeIntake
 from worker.models.port import Outcome
 from worker.models.regression_evaluation import Evaluations
 from worker.models.regressor import RegressorModel
-from worker.models.values import checked_values
+from worker.models.two_kinds import TwoKindsModel
 from worker.settings.models import DynamicTreeSettings
 from worker.watching.status import ModelStatus
 
@@ -27,7 +26,9 @@ _TOLD = ("label_unit",)  # by snapshots, beside what those of classes tell
 _OF_CLASSES = ("alpha",)
 
 
-class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
+class DynamicNumberModel(
+    TwoKindsModel[DynamicNumberPool, NumberAnswers], RegressorModel[DynamicNumberPool, NumberAnswers]
+):
     """All instances of one model name in one partition.
 
     Parameters
@@ -51,10 +52,7 @@ class DynamicNumberModel(RegressorModel[DynamicNumberPool, NumberAnswers]):
         told = {name: each for name, each in told_of(settings, _TOLD).items() if name not in left_out}
         evaluations = None if settings.evaluate is None else Evaluations(name, settings.evaluate)
         super().__init__(name, settings, RangeIntake(settings.scale, settings.features), pool, told, evaluations)
-
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        values = checked_values(self._pool.kinds_of(feature), events.value)
-        return values.wrong, lambda event: values.detail(events, event)
+        self._take_kinds(settings)
 
     def _outcome(self, prepared: Prepared, answers: NumberAnswers) -> Outcome:
         changes = int(np.count_nonzero(answers.rebuilt))

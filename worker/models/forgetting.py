@@ -20,6 +20,7 @@ from worker.models.holdings import Holdings, keys_of, live_examples, remembered,
 from worker.models.port import Outcome
 from worker.models.tree_base import TreesModel
 from worker.models.tree_results import Parameters
+from worker.models.two_kinds import TwoKindsModel, kinds_of_pool
 from worker.settings.models import ForgettingTreesSettings
 from worker.settings.values import ms_of, number_of
 from worker.watching.status import ModelStatus
@@ -49,8 +50,12 @@ P = TypeVar("P", bound="DynamicPool | ForestPool")
 A = TypeVar("A", bound="TreeAnswers | ForestAnswers")
 
 
-class ForgettingTreesModel(TreesModel[P, A]):
+class ForgettingTreesModel(TwoKindsModel[P, A], TreesModel[P, A]):
     """A model of trees that are rebuilt when enough of what they learned has changed; see `TreesModel`."""
+
+    def __init__(self, name: str, settings: ForgettingTreesSettings, pool: P, parameters: Parameters) -> None:
+        super().__init__(name, settings, pool, parameters)
+        self._take_kinds(settings)
 
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         changes = int(np.count_nonzero(answers.rebuilt))
@@ -110,7 +115,7 @@ def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, A
 
 def shared_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, Any]:
     """Return the same as far as it has nothing to do with what labels are."""
-    default, kinds = settings.feature_kinds
+    default, kinds = kinds_of_pool(settings)
     return {
         "epsilon": settings.epsilon,
         "beta": settings.beta,

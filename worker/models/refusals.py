@@ -15,6 +15,10 @@ REFUSALS = {
         Reason.ABSENT_EXAMPLE,
         "expected an example that is there to be deleted; with these features, label and weight none can be",
     ),
+    Status.REPEATED_FEATURE: (
+        Reason.REPEATED_FEATURE,
+        "expected each feature once, got FEATURE=CATEGORY, the name of a category, beside the nominal FEATURE",
+    ),
     Status.TOO_MANY_KEYS: (
         Reason.TOO_MANY_KEYS,
         "expected a known key, this one is new and no more fit (bounds.keys); tombstones make room",

@@ -189,6 +189,10 @@ class EmitSettings(Section):
     snapshots: Due = Cadence("never")
 
 
+_NAMED = "features: names, which nominal features need in models"
+_LISTED = "numeric features in a list, and binary or nominal as the default, beside nominal features"
+
+
 class AttributeSettings(Section):
     """What the values of features are."""
 
@@ -233,10 +237,15 @@ class AttributeSettings(Section):
         if len(set(named)) < len(named):
             raise expected("each feature once")
 
-    def check_two_kinds(self, kind: str) -> None:
-        """Raise an error unless features are binary or numeric, as those of a kind of model."""
-        if self.default not in ("binary", "numeric") or self.nominal or self.quantised:
-            raise expected(f"binary and numeric features only, as kind '{kind}' has (kind 'tree' has others)")
+    def check_two_kinds(self, kind: str, features: str | None) -> None:
+        """Raise an error unless features can be taken as binary and numeric, as those of a kind of model."""
+        if self.default == "nominal" or self.nominal:
+            if features == "ids":
+                raise expected(f"{_NAMED} of kind '{kind}': a category is the binary feature FEATURE=CATEGORY")
+            if self.default in ("numeric", "quantised"):
+                raise expected(f"{_LISTED} of kind '{kind}', whose categories are binary features")
+        if (self.default == "quantised" or self.quantised) and self.radius is None:
+            raise expected(f"a radius beside quantised features of kind '{kind}', which rounds to multiples of it")
 
     def check_not_quantised(self, kind: str) -> None:
         """Raise an error where a feature is quantised, in a kind of model where the observer says how to count."""
@@ -706,8 +715,8 @@ class ForgettingTreesSettings(TreesSettings):
 
     @field_validator("attributes")
     @classmethod
-    def _of_two_kinds(cls, attributes: AttributeSettings) -> AttributeSettings:
-        attributes.check_two_kinds(kind_of(cls))
+    def _of_two_kinds(cls, attributes: AttributeSettings, info: ValidationInfo) -> AttributeSettings:
+        attributes.check_two_kinds(kind_of(cls), info.data.get("features"))
         return attributes
 
     @field_validator("beta")

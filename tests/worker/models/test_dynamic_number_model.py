@@ -265,7 +265,10 @@ def problems(tmp_path: Path, **model: Any) -> list[str]:
         ({"alpha": 0.1}, "models.it.alpha: expected 0, as labels are numbers"),
         ({"max_work": 4096}, "models.it.max_work: expected null, as labels are numbers"),
         ({"evaluate": {"drift": {}}}, "models.it.evaluate: expected no drift, as labels are numbers"),
-        ({"attributes": {"nominal": ["a"]}}, "models.it.attributes: expected binary and numeric features only"),
+        (
+            {"attributes": {"quantised": ["a"]}},
+            "models.it.attributes: expected a radius beside quantised features",
+        ),
         ({"target": "class"}, "models.it.classes: expected a value"),
     ],
 )

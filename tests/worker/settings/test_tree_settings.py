@@ -354,9 +354,9 @@ def test_how_much_an_event_may_rebuild(tmp_path: Path) -> None:
             for beside in ("guarantee: exact", "beta: 0.1")
         ),
         (
-            "attributes: {nominal: [a]}",
-            "9:17: .attributes: expected binary and numeric features only, as kind 'dynamic-tree' has (kind "
-            "'tree' has others), got a mapping",
+            "attributes: {quantised: [a]}",
+            "9:17: .attributes: expected a radius beside quantised features of kind 'dynamic-tree', which rounds "
+            "to multiples of it, got a mapping",
         ),
     ],
 )
@@ -439,9 +439,9 @@ def test_threads_of_a_forest_tell_nothing_of_its_results(tmp_path: Path, of: str
             "tree always changes, got 'change'",
         ),
         (
-            "attributes: {nominal: [a]}",
-            "9:17: .attributes: expected binary and numeric features only, as kind 'forest' has (kind 'tree' has "
-            "others), got a mapping",
+            "attributes: {quantised: [a]}",
+            "9:17: .attributes: expected a radius beside quantised features of kind 'forest', which rounds to "
+            "multiples of it, got a mapping",
         ),
     ],
 )

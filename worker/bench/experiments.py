@@ -20,6 +20,7 @@ from algorithms.splits.pool import SplitPool
 from worker.bench import anchor
 from worker.bench.cases import Case, Progress, Row, measured, significant
 from worker.bench.hard import hard
+from worker.bench.kinds import by_kind
 from worker.bench.optimal import APPROXIMATE
 from worker.bench.sides import FLOORS, criteria_of, finding, floors
 from worker.bench.streams import Stream, between, first, load, sparse
@@ -43,6 +44,7 @@ class Sizes(NamedTuple):
     alphas: tuple[float, ...]
     wide: tuple[int, ...]
     wide_examples: int
+    kinds: int  # examples for every kind of model
     window: int
     hard: tuple[int, int]  # events, features
     limit: int | None  # examples taken of a recorded set
@@ -55,6 +57,7 @@ FULL = Sizes(
     alphas=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
     wide=(1_000, 10_000, 100_000, 1_000_000, 10_000_000),
     wide_examples=100_000,
+    kinds=10_000,
     window=1_000,
     hard=(20_000, 20_000),
     limit=None,
@@ -66,6 +69,7 @@ QUICK = Sizes(
     alphas=(0.1, 1.0),
     wide=(1_000, 10_000),
     wide_examples=200,
+    kinds=200,
     window=50,
     hard=(200, 100),
     limit=200,
@@ -205,6 +209,11 @@ def by_set(scope: Scope) -> Iterator[Row]:
             yield from _measured(scope, cases, (*FLOORS, anchor.NAME))
 
 
+def kinds(scope: Scope) -> Iterator[Row]:
+    """Every kind of model on the same events."""
+    yield from by_kind(scope.sizes.kinds, scope.repeats, scope.time_limit, scope.progress)
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     "alpha": by_alpha,
     "trees": by_trees,
@@ -216,6 +225,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "hard": by_hardness,
     "sets": by_set,
     "along": along_sets,
+    "kinds": kinds,
 }
 
 

@@ -11,7 +11,21 @@ from matplotlib.figure import Figure
 
 from worker.bench.anchor import NAME as ANCHOR
 from worker.bench.cases import Row
+from worker.bench.kinds import DECODE, MAJORITY, SIDES
 from worker.bench.sides import criteria_of
+
+_OF_KINDS = (
+    "#0072B2",
+    "#009E73",
+    "#56B4E9",
+    "#D55E00",
+    "#E69F00",
+    "#CC79A7",
+    "#F0E442",
+    "#882255",
+    "#000000",
+    "#777777",
+)
 
 # The colours of Okabe and Ito, which colour-blind readers can tell apart.
 _COLOURS = {
@@ -23,6 +37,7 @@ _COLOURS = {
     "count-only": "#000000",
     "count-hash": "#777777",
     ANCHOR: "#CC79A7",
+    **dict(zip((*SIDES, DECODE, MAJORITY), _OF_KINDS, strict=True)),
 }
 _OTHER = "#A0A000"
 _DASHED = ", gini"  # of a finder that serves both criteria
@@ -66,7 +81,7 @@ def draw(path: Path, view: View, lines: Mapping[str, Mapping[Any, float]]) -> No
         named = any(isinstance(x, str) for line in lines.values() for x in line)
         for name, line in lines.items():
             style: dict[str, Any] = {
-                "color": _COLOURS.get(name.partition(",")[0], _OTHER),
+                "color": _COLOURS.get(name, _COLOURS.get(name.partition(",")[0], _OTHER)),
                 "linestyle": "--" if name.endswith(_DASHED) else "-",
                 "label": name,
             }

@@ -139,6 +139,17 @@ SECTIONS: dict[str, Section] = {
             for name in SETS
         ),
     ),
+    "kinds": Section(
+        "Every kind of model",
+        "Events of one key as msgpack, from bytes to results, without a log: the text messages of the demo, and "
+        "two generated streams. Each example is predicted, then learned; of `split` it is learned alone. Models "
+        "that forget keep the last 1,000. Forests have ten trees. Labels of friedman are numbers.",
+        (
+            View("kinds", "data", "", *_MICROSECONDS),
+            View("kinds-quality", "data", "", "quality", "accuracy; of friedman R2"),
+            View("kinds-state", "data", "", "state_bytes", "bytes of state"),
+        ),
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from algorithms.core.criteria import CRITERIA
 from algorithms.core.events import Op
 from algorithms.splits.finders import FINDERS
-from worker.bench import anchor, figures
+from worker.bench import anchor, figures, kinds
 from worker.bench.cases import Case, measured
 from worker.bench.experiments import EXPERIMENTS
 from worker.bench.forms import FORMS
@@ -25,6 +25,7 @@ from worker.bench.splits import answers
 from worker.bench.streams import Stream, first, load, sparse
 from worker.bench.updates import BATCH, Workload, workload
 from worker.commands import main
+from worker.models import KINDS
 
 STREAM = sparse(60, 3, 40, 0.1)
 UPDATES = ["incremental", "window:1", "window:25", "window:60", "random:0", "random:0.5", "random:0.9"]
@@ -387,7 +388,7 @@ def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]
     """There are lines of every experiment, each with every figure, and each has a section on the page."""
     _, lines = report
     assert list(dict.fromkeys(line["experiment"] for line in lines)) == list(EXPERIMENTS)
-    others = ("trees", "points", "along")
+    others = ("trees", "points", "along", "kinds")
     assert all(COSTS <= set(line) for line in lines if line["experiment"] not in others)
     for name, data in (("points", "sparse"), ("along", "farm_ads")):
         own = [line for line in lines if line["experiment"] == name and line["data"].startswith(data)]
@@ -400,6 +401,22 @@ def test_a_report_runs_every_experiment(report: tuple[Path, list[dict[str, Any]]
     assert trees == sorted(trees, reverse=True)
     assert trees[0] > trees[-1] >= 1
     assert set(SECTIONS) == set(EXPERIMENTS)
+
+
+@pytest.mark.slow
+def test_a_report_has_every_kind_of_model(report: tuple[Path, list[dict[str, Any]]]) -> None:
+    """Each that is registered is measured; whatever predicts has a quality."""
+    _, lines = report
+    own = [line for line in lines if line["experiment"] == "kinds"]
+    models = [*kinds._classes("adaptive").values(), *kinds._NUMBERS.values()]
+    kinds_told = {f"{told['kind']} of {told['of']['kind']}" if "of" in told else told["kind"] for told in models}
+    assert kinds_told == set(KINDS) - {"majority"}, "but for the kind of tests/support/majority.py"
+    assert {line["finder"] for line in own} == {*kinds.SIDES, kinds.DECODE, kinds.MAJORITY}
+    for line in own:
+        if line["finder"] in kinds.SIDES:
+            assert line["us_per_example"] > 0
+            assert line["state_bytes"] > 0
+            assert ("quality" in line) == (line["finder"] != "split")
 
 
 @pytest.mark.slow
@@ -416,7 +433,8 @@ def test_the_page_of_a_report_has_tables_plots_and_where_it_was_made(
     assert len(shown) >= 12
     for plot in shown:
         drawn = (page.parent / plot).read_text()
-        assert ("updent" if plot.endswith("trees.svg") else "exact, entropy") in drawn
+        of_others = "regression-tree" if plot.startswith("results-kinds") else "exact, entropy"
+        assert ("updent" if plot.endswith("trees.svg") else of_others) in drawn
         assert "<text" in drawn
     assert "| data: time per example (µs) | count-only | count-hash | exact, entropy | exact, gini |" in text
     assert "* date: 2026-01-02\n" in text

@@ -160,7 +160,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         there, 0 among them. ``k of T`` as in ``3 of 10``: it is in exactly k trees.
     seed : int
         Another one, another forest.
-    epsilon, alpha, beta, guarantee, min_examples, max_depth, criterion
+    epsilon, alpha, beta, guarantee, min_examples, max_depth, criterion, max_work
         Of each tree, as of `DynamicPool`. With the guarantee ``exact`` what is looked through is, to the bit, the
         forest that would be built from the live examples alone.
     classes, default, kinds, on_duplicate, names, max_keys, max_live_ids
@@ -205,6 +205,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
         max_keys: int = 1 << 30,
         max_live_ids: int = 1 << 30,
         snapshots: Emit = Emit(),  # noqa: B008  (a constant)
+        max_work: int | None = None,
         threads: int = 1,
     ) -> None:
         trees = whole("trees", trees, 1, MOST_TREES)
@@ -223,6 +224,7 @@ class ForestPool(AgingPool[Ledger, Answers, Float64s]):
             default=default,
             kinds=kinds,
             names=names,
+            max_work=max_work,
         )
         self.parts: Parts[DynamicPool] = Parts(trees, threads, make)
         if window is not None and window < 1:

@@ -37,9 +37,7 @@ class DynamicTreeModel(ForgettingTreesModel[DynamicPool, Answers]):
     LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | LATER
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
-        pool = DynamicPool(
-            snapshots=settings.emit.snapshots.due, max_work=settings.max_work, **pool_terms(settings, bounds)
-        )
+        pool = DynamicPool(snapshots=settings.emit.snapshots.due, **pool_terms(settings, bounds))
         super().__init__(name, settings, pool, told_of(settings))
         self._settings = settings
 

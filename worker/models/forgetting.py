@@ -98,7 +98,7 @@ def learned(settings: ForgettingTreesSettings, trees: Callable[[], Iterable[AnyT
     `max_work` a rebuild may be under way.
     """
     is_exact = settings.guarantee == "exact"
-    if not is_exact and (settings.epsilon != 0.0 or getattr(settings, "max_work", None) is not None):
+    if not is_exact and (settings.epsilon != 0.0 or settings.max_work is not None):
         return None
     columns: list[Any] = [column for tree in trees() for column in list(tree)[0 if is_exact else 1 :]]
     return [column if isinstance(column, list) else column.tolist() for column in columns]
@@ -110,6 +110,7 @@ def pool_terms(settings: ForgettingTreesSettings, bounds: Bounds) -> dict[str, A
         "alpha": settings.alpha,
         "criterion": settings.criterion,
         "classes": len(settings.classes),
+        "max_work": settings.max_work,
     }
 
 

@@ -697,7 +697,7 @@ class ForgettingTreesSettings(TreesSettings):
         **dict.fromkeys(("split_confidence", "delta", "tie_threshold", "tau"), "a model of kind 'tree' has it"),
     }
 
-    LATER: ClassVar[tuple[str, ...]] = ("guarantee",)
+    LATER: ClassVar[tuple[str, ...]] = ("guarantee", "max_work")
 
     criterion: Literal["gini", "entropy"] = "gini"
     # A subtree of s examples is rebuilt after more than epsilon s inserts and deletes: 0 after each; 0.1, unless
@@ -712,6 +712,8 @@ class ForgettingTreesSettings(TreesSettings):
     guarantee: Literal["exact"] | None = None
     window: Window | None = None  # the last W examples of each key, or those of a time span
     on_duplicate: Literal["reject", "ignore", "replace"] = "reject"  # an id that is inserted twice
+    # Entries of examples that an event may touch to rebuild subtrees of a tree; what is more is spread out.
+    max_work: Annotated[int, Ge(LEAST_WORK), Le(1 << 40)] | None = None
 
     @field_validator("attributes")
     @classmethod
@@ -737,6 +739,15 @@ class ForgettingTreesSettings(TreesSettings):
         if guarantee is not None and (told or info.data.get("epsilon") is not None):
             raise expected(f"null, or no {' and no '.join(told or ['epsilon'])} beside it")
         return guarantee
+
+    @field_validator("max_work")
+    @classmethod
+    def _where_rebuilds_are_bounded(cls, max_work: int | None, info: ValidationInfo) -> int | None:
+        told = info.data
+        by_looks = told.get("guarantee") is not None or (told.get("beta") and told.get("epsilon") is None)
+        if max_work is not None and by_looks:
+            raise expected(f"null {UNBOUNDED_WITH}")
+        return max_work
 
     @model_validator(mode="after")
     def _by_the_clock(self) -> Self:
@@ -768,12 +779,10 @@ class DynamicTreeSettings(ForgettingTreesSettings, TargetSettings):
         "emit": {"snapshots": {"every": 25}},
     }
 
-    LATER: ClassVar[tuple[str, ...]] = (*ForgettingTreesSettings.LATER, "max_work", "label_range", "label_unit")
+    LATER: ClassVar[tuple[str, ...]] = (*ForgettingTreesSettings.LATER, "label_range", "label_unit")
 
     kind: Literal["dynamic-tree"]
     criterion: Literal["gini", "entropy", "variance"] = "gini"  # type: ignore[assignment]  # variance: of numbers
-    # Entries of examples that an event may touch to rebuild subtrees; what is more is spread over the next events.
-    max_work: Annotated[int, Ge(LEAST_WORK), Le(1 << 40)] | None = None
     emit: DynamicEmitSettings = DynamicEmitSettings()
 
     @model_validator(mode="before")
@@ -801,15 +810,6 @@ class DynamicTreeSettings(ForgettingTreesSettings, TargetSettings):
             nothing = "0" if info.field_name == "alpha" else "null"
             raise expected(f"{nothing}, as labels are numbers: {info.field_name} needs classes")
         return told
-
-    @field_validator("max_work")
-    @classmethod
-    def _where_rebuilds_are_bounded(cls, max_work: int | None, info: ValidationInfo) -> int | None:
-        told = info.data
-        by_looks = told.get("guarantee") is not None or (told.get("beta") and told.get("epsilon") is None)
-        if max_work is not None and by_looks:
-            raise expected(f"null {UNBOUNDED_WITH}")
-        return max_work
 
 
 class ForestEmitSettings(Section):
@@ -877,7 +877,6 @@ class ForestSettings(SampledSettings, ForgettingTreesSettings):
         **dict.fromkeys(
             ("warning", "drift"), "a forest of trees that grow has it, with 'of: {kind: tree}' beside it"
         ),
-        "max_work": "a model of kind 'dynamic-tree' has it; each tree of a forest is rebuilt at once",
         **dict.fromkeys(
             ("target", "label_range", "label_unit"),
             "the trees of a forest vote for classes; kind 'dynamic-tree' has it",

@@ -69,6 +69,23 @@ def test_long_streams_agree_with_the_oracle(name: str, bagging: str) -> None:
     assert rebuilds > 8
 
 
+@pytest.mark.parametrize("bagging", ["poisson:1", "2 of 3"])
+@pytest.mark.parametrize("name", MIXES)
+def test_rebuilds_are_spread_as_those_of_a_tree_alone(name: str, bagging: str) -> None:
+    """Each tree of a forest is the tree of a pool of its own that sees what it sees, at every batch."""
+    mix = MIXES[name]
+    window = 40 if name in ("keys", "binary") else None
+    pair = Pair(of(mix, bagging=bagging, subspace=0.7, window=window, epsilon=0.2, max_work=12))
+    stream = Stream(5, mix)
+    under_way = 0
+    for size in (1, 7, steps(200), steps(100), 1):
+        pair.feed(stream.take(size))
+        pair.check()
+        under_way += sum(int(trees._state.aside.heads.any()) for trees in pair.pool.parts.pools)
+        pair.restored()
+    assert under_way > 0, "nothing was built aside"
+
+
 def test_parts_of_many_trees_agree_with_the_oracle() -> None:
     """Twenty-two trees are in four parts, of which two have one less; names of features are shared by all."""
     mix = Mix({word: NUMERIC if at % 3 else BINARY for at, word in enumerate(words(6))}, classes=3, indexes=3)

@@ -154,6 +154,7 @@ def test_bounds(bounds: dict[str, int], reason: Reason) -> None:
 VARIANTS: dict[str, dict[str, Any]] = {
     "eager": {"epsilon": 0, "max_depth": 3, "emit": {"snapshots": {"every": 10}}},
     "exact": {"guarantee": "exact", "bagging": "2 of 4", "window": 25, "emit": {"snapshots": {"every": 15}}},
+    "in parts": {"max_work": 64, "epsilon": 0.05, "emit": {"snapshots": {"every": 5}}},
     "near": {"beta": 0.05, "bagging": "poisson:1", "emit": {"snapshots": {"every_ms": 40_000}}},
     "window": {
         "window": 15,

@@ -429,9 +429,8 @@ def test_threads_of_a_forest_tell_nothing_of_its_results(tmp_path: Path, of: str
         ("threads: 0", "9:14: .threads: expected 1 or more, got 0"),
         ("threads: 5", "9:14: .threads: expected 4 or less, got 5"),
         (
-            "max_work: 4096",
-            "9:5: .max_work: expected no 'max_work' (a model of kind 'dynamic-tree' has it; each tree of a forest "
-            "is rebuilt at once), got 'max_work'",
+            "guarantee: exact\n    max_work: 4096",
+            f"10:15: .max_work: expected null {UNBOUNDED_WITH}, got 4096",
         ),
         (
             "emit: {snapshots: change}",

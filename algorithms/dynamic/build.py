@@ -35,7 +35,18 @@ from algorithms.dynamic.nodes import (
     Nodes,
 )
 from algorithms.dynamic.rivals import FEW, WORTHWHILE
-from algorithms.dynamic.segment import HANDED, HELD, KEPT, MOST_KEPT, PENDING, TOUCHED, Segment, clear, lay_out
+from algorithms.dynamic.segment import (
+    HANDED,
+    HELD,
+    KEPT,
+    LIGHTEST,
+    MOST_KEPT,
+    PENDING,
+    TOUCHED,
+    Segment,
+    clear,
+    lay_out,
+)
 from algorithms.dynamic.slack import ABOVE, AT_BELOW, BELOW, BLOCK, INDEXED, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import (
     NO_SPLIT,
@@ -194,10 +205,13 @@ def settle(
     whole = floors.whole_of(criterion, state.weights, node, segment.totals)
     floor = choice.floor
     is_binary = state.links[node, FEATURE] != NONE and state.links[node, KIND] == BINARY
-    floor = _take_rivals(state, known, segment, words, node, stop - start, whole.score, floor)
-    if not is_binary or is_indexed or floor < math.inf:  # else all features of its examples are its rivals
-        floor = floors.left_by(criterion, whole, min(floor, whole.score)) - whole.error
-    known.floor[node] = floor
+    floor = _take_rivals(state, known, segment, words, node, stop - start, floor)
+    seen = floors.left_by(criterion, whole, floor) - whole.error
+    floors.begin_old(criterion, known, node, seen, segment.totals, segment.sizes[LIGHTEST])
+    are_all_rivals = (
+        is_binary and known.counts[node, BLOCK] > 0 and floor == math.inf and not _has_numbers(segment)
+    )
+    known.floor[node] = math.inf if are_all_rivals else min(seen, whole.left - whole.error)
     _take_columns(known, criterion, state, segment, words, terms, node, start, stop, whole)
     if terms.policy != EXACT or is_binary:
         return
@@ -210,6 +224,15 @@ def settle(
         for side in (BELOW, ABOVE):
             if value == known.beside[node, side]:
                 known.counts[node, AT_BELOW + side] += 1
+
+
+@inlined
+def _has_numbers(segment: Segment) -> bool:
+    """Return whether some example of a node that has been scanned has a numeric feature."""
+    found = False
+    for at in range(segment.sizes[TOUCHED] if segment.owner.size > 0 else 0):
+        found = found or segment.numeric[segment.touched[at]] == 1
+    return found
 
 
 @jit
@@ -256,13 +279,12 @@ def _take_rivals(
     words: Rows,
     node: int,
     examples: int,
-    whole: float,
     floor: float,
 ) -> float:
-    """Make rivals of what a scan has kept below its floor; return the floor under what is no rival.
+    """Make rivals of what a scan has kept below its floor; return the floor under all else that it has seen.
 
-    These are scores, as is `whole`, that of what parts nothing.
-    What scores as much as the floor is none: which of several that is kept depends on the order of the scan.
+    These are scores. What scores as much as the floor is no rival: which of several that is kept depends on the
+    order of the scan.
     """
     block = int64(NONE)
     if known.counts[node, BLOCK] == INDEXED:
@@ -271,8 +293,6 @@ def _take_rivals(
         block = rivals.take(known.rivals)
         known.counts[node, BLOCK] = block + 1
     most = floor
-    if block == NONE:
-        floor = min(floor, whole)
     for at in range(segment.sizes[KEPT]):
         feature = vocabulary.feature_of(words, segment.kept_column[at])
         if feature == state.links[node, FEATURE]:

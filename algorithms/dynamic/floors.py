@@ -11,7 +11,15 @@ parts nothing leaves h(whole). A scan of a node tells the least that any split l
 
 With classes, m the weight of the node's other classes, this is at most h(w, m): by concavity h(s) - h(s - e) is
 the larger, the less of its class the side holds, and it grows with the side's other classes, which are m at most.
-For Gini h(w, m) = 2 w m / (w + m) < 2 w, for entropy h(w, m) <= w (log2((w + m) / w) + log2 e).
+For Gini h(w, m) = 2 w m / (w + m) < 2 w, for entropy h(w, m) <= w (log2((w + m) / w) + log2 e). By Gini it is less
+where no split gains much: falls.py.
+
+What has parted none of the examples of a scan, as a feature that nobody had, has all of these on one side. So it
+leaves h(o) at least, by superadditivity, o those of them that are still there. With classes o is known, but that
+deletes of examples that came later are taken off it, too: then it is too small, and h(o) with it. So beside the
+floor under all splits there is another: h(o), and the floor under what the scan has seen part its examples. It
+mostly sinks less. For Gini h(o) sinks by some 2 p^2 w, p the share of the other classes in the node, where the
+floor sinks by 2 w m / (w + m).
 
 With numbers, let the side weigh k, the rest of it have the mean a, and the label be y. Then
 h(s) - h(s - e) = w (k - w) / k (y - a)^2. The first factor grows with k, which is the node's weight n at most. A
@@ -34,6 +42,7 @@ from algorithms.core.fixed_point import PER_UNIT
 from algorithms.core.jit import apart, inlined
 from algorithms.dynamic import columns, rivals, variance
 from algorithms.dynamic.columns import GREATEST, LEAST, lowered
+from algorithms.dynamic.falls import fall
 from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.slack import Slack
 from algorithms.dynamic.variance import HIGH_SQUARES, LOW_SQUARES, SUM, WEIGHT, Variance
@@ -89,14 +98,42 @@ def _note_class(
     criterion: Criterion, slack: Slack, weights: Int64s, node: int, label: int, weight: int, sign: int
 ) -> None:
     if sign > 0:
+        slack.lightest[node] = min(slack.lightest[node], weight)
         return
     others = int64(0)
+    total = int64(0)
+    so_far = 0.0
     for k in range(weights.shape[1]):
+        so_far = class_sums.added(criterion, so_far, total, weights[node, k])
+        total += weights[node, k]
         if k != label:
             others += weights[node, k]
-    most = criteria.impurity(criterion, weight, others) + coarse_rounding(weight, others)
-    columns.lose(slack.columns, node, most)
+    error = coarse_rounding(total, int64(0))
+    most = criteria.impurity(criterion, weight, others) + error
     slack.floor[node] -= most
+    # What is not under `floor` alone gains no more than these say.
+    least = slack.seen[node]
+    for at in range(columns.size_of(slack.columns, node)):
+        least = min(least, columns.floor_of(slack.columns, node, at))
+    gain = class_sums.closed(criterion, so_far, total) + error - least
+    lightest = slack.lightest[node]
+    most = min(most, fall(criterion, weight, others, total, gain, lightest, weights.shape[1]) + error)
+    columns.lose(slack.columns, node, most)
+    slack.seen[node] -= most
+    slack.old[node, label] = max(slack.old[node, label] - weight, int64(0))
+
+
+@inlined
+def _begin_old(criterion: Criterion, slack: Slack, node: int, seen: float, totals: Int64s, lightest: int) -> None:
+    slack.seen[node] = seen
+    slack.lightest[node] = lightest
+    for k in range(totals.size):
+        slack.old[node, k] = totals[k]
+
+
+@inlined
+def _rest_of_classes(criterion: Criterion, slack: Slack, node: int) -> float:
+    return min(slack.seen[node], _class_without(criterion, slack.old, node, int64(0), int64(0)))
 
 
 @inlined
@@ -180,6 +217,18 @@ def _note_number(
 
 
 @inlined
+def _begin_no_old(
+    criterion: Variance, slack: Slack, node: int, seen: float, totals: Int64s, lightest: int
+) -> None:
+    pass
+
+
+@inlined
+def _no_rest(criterion: Variance, slack: Slack, node: int) -> float:
+    return columns.UNKNOWN
+
+
+@inlined
 def _begin_extremes(criterion: Variance, slack: Slack, node: int, label: int) -> None:
     columns.begin_extremes(slack.columns, node, label)
 
@@ -239,6 +288,17 @@ note = by_target(
     "Keep the floors of a node true when an example comes or goes, before the sums of its labels change.",
     _note_class,
     _note_number,
+)
+begin_old = by_target(
+    "Begin to note which examples of a scan are still there. `seen` is under what the scan has seen part them, "
+    "and none weighs less than `lightest`.",
+    _begin_old,
+    _begin_no_old,
+)
+rest = by_target(
+    "Return a floor under what all splits leave that have no place of their own, another than `Slack.floor`.",
+    _rest_of_classes,
+    _no_rest,
 )
 begin_labels = by_target(
     "Begin to note between which labels those of a node are: of classes there is nothing to note.",

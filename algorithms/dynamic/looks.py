@@ -186,8 +186,12 @@ def _beats_rest(forest: Forest, rules: Rules, segment: Segment, node: int, own: 
         is_ahead = rival == NONE or exact.is_ahead(
             forest.names, own.score, links[node, FEATURE], score_of_it, rival
         )
-        return bool(is_ahead and own.gains and own.left < known.floor[node] - own.whole.error)
-    floor = known.floor[node]
+        if not (is_ahead and own.gains):
+            return False
+        if own.left < known.floor[node] - own.whole.error:
+            return True
+        return bool(own.left < floors.rest(forest.criterion, known, node) - own.whole.error)
+    floor = max(known.floor[node], floors.rest(forest.criterion, known, node))
     if rival != NONE:
         floor = min(floor, floors.left_by(forest.criterion, own.whole, score_of_it) - own.whole.error)
     return beta.stands(floor, own.left, own.most, own.whole.error)

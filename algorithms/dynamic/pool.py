@@ -427,6 +427,10 @@ class LivePool(AgingPool[Forest, A, P], Generic[A, P]):
             assert np.count_nonzero(forest.slack.indexes.of) == np.count_nonzero(owned), "of a node that is gone"
             indexes.check(forest.slack.indexes, (owned[owned > 0] - 1).tolist())
             unused = sorted({*range(len(links))} - {*reached})
+            if len(forest.slack.old):
+                assert not forest.slack.old[unused].any()
+                assert not forest.slack.lightest[unused].any()
+                assert (forest.slack.old[reached] <= forest.nodes.weights[reached]).all()
             columns.check(forest.slack.columns, unused)
             owned = forest.slack.bands.of
             assert not owned[unused if len(owned) else []].any()

@@ -42,11 +42,14 @@ class NoSlack(NamedTuple):
 NO_SLACK = NoSlack()
 
 
-@stored("floor", "beside", "counts", "rivals", None, "columns", "bands")
+@stored("floor", "seen", "old", "lightest", "beside", "counts", "rivals", None, "columns", "bands")
 class Slack(NamedTuple):
-    """Of each node."""
+    """Of each node. The next three after `floor` are told in floors.py; of numbers they have no size."""
 
     floor: Float64s  # float64[capacity]
+    seen: Float64s  # float64[capacity], under splits that parted examples of the last scan; inf: there are none
+    old: Int64s  # int64[capacity, classes], no more than the class weights of those examples that are still there
+    lightest: Int64s  # int64[capacity], no example of the node weighs less; 0: that is not known
     beside: Float64s  # float64[capacity, 2]
     counts: Int64s  # int64[capacity, 4]
     rivals: Rivals
@@ -64,13 +67,19 @@ def make(
     made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
     parts = columns.make(capacity, has_numeric=has_numeric, of_numbers=of_numbers)
     own = bands.make(capacity if has_numeric and is_exact else 0, classes, of_numbers=of_numbers)
-    return Slack(np.zeros(capacity), np.zeros((capacity, 2)), counts, held, made, parts, own)
+    size = 0 if of_numbers else capacity
+    seen, old = np.zeros(size), np.zeros((size, classes), np.int64)
+    lightest, beside = np.zeros(size, np.int64), np.zeros((capacity, 2))
+    return Slack(np.zeros(capacity), seen, old, lightest, beside, counts, held, made, parts, own)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
     """Return the same storage with room for more nodes."""
     return Slack(
         extended(slack.floor, capacity),
+        extended(slack.seen, capacity if len(slack.seen) else 0),
+        extended(slack.old, capacity if len(slack.old) else 0),
+        extended(slack.lightest, capacity if len(slack.lightest) else 0),
         extended(slack.beside, capacity),
         extended(slack.counts, capacity),
         rivals.grown(slack.rivals, capacity),
@@ -85,7 +94,7 @@ def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -
 
     Trees of classes had no floors of columns: those of nodes hold for numeric features, too. Which values are
     beside a threshold is told by the floor of a column now, and some floors held for what had sums of its own: a
-    node is scanned when the next edit has come.
+    node is scanned when the next edit has come. Of what a scan has seen nothing was told beside the floor.
 
     Parameters
     ----------
@@ -99,6 +108,9 @@ def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -
     nodes = len(arrays[f"{name}.floor"])
     empty = flattened(columns.grown(like.columns, nodes), f"{name}.columns")
     empty |= flattened(bands.grown(like.bands, nodes), f"{name}.bands")
+    empty[f"{name}.seen"] = np.full(nodes if len(like.seen) else 0, columns.UNKNOWN)
+    empty[f"{name}.old"] = np.zeros((len(empty[f"{name}.seen"]), like.old.shape[1]), np.int64)
+    empty[f"{name}.lightest"] = np.zeros(len(empty[f"{name}.seen"]), np.int64)
     later = {key: part for key, part in empty.items() if key not in arrays}
     saved = {**arrays, **later}
     if f"{name}.bands.of" not in later or not len(like.bands.of):
@@ -114,6 +126,11 @@ def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -
 def clear(slack: Slack, node: int) -> None:
     """Forget what is known of a node, but for its index."""
     slack.floor[node] = 0.0
+    if slack.seen.size > 0:
+        slack.seen[node] = 0.0
+        slack.lightest[node] = 0
+        for k in range(slack.old.shape[1]):
+            slack.old[node, k] = 0
     clear_beside(slack, node)
     columns.clear(slack.columns, node)
     bands.drop(slack.bands, node)

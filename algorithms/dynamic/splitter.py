@@ -406,7 +406,8 @@ def best_split(
     The best splits of binary features are kept, as many as are wanted, and told with a floor under the scores of
     all others but the best: what may be as good as that is scored as well. So two tell the second best; none is
     wanted where the best alone counts. Numeric features have floors of their own (columns.py): where splits are
-    wanted these are kept as well, and the floor is that of all the rest.
+    wanted these are kept as well, and the floor is that of all the rest. A numeric feature that all examples have
+    alike counts nowhere.
     """
     node = estimates.common(criterion, segment, start, stop)
     leader = _Leader(int64(NONE), math.inf, 0.0, 0.0, math.inf, math.inf, int64(0))
@@ -477,7 +478,7 @@ def _consider(
             others = min(others, _keep(segment, column, kept_score, wanted))
     else:
         if everywhere and _is_constant(segment, column, start, stop):
-            return _beside_constant(leader, node, wanted)
+            return leader
         if way == _ORDERED:
             values, owners, begin = segment.value, segment.owner, segment.group[column]
             entries = segment.present[column]
@@ -488,7 +489,7 @@ def _consider(
         if everywhere and values[begin] == values[begin + entries - 1]:
             segment.constant[column, BEGIN] = start
             segment.constant[column, END] = stop
-            return _beside_constant(leader, node, wanted)
+            return leader
         # What columns are kept, and with what, must not depend on their order.
         limit = columns.bar(segment.kept_columns) if wanted > 0 else leader.bar
         found = _sweep(criterion, segment, node, entries, values, owners, begin, limit, wanted > 0)
@@ -507,15 +508,6 @@ def _consider(
     if bar < leader.bar and way != _DENSE:
         rare = estimates.rare(criterion, segment, node, bar)
     return _Leader(best, least, below, above, others, bar, rare)
-
-
-@inlined
-def _beside_constant(leader: _Leader, node: Node, wanted: int) -> _Leader:
-    """Return the best so far after a column that parts nothing, but would with an example that lacks its value."""
-    if wanted == 0:
-        return leader
-    others, bar = min(leader.others, node.impurity), min(leader.bar, node.impurity)
-    return _Leader(leader.column, leader.score, leader.below, leader.above, others, bar, leader.rare)
 
 
 @jit

@@ -161,6 +161,9 @@ def _no_slack(like: slack.Slack, capacity: int) -> slack.Slack:
     parts: Any = (np.zeros((capacity if len(each) else 0, *each.shape[1:]), each.dtype) for each in like.columns)
     return like._replace(
         floor=np.zeros(capacity),
+        seen=np.zeros(capacity),
+        old=np.zeros((capacity, like.old.shape[1]), np.int64),
+        lightest=np.zeros(capacity, np.int64),
         beside=np.zeros((capacity, 2)),
         counts=np.zeros((capacity, like.counts.shape[1]), np.int64),
         rivals=rivals.make(capacity if len(like.rivals.heads) else 0, like.rivals.cells.shape[1] - rivals.WEIGHTS),
@@ -207,6 +210,9 @@ def _enter_slack(made: slack.Slack, forest: slack.Slack, own: Numbers, begin: in
     """Enter what is known of nodes, behind others."""
     stop, used = begin + len(own), made.rivals.used
     made.floor[begin:stop] = forest.floor[own.kept]
+    made.seen[begin:stop] = forest.seen[own.kept]
+    made.old[begin:stop] = forest.old[own.kept]
+    made.lightest[begin:stop] = forest.lightest[own.kept]
     made.beside[begin:stop] = forest.beside[own.kept]
     made.counts[begin:stop] = forest.counts[own.kept]
     for array, kept in zip(made.columns, forest.columns, strict=True):

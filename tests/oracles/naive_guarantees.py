@@ -20,6 +20,7 @@ from algorithms.dynamic import bands, floors, indexes, nodes, rivals, thresholds
 from algorithms.dynamic.columns import GREATEST, LEAST, floor_of
 from algorithms.dynamic.exact import knows_beside
 from algorithms.dynamic.examples import value_of
+from algorithms.dynamic.floors import rest
 from algorithms.dynamic.nodes import FEATURE, NONE
 from algorithms.dynamic.slack import BLOCK, INDEXED, IS_KNOWN
 from algorithms.dynamic.state import examples_of
@@ -246,7 +247,9 @@ def check_floors(
     for node in nodes.preorder(forest.nodes, pool._root(key)):
         examples = examples_below(pool, node)
         others = check_rivals(pool, terms, node, examples)
-        floor = float(known.floor[node])
+        floor = max(float(known.floor[node]), float(rest(forest.criterion, known, node)))
+        if len(known.lightest):
+            assert known.lightest[node] <= min((each.weight for each in examples), default=UNIT)
         features = pool._features(held.features[node, : held.sizes[node]].tolist()) if len(held.sizes) else []
         assert len(set(features)) == len(features)
         floors = {each: float(floor_of(held, node, at)) for at, each in enumerate(features)}

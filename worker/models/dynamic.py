@@ -14,8 +14,9 @@ from worker.settings.models import DynamicTreeSettings
 
 _OF_VALUES = [f"values.{name}" for name in ("cells", "used", "keys", "rows", "taken", "longest")]
 _OF_BANDS = ("of", "heads", "edges", "least", "floors", "sums", "before", "gone", "whole", "used")
-BANDS = {f"slack.bands.{name}" for name in _OF_BANDS}  # since thresholds have bands
-LATER = BANDS | {  # since rebuilds are spread, and since floors of columns are there for classes
+# Since thresholds have bands, and since it is known which examples of a scan are still there.
+OF_FLOORS = {*(f"slack.bands.{name}" for name in _OF_BANDS), "slack.seen", "slack.old", "slack.lightest"}
+LATER = OF_FLOORS | {  # since rebuilds are spread, and since floors of columns are there for classes
     *(f"aside.{name}" for name in ("heads", "counted", "seen.table", "seen.cells", "seen.used", *_OF_VALUES)),
     *(f"slack.columns.{name}" for name in ("features", "floors", "sizes", "lost", "extremes")),
 }

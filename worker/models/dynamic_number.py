@@ -11,7 +11,7 @@ from algorithms.dynamic.numbers import DynamicNumberPool, NumberAnswers
 from algorithms.trees.snapshot import NumberTree as Tree
 from worker.codec import Bounds
 from worker.models.base import Prepared
-from worker.models.dynamic import BANDS
+from worker.models.dynamic import OF_FLOORS
 from worker.models.forgetting import holdings_of, shared_terms, told_of
 from worker.models.holdings import Holdings
 from worker.models.intake import RangeIntake
@@ -41,7 +41,7 @@ class DynamicNumberModel(
         Of which `keys` and `live_ids` hold for it.
     """
 
-    LATER: ClassVar[frozenset[str]] = RegressorModel.LATER | BANDS
+    LATER: ClassVar[frozenset[str]] = RegressorModel.LATER | OF_FLOORS
 
     def __init__(self, name: str, settings: DynamicTreeSettings, bounds: Bounds) -> None:
         self._settings = settings

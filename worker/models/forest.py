@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
+from algorithms.forests.draws import MOST_PARTS
 from algorithms.forests.ledger import ALIVE
 from algorithms.forests.pool import Answers, ForestPool
 from worker.codec import Bounds
+from worker.models.dynamic import OF_FLOORS
 from worker.models.forgetting import ForgettingTreesModel, learned, pool_terms, told_of
 from worker.models.holdings import Example, Holdings, keys_of, remembered, store_of
 from worker.settings.models import ForestSettings
@@ -27,6 +30,10 @@ class ForestModel(ForgettingTreesModel[ForestPool, Answers]):
     bounds : Bounds
         Of which `keys` and `live_ids` hold for it.
     """
+
+    LATER: ClassVar[frozenset[str]] = ForgettingTreesModel.LATER | {
+        f"trees.{part}.{name}" for part in range(MOST_PARTS) for name in OF_FLOORS
+    }
 
     def __init__(self, name: str, settings: ForestSettings, bounds: Bounds) -> None:
         pool = ForestPool(

@@ -144,7 +144,7 @@ KINDS: dict[str, tuple[Callable[[], Any], list[str]]] = {
             partial(make, guarantee="exact", names=True),
             [
                 *_DYNAMIC,
-                "slack: floor beside counts",
+                "slack: floor seen old lightest beside counts",
                 "slack.rivals: heads cells used",
                 "slack.columns: features floors sizes lost extremes",
                 "slack.bands: of heads edges least floors sums before gone whole used",

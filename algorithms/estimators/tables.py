@@ -141,7 +141,8 @@ class Columns(BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", reset=False, dtype="numeric")
 
     def _answered(self, X: Any) -> Any:  # noqa: N803
-        return self.pool_.apply(self._events(self._asked(X), Op.PREDICT), checked=True)
+        rows = self._asked(X)  # first: without a fit there is no pool, and that is what to tell
+        return self.pool_.apply(self._events(rows, Op.PREDICT), checked=True)
 
     # --- the tree
 

@@ -100,14 +100,12 @@ def _note_class(
     if sign > 0:
         slack.lightest[node] = min(slack.lightest[node], weight)
         return
-    others = int64(0)
     total = int64(0)
     so_far = 0.0
     for k in range(weights.shape[1]):
         so_far = class_sums.added(criterion, so_far, total, weights[node, k])
         total += weights[node, k]
-        if k != label:
-            others += weights[node, k]
+    others = total - weights[node, label]
     error = coarse_rounding(total, int64(0))
     most = criteria.impurity(criterion, weight, others) + error
     slack.floor[node] -= most

@@ -21,8 +21,7 @@ from algorithms.core.example_store import HIGH, LABEL, LENGTH, LIVES, LOW, NEWER
 from algorithms.core.names import References
 from algorithms.core.packing import Numbers
 from algorithms.core.stored import flattened, rebuilt
-from algorithms.dynamic import bands, nodes, rivals, slack, vocabulary
-from algorithms.dynamic.columns import Columns
+from algorithms.dynamic import nodes, rivals, slack, vocabulary
 from algorithms.dynamic.examples import AFTER, BEFORE
 from algorithms.dynamic.nodes import FEATURE, FIRST, NONE, PARENT
 from algorithms.dynamic.nodes import HIGH as HIGH_CHILD
@@ -158,17 +157,13 @@ def _gathered(sources: Sequence[_Source], trees: int) -> Forest:
 
 def _no_slack(like: slack.Slack, capacity: int) -> slack.Slack:
     """Return storage for so many nodes, of which nothing is known."""
-    parts: Any = (np.zeros((capacity if len(each) else 0, *each.shape[1:]), each.dtype) for each in like.columns)
-    return like._replace(
-        floor=np.zeros(capacity),
-        seen=np.zeros(capacity),
-        old=np.zeros((capacity, like.old.shape[1]), np.int64),
-        lightest=np.zeros(capacity, np.int64),
-        beside=np.zeros((capacity, 2)),
-        counts=np.zeros((capacity, like.counts.shape[1]), np.int64),
-        rivals=rivals.make(capacity if len(like.rivals.heads) else 0, like.rivals.cells.shape[1] - rivals.WEIGHTS),
-        columns=Columns(*parts),
-        bands=bands.make(capacity if len(like.bands.of) else 0, like.bands.whole.shape[1], of_numbers=False),
+    return slack.make(
+        capacity,
+        like.old.shape[1],
+        has_binary=len(like.rivals.heads) > 0,
+        has_numeric=len(like.columns.sizes) > 0,
+        of_numbers=False,
+        is_exact=len(like.bands.of) > 0,
     )
 
 
@@ -209,14 +204,9 @@ def _enter_nodes(made: Forest, source: _Source, own: Numbers, begin: int, row_of
 def _enter_slack(made: slack.Slack, forest: slack.Slack, own: Numbers, begin: int) -> None:
     """Enter what is known of nodes, behind others."""
     stop, used = begin + len(own), made.rivals.used
-    made.floor[begin:stop] = forest.floor[own.kept]
-    made.seen[begin:stop] = forest.seen[own.kept]
-    made.old[begin:stop] = forest.old[own.kept]
-    made.lightest[begin:stop] = forest.lightest[own.kept]
-    made.beside[begin:stop] = forest.beside[own.kept]
-    made.counts[begin:stop] = forest.counts[own.kept]
-    for array, kept in zip(made.columns, forest.columns, strict=True):
-        if len(kept):
+    of_nodes: Any = zip((*made, *made.columns), (*forest, *forest.columns), strict=True)
+    for array, kept in of_nodes:
+        if isinstance(array, np.ndarray) and len(kept):
             array[begin:stop] = kept[own.kept]
     has = begin + np.flatnonzero(made.counts[begin:stop, BLOCK] > 0)
     old, new = made.counts[has, BLOCK] - 1, np.arange(used[0], used[0] + len(has))

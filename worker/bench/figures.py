@@ -14,6 +14,7 @@ from worker.bench.cases import Row
 from worker.bench.kinds import DECODE, MAJORITY, SIDES
 from worker.bench.sides import criteria_of
 
+# The colours of Okabe and Ito, which colour-blind readers can tell apart; of kinds of models, and one beside them.
 _OF_KINDS = (
     "#0072B2",
     "#009E73",
@@ -26,8 +27,6 @@ _OF_KINDS = (
     "#000000",
     "#777777",
 )
-
-# The colours of Okabe and Ito, which colour-blind readers can tell apart.
 _COLOURS = {
     "exact": "#0072B2",
     "updent": "#D55E00",

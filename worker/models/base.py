@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -15,7 +16,7 @@ from algorithms.core.events import LEFT, LET_GO, SINCE, Op, Status
 from algorithms.core.events import Events as Columns
 from algorithms.core.names import Interner
 from algorithms.core.pool import Answered
-from worker.codec import Events, Expired, LetGo, Reason, Source
+from worker.codec import Events, Expired, LetGo, Source
 from worker.codec.encode import Output
 from worker.codec.events import NO_ID
 from worker.log.port import Records
@@ -25,7 +26,7 @@ from worker.models.awaited import Awaited
 from worker.models.expiry import NO_TIMES, NOBODY, Expiry, Part, with_own
 from worker.models.expiry import Expired as Going
 from worker.models.holdings import Holdings
-from worker.models.intake import Bools, Intake, Labels, id_digests, refusal, source_of
+from worker.models.intake import Intake, Labels, id_digests, refusal, source_of
 from worker.models.keys import Keys
 from worker.models.moving import (
     AT_ONCE,
@@ -41,6 +42,7 @@ from worker.models.moving import (
 )
 from worker.models.port import BEFORE, Outcome, Refusal, Result
 from worker.models.refusals import REFUSALS
+from worker.models.values import Values, any_values
 from worker.settings.values import Span
 from worker.watching.status import ModelStatus
 
@@ -189,15 +191,12 @@ class PoolModel(ABC, Generic[P, A]):
     def _outcome(self, prepared: Prepared, answers: A) -> Outcome:
         """Return results and the counts that are the kind's own; the rest is filled in."""
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
-        """Return which entries of `events.value` the model does not take, and who says so of an event with one.
+    def _checked(self, feature: UInt32s, events: Events) -> Values:  # noqa: ARG002
+        """Return which of `events.value` the model does not take: none unless a kind says otherwise."""
+        return any_values(events.value)
 
-        It takes all of them unless a kind says otherwise.
-        """
-        return np.zeros(len(events.value), np.bool_), _nobody
-
-    def _taken(self, feature: UInt32s, events: Events, wrong: Bools) -> tuple[UInt32s, Events]:  # noqa: ARG002
-        """Return features, and events with their values, as the pool takes them; those that are `wrong` stay."""
+    def _taken(self, feature: UInt32s, events: Events, values: Values) -> tuple[UInt32s, Events]:  # noqa: ARG002
+        """Return features, and events with their values, as the pool takes them; those that are wrong stay."""
         return feature, events
 
     def _apply(self, prepared: Prepared) -> A:
@@ -292,10 +291,10 @@ class PoolModel(ABC, Generic[P, A]):
             | (events.op == LET_GO)
             | (deletes & ((events.id_kind != NO_ID) | (not self._looks_at_deletes())))
         )
-        wrong, complain = self._wrong_values(feature, events)
-        op, refused = self._intake.validate(events, label, bare, wrong, complain)
+        values = self._checked(feature, events)
+        op, refused = self._intake.validate(events, label, bare, values.wrong, partial(values.detail, events))
         clock = self._aging.clock(events, op) if self._aging is not None else _NO_CLOCK
-        taken, events = self._taken(feature, events, wrong)
+        taken, events = self._taken(feature, events, values)
         prepared = Prepared(records, events, label, taken, instance, op, clock, self._keys.key)
         gone = self._gone
         answers = self._apply(prepared)
@@ -509,7 +508,3 @@ class PoolModel(ABC, Generic[P, A]):
 
 def _place(each: Refusal) -> tuple[int, int]:
     return each.record, each.row
-
-
-def _nobody(event: int) -> tuple[Reason, str]:
-    raise AssertionError(f"expected no complaint where no value is wrong, got one of event {event}")

@@ -227,11 +227,6 @@ def _spelled(events: Events, event: int) -> str:
     return str(start) if kind == INT_LABEL else repr(float(events.label[event].view(np.float64)))
 
 
-def binary_detail(value: float) -> str:
-    """Return why a value of a binary feature is refused."""
-    return f"expected 0 or 1 as the value of a binary feature, got {value!r}"
-
-
 def refusal(events: Events, event: int, reason: Reason, detail: str) -> Refusal:
     """Return the refusal of an event."""
     return Refusal(int(events.record[event]), int(events.row[event]), reason, detail)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -19,14 +19,14 @@ from algorithms.mixed.heads import ALIVE, RARE, ROOT
 from algorithms.mixed.kernel import SPLIT_DUE, TREE_DUE
 from algorithms.mixed.pool import Decisions, MixedSplitPool
 from algorithms.splits.slots import NONE
-from worker.codec import Bounds, Events, Prediction, Reason, Source, Split, Tree
+from worker.codec import Bounds, Events, Prediction, Source, Split, Tree
 from worker.codec.encode import Feature
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.holdings import Holdings, keys_of, live_examples, names_of, remembered, store_of
-from worker.models.intake import Bools, ClassIntake, id_of, result_of, source_of
+from worker.models.intake import ClassIntake, id_of, result_of, source_of
 from worker.models.port import Outcome, Result
-from worker.models.values import checked_values
+from worker.models.values import Values, checked_values
 from worker.settings.models import SplitSettings
 from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
@@ -93,9 +93,8 @@ class MixedSplitModel(PoolModel[MixedSplitPool, Decisions]):
 
     # --- events
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        values = checked_values(self._pool.kinds_of(feature), events.value)
-        return values.wrong, lambda event: values.detail(events, event)
+    def _checked(self, feature: UInt32s, events: Events) -> Values:
+        return checked_values(self._pool.kinds_of(feature), events.value)
 
     def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
         results = [*self._decided(prepared, answers), *self._predictions(prepared, answers)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -14,15 +14,15 @@ from algorithms.core.kinds import Kind
 from algorithms.regression.answers import Answers
 from algorithms.regression.answers import Split as Made
 from algorithms.regression.pool import RegressionPool
-from worker.codec import Bounds, Events, Reason, RegressionSplit, Source
+from worker.codec import Bounds, Events, RegressionSplit, Source
 from worker.models.base import Prepared
 from worker.models.classifier import SPLIT_SEQ
-from worker.models.intake import NOTHING, Bools, NumberIntake, result_of, source_of
+from worker.models.intake import NOTHING, NumberIntake, result_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.regression_evaluation import Evaluations
 from worker.models.regressor import RegressorModel
 from worker.models.tree_results import Parameters
-from worker.models.values import checked_values
+from worker.models.values import Values, checked_values
 from worker.settings.models import RegressionTreeSettings
 
 _TOLD = (
@@ -80,9 +80,8 @@ class RegressionTreeModel(RegressorModel[RegressionPool, Answers]):
     def _looks_at_deletes(self) -> bool:
         return False  # it cannot take any
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        values = checked_values(self._pool.kinds_of(feature), events.value)
-        return values.wrong, lambda event: values.detail(events, event)
+    def _checked(self, feature: UInt32s, events: Events) -> Values:
+        return checked_values(self._pool.kinds_of(feature), events.value)
 
     def _columns(self, prepared: Prepared) -> Columns:
         columns = prepared.columns()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +15,17 @@ from algorithms.core.stored import rebuilt
 from algorithms.splits import slots
 from algorithms.splits.kernel import ALIVE, SPLIT_DUE, TREE_DUE, Decisions
 from algorithms.splits.pool import SplitPool
-from worker.codec import Bounds, Events, Prediction, Reason, Source, Tree
+from worker.codec import Bounds, Events, Prediction, Source, Tree
 from worker.codec.encode import Feature
 from worker.codec.split_columns import SplitColumns
 from worker.log.port import Records
 from worker.models.awaited import Awaited
 from worker.models.base import PoolModel, Prepared
 from worker.models.holdings import NO_VALUES, Holdings, keys_of, live_examples, names_of, remembered, store_of
-from worker.models.intake import Bools, ClassIntake, Intake, binary_detail, id_of, source_of
+from worker.models.intake import ClassIntake, Intake, id_of, source_of
 from worker.models.port import Outcome, Result
 from worker.models.split_results import SplitResults
+from worker.models.values import Values, binary_values
 from worker.settings.models import SplitSettings
 from worker.settings.values import ms_of, number_of, span_of, written
 from worker.watching.status import ModelStatus
@@ -92,8 +92,8 @@ class SplitModel(PoolModel[SplitPool, Decisions]):
 
     # --- events
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:  # noqa: ARG002
-        return events.value != 1.0, partial(_value_detail, events)
+    def _checked(self, feature: UInt32s, events: Events) -> Values:  # noqa: ARG002
+        return binary_values(events.value)
 
     def _outcome(self, prepared: Prepared, answers: Decisions) -> Outcome:
         if len(answers.asked) or len(prepared.clock) or np.count_nonzero(answers.due != SPLIT_DUE):
@@ -248,8 +248,3 @@ def _rows(decisions: Decisions) -> Iterator[_Decision]:
     )
     # Converted column by column: a tenth of what numpy's scalars cost one by one.
     return map(_Decision._make, zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _value_detail(events: Events, event: int) -> tuple[Reason, str]:
-    values = events.value[events.pointer[event] : events.pointer[event + 1]]
-    return Reason.NOT_BINARY, binary_detail(float(values[values != 1.0][0]))

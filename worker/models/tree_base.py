@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from algorithms.core.arrays import UInt32s
-from worker.codec import Events, Reason
+from worker.codec import Events
 from worker.models.base import Prepared
 from worker.models.classifier import ClassifierModel
-from worker.models.intake import Bools, source_of
+from worker.models.intake import source_of
 from worker.models.port import Result
 from worker.models.tree_results import Parameters, TreeResults
-from worker.models.values import checked_values
+from worker.models.values import Values, checked_values
 from worker.settings.models import TreesSettings
 from worker.settings.values import Section, written
 from worker.watching.status import ModelStatus
@@ -57,9 +57,8 @@ class TreesModel(ClassifierModel[P, A]):
         told = dict(sorted(parameters.items()))
         self._trees = TreeResults(name, settings.classes, settings.features == "names", told)
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
-        values = checked_values(self._pool.kinds_of(feature), events.value)
-        return values.wrong, lambda event: values.detail(events, event)
+    def _checked(self, feature: UInt32s, events: Events) -> Values:
+        return checked_values(self._pool.kinds_of(feature), events.value)
 
     def _records(self, prepared: Prepared, answers: A) -> Iterator[Result]:
         source_at = partial(source_of, prepared.records, prepared.events)

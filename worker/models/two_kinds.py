@@ -7,7 +7,7 @@ look at, and parts no two numbers of a slot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -17,10 +17,9 @@ from algorithms.core.arrays import Float64s, Int8s, Int64s, UInt32s
 from algorithms.core.kinds import Kind
 from algorithms.core.names import Interner
 from algorithms.core.schema import Feature, Schema
-from worker.codec import Events, Reason
+from worker.codec import Events
 from worker.models.base import Pool, PoolModel
-from worker.models.intake import Bools
-from worker.models.values import checked_values
+from worker.models.values import Values, checked_values
 from worker.settings.models import TreesSettings
 
 _TAKEN_AS = {Kind.NOMINAL: Kind.BINARY, Kind.QUANTISED: Kind.NUMERIC}
@@ -69,18 +68,17 @@ class TwoKinds:
         return self._declared.of(feature)
 
     def taken(
-        self, feature: UInt32s, events: Events, wrong: Bools, names: Interner | None
+        self, feature: UInt32s, events: Events, values: Values, names: Interner | None
     ) -> tuple[UInt32s, Float64s]:
-        """Return the features of events and their values as the pool takes them; what is `wrong` stays as it is.
+        """Return the features of events and their values as the pool takes them; what is wrong stays as it is.
 
         O(entries), and a look for the name of each category in the batch.
         """
-        kinds = self.of(feature, names)
-        is_slotted = (kinds == Kind.QUANTISED) & ~wrong
+        is_slotted = (values.kinds == Kind.QUANTISED) & ~values.wrong
         value = np.where(is_slotted, self._rounded(events.value), events.value)
         if names is None:
             return feature, value
-        at = np.flatnonzero((kinds == Kind.NOMINAL) & ~wrong & (value != 0.0))
+        at = np.flatnonzero((values.kinds == Kind.NOMINAL) & ~values.wrong & (value != 0.0))
         pairs = feature[at].astype(np.uint64) << np.uint64(32) | value[at].astype(np.uint64)
         different, place = np.unique(pairs, return_inverse=True)
         of_each = [(pair >> 32, pair & 0xFFFFFFFF) for pair in different.tolist()]
@@ -107,14 +105,13 @@ class TwoKindsModel(PoolModel[P, A]):
         self._kinds = TwoKinds(settings)
         self._awaited.kept = self._kinds.are_all
 
-    def _wrong_values(self, feature: UInt32s, events: Events) -> tuple[Bools, Callable[[int], tuple[Reason, str]]]:
+    def _checked(self, feature: UInt32s, events: Events) -> Values:
         pool = self._pool
         kinds = pool.kinds_of(feature) if self._kinds.are_all else self._kinds.of(feature, pool.names)
-        values = checked_values(kinds, events.value)
-        return values.wrong, lambda event: values.detail(events, event)
+        return checked_values(kinds, events.value)
 
-    def _taken(self, feature: UInt32s, events: Events, wrong: Bools) -> tuple[UInt32s, Events]:
+    def _taken(self, feature: UInt32s, events: Events, values: Values) -> tuple[UInt32s, Events]:
         if self._kinds.are_all:
             return feature, events
-        taken, value = self._kinds.taken(feature, events, wrong, self._pool.names)
+        taken, value = self._kinds.taken(feature, events, values, self._pool.names)
         return taken, events._replace(value=value)

@@ -189,10 +189,6 @@ class EmitSettings(Section):
     snapshots: Due = Cadence("never")
 
 
-_NAMED = "features: names, which nominal features need in models"
-_LISTED = "numeric features in a list, and binary or nominal as the default, beside nominal features"
-
-
 class AttributeSettings(Section):
     """What the values of features are."""
 
@@ -241,9 +237,15 @@ class AttributeSettings(Section):
         """Raise an error unless features can be taken as binary and numeric, as those of a kind of model."""
         if self.default == "nominal" or self.nominal:
             if features == "ids":
-                raise expected(f"{_NAMED} of kind '{kind}': a category is the binary feature FEATURE=CATEGORY")
+                raise expected(
+                    f"features: names, which nominal features need in models of kind '{kind}': a category is the "
+                    "binary feature FEATURE=CATEGORY"
+                )
             if self.default in ("numeric", "quantised"):
-                raise expected(f"{_LISTED} of kind '{kind}', whose categories are binary features")
+                raise expected(
+                    "numeric features in a list, and binary or nominal as the default, beside nominal features "
+                    f"of kind '{kind}', whose categories are binary features"
+                )
         if (self.default == "quantised" or self.quantised) and self.radius is None:
             raise expected(f"a radius beside quantised features of kind '{kind}', which rounds to multiples of it")
 

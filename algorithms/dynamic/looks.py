@@ -58,11 +58,11 @@ def _look(
     out: Out,
 ) -> None:
     links = forest.nodes.links
-    node = _renewed(forest, rules, segment, tree, forest.trees[tree, ROOT], event, out)
+    node = _checked(forest, rules, segment, tree, forest.trees[tree, ROOT], event, out)
     while links[node, FEATURE] != NONE:
         value = value_in(features, values, start, stop, links[node, FEATURE])
         child = links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
-        node = _renewed(forest, rules, segment, tree, child, event, out)
+        node = _checked(forest, rules, segment, tree, child, event, out)
 
 
 @apart
@@ -71,7 +71,7 @@ def _look_at_all(
 ) -> None:
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
     while node != NONE:
-        node = _next(forest, _renewed(forest, rules, segment, tree, node, event, out))
+        node = _next(forest, _checked(forest, rules, segment, tree, node, event, out))
 
 
 @inlined
@@ -150,6 +150,21 @@ class _Own(NamedTuple):
     most: float  # how much more than the best it may leave, of the policy BETA
 
 
+@inlined
+def _is_known(forest: Forest, rules: Rules, node: int) -> bool:
+    """Return whether a node has been checked since its last edit, where nothing else may have changed for it."""
+    is_known = forest.slack.counts[node, IS_KNOWN] == 1
+    return bool(is_known and (rules.terms.policy == EXACT or floors.is_local(forest.criterion)))
+
+
+@inlined
+def _checked(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
+    """Do as `_renewed`: most nodes that a look comes to are known, and a call takes longer than to see that."""
+    if _is_known(forest, rules, node):
+        return node
+    return _renewed(forest, rules, segment, tree, node, event, out)
+
+
 @jit
 def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, may_search: bool) -> bool:
     """Return whether a node surely is what the policy promises, as its floors, rivals and index tell.
@@ -157,7 +172,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     Unless an index `may_search`, nothing is changed.
     """
     known, links = forest.slack, forest.nodes.links
-    if known.counts[node, IS_KNOWN] == 1 and (rules.terms.policy == EXACT or floors.is_local(forest.criterion)):
+    if _is_known(forest, rules, node):
         return True
     is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):

@@ -4,7 +4,13 @@
 
     lay out columns -> next node -> leaf, or best split and partition -> its children are next nodes
 
-Where a policy keeps floors (slack.py) each node is left with its own, from the scan that chose its split.
+Where a policy keeps floors (slack.py) each node is left with its own, from the scan that chose its split. There a
+look builds no more than the way of an example::
+
+    split -> the child on the way is the next node; the other waits: a leaf of which nothing is known, until it is
+             looked at in its turn
+
+Nodes of up to `_WHOLE` examples are built with all below them: for so few, to come back takes longer.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
 from algorithms.dynamic import columns, exact, floors, indexes, nodes, rivals, slack, vocabulary
-from algorithms.dynamic.examples import Examples, link, value_of
+from algorithms.dynamic.examples import Examples, Route, everywhere, link, side_of, value_of, value_on
 from algorithms.dynamic.labels import add_to_node, is_pure
 from algorithms.dynamic.nodes import (
     BUILT,
@@ -62,6 +68,7 @@ from algorithms.dynamic.splitter import (
 from algorithms.dynamic.terms import EPSILON, EXACT, Terms
 
 _ORDERED = int(Way.ORDERED)
+_WHOLE = 16
 _PLACES = 50  # levels whose nodes are numbered by their places; deeper ones, by a hash of theirs
 
 
@@ -112,6 +119,26 @@ def hold(state: Nodes, segment: Segment, examples: Examples, leaf: int, start: i
 
 
 @jit
+def wait(
+    criterion: Any,
+    state: Nodes,
+    segment: Segment,
+    examples: Examples,
+    parent: int,
+    side: int,
+    depth: int,
+    number: int,
+    start: int,
+    stop: int,
+) -> int:
+    """Make a leaf of start to stop of `order` that waits for a look; return it. Nothing is known of it."""
+    leaf = nodes.create(state, parent, side, depth, number)
+    describe(criterion, state, segment, leaf, start, stop)
+    hold(state, segment, examples, leaf, start, stop)
+    return leaf
+
+
+@jit
 def split(
     state: Nodes,
     segment: Segment,
@@ -150,6 +177,23 @@ def _place(number: int, side: int, depth: int) -> int:
         return 2 * number + 1 + side - LOW
     high, low = mix(number >> 32, side), mix(number & 0xFFFFFFFF, side)
     return int64(1) << 60 | (int64(mix(high, low)) << 28) ^ mix(low, high)
+
+
+@inlined
+def place_below(state: Nodes, terms: Terms, parent: int, side: int, depth: int) -> int:
+    """Return the number of a node whose parent is known, by its place; by the clock nodes are numbered later."""
+    if terms.policy == EPSILON or parent == NONE:
+        return int64(0)
+    return _place(state.links[parent, NUMBER], side, depth)
+
+
+@inlined
+def _side_on(route: Route, state: Nodes, node: int, examples: int) -> int:
+    """Return which child of a node is built, LOW or HIGH; NONE: both are."""
+    if route.stop < route.start or examples <= _WHOLE:
+        return int64(NONE)
+    value = value_on(route, state.links[node, FEATURE])
+    return int64(LOW + side_of(state.links[node, KIND], state.threshold[node], value))
 
 
 @inlined
@@ -439,6 +483,7 @@ def build(
         number,
         NO_SPLIT,
         int64(0),
+        everywhere(examples),
     )
 
 
@@ -458,8 +503,9 @@ def grow(
     number: int,
     choice: Choice,
     is_chosen: int,
+    route: Route,
 ) -> tuple[int, int]:
-    """Do as `build` with examples that are laid out, the split of the top chosen (1) or not (0)."""
+    """Do as `build` with examples that are laid out, on a way, the split of the top chosen (1) or not (0)."""
     segment.sizes[PENDING] = 0
     _push(segment, parent, side, depth, int64(0), segment.sizes[HELD], terms.salt)
     top = int64(NONE)
@@ -473,10 +519,7 @@ def grow(
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
         start, stop, salt = segment.pending[at, 3], segment.pending[at, 4], segment.pending[at, 5]
-        place = int64(0)
-        if terms.policy != EPSILON and parent != NONE:
-            place = _place(state.links[parent, NUMBER], side, depth)
-        node = nodes.create(state, parent, side, depth, place)
+        node = nodes.create(state, parent, side, depth, place_below(state, terms, parent, side, depth))
         if top == NONE:
             top = node
         describe(criterion, state, segment, node, start, stop)
@@ -493,7 +536,7 @@ def grow(
                 criterion, segment, words, names, start, stop, terms.way, is_heir, terms.drawn, salt, kept
             )
         column = choice.column
-        is_heir = int64(column != NONE)
+        is_heir = int64(0)
         if column == NONE:
             hold(state, segment, examples, node, start, stop)
             _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, done)
@@ -501,16 +544,19 @@ def grow(
         middle = split(state, segment, examples, words, names, node, column, choice.threshold, start, stop)
         _settle(known, criterion, state, segment, examples, words, terms, node, start, stop, choice, done)
         takes_high = stop - middle > middle - start
+        on = _side_on(route, state, node, stop - start)
+        is_heir = int64(on == NONE or takes_high == (on == HIGH))
         if terms.way == _ORDERED and depth + 1 < terms.max_depth:
             part_columns(segment, start, stop, middle, takes_high, False)
-        if takes_high:
-            sibling, end = start, middle
-            _push(segment, node, low, depth + 1, start, middle, below(salt, low))
-            _push(segment, node, high, depth + 1, middle, stop, below(salt, high))
-        else:
-            sibling, end = middle, stop
-            _push(segment, node, high, depth + 1, middle, stop, below(salt, high))
-            _push(segment, node, low, depth + 1, start, middle, below(salt, low))
+        # The larger comes next: it is pushed last.
+        for is_high in (not takes_high, takes_high):
+            to, begin, until = (high, middle, stop) if is_high else (low, start, middle)
+            if on in (NONE, to):
+                _push(segment, node, to, depth + 1, begin, until, below(salt, to))
+            else:
+                place = place_below(state, terms, node, to, depth + 1)
+                wait(criterion, state, segment, examples, node, to, depth + 1, place, begin, until)
+        sibling, end = (start, middle) if takes_high else (middle, stop)
     forget(segment)
     clear(segment)
     return top, _finish(known, state, segment, top, number)

@@ -45,7 +45,7 @@ from algorithms.core.events import (
 )
 from algorithms.core.jit import inlined, jit
 from algorithms.dynamic import nodes, parts, slack, values, vocabulary
-from algorithms.dynamic.examples import content_key, side_of, value_in
+from algorithms.dynamic.examples import Route, content_key, side_of, value_in
 from algorithms.dynamic.labels import guess, is_label, loss, room_for, told, weight_of
 from algorithms.dynamic.looks import is_current, look, look_at_all
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, KIND, LOW, NONE, NUMBER
@@ -138,8 +138,8 @@ def _look(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: i
     """Look through what an example will be predicted by."""
     tree = int64(batch.key[event])
     if forest.trees[tree, ALIVE] == 1:
-        start, stop = batch.pointer[event], batch.pointer[event + 1]
-        look(forest.slack, forest, rules, segment, tree, batch.feature, batch.value, start, stop, event, out)
+        route = Route(batch.feature, batch.value, batch.pointer[event], batch.pointer[event + 1])
+        look(forest.slack, forest, rules, segment, tree, route, event, out)
 
 
 @jit

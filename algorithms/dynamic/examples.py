@@ -38,6 +38,21 @@ class Examples(NamedTuple):
     chain: Int32s  # int32[capacity, 2]
 
 
+class Route(NamedTuple):
+    """Entries start to stop: what an example has that is on its way down a tree. A stop of -1: all ways."""
+
+    features: UInt32s  # ascending
+    values: Float64s  # beside `features`, none is 0; of no size where all features are binary
+    start: int
+    stop: int
+
+
+@inlined
+def everywhere(examples: Examples) -> Route:
+    """Return all ways down a tree."""
+    return Route(examples.features, examples.values, int64(0), int64(-1))
+
+
 @inlined
 def value_in(features: UInt32s, values: Float64s, start: int, stop: int, feature: int) -> float:
     """Return the value of a feature in entries start to stop, 0 where it is absent. O(log entries)."""
@@ -60,6 +75,12 @@ def value_of(examples: Examples, row: int, feature: int) -> float:
     start = examples.rows[row, START]
     stop = start + examples.rows[row, LENGTH]
     return value_in(examples.features, examples.values, start, stop, feature)
+
+
+@inlined
+def value_on(route: Route, feature: int) -> float:
+    """Return the value of a feature of the example on its way."""
+    return value_in(route.features, route.values, route.start, route.stop, feature)
 
 
 @inlined

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from algorithms.core.arrays import Float64s, UInt32s, int64
+from algorithms.core.arrays import int64
 from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
 from algorithms.dynamic import bands, beta, columns, exact, floors, indexes, rivals, slack, thresholds, vocabulary
 from algorithms.dynamic.build import is_done, settle, wanted
-from algorithms.dynamic.examples import side_of, value_in
+from algorithms.dynamic.examples import Route, everywhere, side_of, value_on
 from algorithms.dynamic.labels import by_target, score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
 from algorithms.dynamic.segment import HELD, TOUCHED, Segment, clear, lay_out
@@ -50,19 +50,16 @@ def _look(
     rules: Rules,
     segment: Segment,
     tree: int,
-    features: UInt32s,
-    values: Float64s,
-    start: int,
-    stop: int,
+    route: Route,
     event: int,
     out: Out,
 ) -> None:
     links = forest.nodes.links
-    node = _checked(forest, rules, segment, tree, forest.trees[tree, ROOT], event, out)
+    node = _checked(forest, rules, segment, tree, forest.trees[tree, ROOT], route, event, out)
     while links[node, FEATURE] != NONE:
-        value = value_in(features, values, start, stop, links[node, FEATURE])
+        value = value_on(route, links[node, FEATURE])
         child = links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
-        node = _checked(forest, rules, segment, tree, child, event, out)
+        node = _checked(forest, rules, segment, tree, child, route, event, out)
 
 
 @apart
@@ -70,8 +67,9 @@ def _look_at_all(
     known: Slack, forest: Forest, rules: Rules, segment: Segment, tree: int, event: int, out: Out
 ) -> None:
     node = forest.trees[tree, ROOT] if tree != NONE else int64(NONE)
+    route = everywhere(examples_of(forest))
     while node != NONE:
-        node = _next(forest, _checked(forest, rules, segment, tree, node, event, out))
+        node = _next(forest, _checked(forest, rules, segment, tree, node, route, event, out))
 
 
 @inlined
@@ -81,10 +79,7 @@ def _no_look(
     rules: Rules,
     segment: Segment,
     tree: int,
-    features: UInt32s,
-    values: Float64s,
-    start: int,
-    stop: int,
+    route: Route,
     event: int,
     out: Out,
 ) -> None:
@@ -99,7 +94,7 @@ def _no_look_at_all(
 
 
 look = dispatch(
-    "Look through the nodes on the way of an example, whose features are entries start to stop.",
+    "Look through the nodes on the way of an example.",
     {NoSlack: _no_look, Slack: _look},
 )
 look_at_all = dispatch(
@@ -158,11 +153,13 @@ def _is_known(forest: Forest, rules: Rules, node: int) -> bool:
 
 
 @inlined
-def _checked(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
+def _checked(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
+) -> int:
     """Do as `_renewed`: most nodes that a look comes to are known, and a call takes longer than to see that."""
     if _is_known(forest, rules, node):
         return node
-    return _renewed(forest, rules, segment, tree, node, event, out)
+    return _renewed(forest, rules, segment, tree, node, route, event, out)
 
 
 @jit
@@ -306,8 +303,13 @@ def _own(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int) -
 
 
 @jit
-def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, event: int, out: Out) -> int:
-    """Make a node what the policy promises; return the node that is in its place now."""
+def _renewed(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
+) -> int:
+    """Make a node what the policy promises; return the node that is in its place now.
+
+    Where it is another, the nodes below it are built as far as they are on the way.
+    """
     known, links = forest.slack, forest.nodes.links
     if _stands(forest, rules, segment, tree, node, True):
         known.counts[node, IS_KNOWN] = 1
@@ -338,7 +340,7 @@ def _renewed(forest: Forest, rules: Rules, segment: Segment, tree: int, node: in
         if _keeps(forest, rules, segment, tree, node, choice):
             _keep(forest, rules, segment, node, choice, out)
             return node
-    return replace(forest, rules, segment, tree, node, choice, event, out)
+    return replace(forest, rules, segment, tree, node, choice, route, event, out)
 
 
 @jit

@@ -3,7 +3,7 @@
 ::
 
     EPSILON:      to the leaf -> the clocks on the way -> due? -> BUILD
-    EXACT, BETA:  to the leaf, noting what floors need -> is a side empty now? -> BUILD
+    EXACT, BETA:  to the leaf, noting what floors need -> is a side empty now? -> a leaf, which waits
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.dynamic import epsilon, exact, floors, indexes, nodes, parts, rivals, vocabulary
-from algorithms.dynamic.build import grow
-from algorithms.dynamic.examples import Examples, value_of
+from algorithms.dynamic.build import grow, wait
+from algorithms.dynamic.examples import Examples, Route, value_of
 from algorithms.dynamic.labels import add_to_node, by_target
 from algorithms.dynamic.nodes import EXAMPLES, FEATURE, FIRST, KIND, NONE
-from algorithms.dynamic.segment import HANDED, HELD, Segment
+from algorithms.dynamic.segment import HANDED, HELD, Segment, take_label
 from algorithms.dynamic.slack import BLOCK, IS_KNOWN, NoSlack, Slack
 from algorithms.dynamic.splitter import Choice
 from algorithms.dynamic.state import CHANGED, REBUILDS, REBUILT, ROOT, Forest, Out, Rules, examples_of
@@ -197,9 +197,9 @@ def _close(
     event: int,
     out: Out,
 ) -> None:
-    """Rebuild the highest node on the way of an example one of whose sides a delete has left empty.
+    """Let the highest node on the way of an example wait one of whose sides a delete has left empty.
 
-    This alone does not wait for a look: a node that splits on what nobody has would keep its name.
+    It is a leaf at once: a node that splits on what nobody has would keep its name.
     """
     if change > 0:
         return
@@ -208,9 +208,38 @@ def _close(
     while links[node, FEATURE] != NONE:
         child = child_of(forest, node, value_at(forest, row, node))
         if links[child, EXAMPLES] == 0:
-            rebuild(forest, rules, segment, tree, node, event, out)
+            _fold(forest, segment, tree, node, out)
             return
         node = child
+
+
+@jit
+def _fold(forest: Forest, segment: Segment, tree: int, top: int, out: Out) -> None:
+    """Put a leaf that waits for a look in the place of a subtree. O(its nodes and examples)."""
+    parent, side, depth = stand_of(forest, top)
+    number = forest.nodes.links[top, nodes.NUMBER]
+    gather(forest, segment, top)
+    held = segment.sizes[HELD]
+    for i in range(held):
+        take_label(segment, examples_of(forest), i)
+        segment.order[i] = i
+    discard(forest, top)
+    leaf = wait(
+        forest.criterion,
+        forest.nodes,
+        segment,
+        examples_of(forest),
+        parent,
+        side,
+        depth,
+        number,
+        int64(0),
+        held,
+    )
+    if parent == NONE:
+        forest.trees[tree, ROOT] = leaf
+    segment.sizes[HELD] = 0
+    out.told[0] |= CHANGED
 
 
 # --- by the clock or with floors
@@ -253,15 +282,8 @@ _judge = dispatch(
 
 
 @jit
-def rebuild(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
-    """Put the tree that BUILD makes of a subtree's examples in its place: lines 10 and 11."""
-    gather(forest, segment, top)
-    renew(forest, rules, segment, tree, top, event, out)
-
-
-@jit
 def renew(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, event: int, out: Out) -> None:
-    """Do as `rebuild` where the examples are gathered."""
+    """Put the tree that BUILD makes of a subtree's examples, which are gathered, in its place: lines 10 and 11."""
     parent, side, depth = stand_of(forest, top)
     was_leaf = forest.nodes.links[top, FEATURE] == NONE
     _hand_on(forest.slack, segment, top)
@@ -272,9 +294,17 @@ def renew(forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, e
 
 @jit
 def replace(
-    forest: Forest, rules: Rules, segment: Segment, tree: int, top: int, choice: Choice, event: int, out: Out
+    forest: Forest,
+    rules: Rules,
+    segment: Segment,
+    tree: int,
+    top: int,
+    choice: Choice,
+    route: Route,
+    event: int,
+    out: Out,
 ) -> int:
-    """Do as `rebuild` where the examples are laid out and the split is chosen; return the new top."""
+    """Do as `renew`, on a way, where the examples are laid out and the split is chosen; return the new top."""
     links = forest.nodes.links
     parent, side, depth = stand_of(forest, top)
     was_leaf = links[top, FEATURE] == NONE
@@ -298,6 +328,7 @@ def replace(
         number,
         choice,
         int64(1),
+        route,
     )
     if parent == NONE:
         forest.trees[tree, ROOT] = top

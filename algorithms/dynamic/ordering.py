@@ -1,4 +1,4 @@
-"""Columns are put in order by counting, where values are small whole numbers, else by two digits and insertion."""
+"""Columns are put in order by counting: small whole numbers as they are, others by a digit or two and insertion."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from algorithms.core.jit import apart, inlined, jit
 from algorithms.core.sorting import sort
 
 DIGITS = 2048  # values of a digit
-_SHORT = 24  # entries; up to so many, insertion and one merge are faster than anything else
-_LONG = 1024  # entries; below it a merge sort is faster than counting two digits
+_SHORT = 12  # entries; up to so many, insertion is faster than anything else
+_LONG = 1024  # entries; below it one digit is enough
 _HUGE, _TINY = 1e300, 1e-290  # beyond them a spread, or what divides by it, may be infinite
+_PLACES = 4  # an entry, of a single digit
 _MOVES = 4  # an entry; beyond it the digits told too little, and a merge sort is faster than insertion
 
 
@@ -41,9 +42,13 @@ def put_in_order(
     if are_whole and spread < min(DIGITS, size):
         _by_counts(values, whose, start, stop, spare_values, spare_whose, digits, least, int64(spread))
         return
-    if size >= _LONG and spread > _TINY:
-        scale = (DIGITS * DIGITS - 1) / spread
-        _by_digits(values, whose, start, stop, spare_values, spare_whose, digits, least, scale)
+    if spread > _TINY:
+        if size < _LONG:
+            places = min(_PLACES * size, DIGITS)
+            _by_digit(values, whose, start, stop, spare_values, spare_whose, digits, least, spread, places)
+        else:
+            scale = (DIGITS * DIGITS - 1) / spread
+            _by_digits(values, whose, start, stop, spare_values, spare_whose, digits, least, scale)
         if _inserted(values, whose, start, stop):
             return
     sort(values, whose, start, stop, spare_values, spare_whose)
@@ -99,6 +104,40 @@ def _digits_of(value: float, least: float, scale: float) -> tuple[int, int]:
     """Return the low and the high digit of a value: they never fall where values rise."""
     place = int64((value - least) * scale)
     return place % DIGITS, DIGITS + place // DIGITS
+
+
+@jit
+def _by_digit(
+    values: Float64s,
+    whose: Int32s,
+    start: int,
+    stop: int,
+    spare_values: Float64s,
+    spare_whose: Int32s,
+    digits: Int64s,
+    least: float,
+    spread: float,
+    places: int,
+) -> None:
+    """Sort by the place of each value between the least and the greatest; what has one place keeps its order."""
+    scale = (places - 1) / spread
+    for digit in range(places):
+        digits[digit] = 0
+    for at in range(start, stop):
+        digits[int64((values[at] - least) * scale)] += 1
+        spare_values[at - start] = values[at]
+        spare_whose[at - start] = whose[at]
+    below = start
+    for digit in range(places):
+        count = digits[digit]
+        digits[digit] = below
+        below += count
+    for at in range(stop - start):
+        digit = int64((spare_values[at] - least) * scale)
+        to = digits[digit]
+        digits[digit] = to + 1
+        values[to] = spare_values[at]
+        whose[to] = spare_whose[at]
 
 
 @jit

@@ -108,7 +108,7 @@ def _let_go(forest: Forest, row: int) -> None:
 # --- predicting
 
 
-@jit
+@inlined
 def _predict(forest: Forest, tree: int, batch: Batch, event: int, out: Out) -> int:
     """Write the sums of labels of the last node on an example's way that holds any; return it, or NONE.
 
@@ -133,7 +133,7 @@ def _predict(forest: Forest, tree: int, batch: Batch, event: int, out: Out) -> i
     return node
 
 
-@jit
+@inlined
 def _look(forest: Forest, rules: Rules, segment: Segment, batch: Batch, event: int, out: Out) -> None:
     """Look through what an example will be predicted by."""
     tree = int64(batch.key[event])

@@ -43,7 +43,7 @@ from algorithms.trees.quantised import between
 _NOT_KNOWN = -2  # in the place of a feature: it takes a search to tell
 
 
-@apart
+@inlined
 def _look(
     known: Slack,
     forest: Forest,
@@ -302,7 +302,7 @@ def _own(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int) -
     return _Own(now, left, whole, floors.gains(forest.criterion, whole, now), most)
 
 
-@jit
+@apart
 def _renewed(
     forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
 ) -> int:

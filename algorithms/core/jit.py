@@ -203,8 +203,8 @@ def select(doc: str, implementations: Sequence[Callable[..., Any]]) -> Callable[
     return choose
 
 
-def prefetch(array: Any, row: int) -> None:
-    """Have a row of an array brought to the cache, beside the work that goes on: nothing changes.
+def prefetch(array: Any, row: int, column: int = 0) -> None:
+    """Have a row of an array brought to the cache, from a column on, beside the work that goes on: nothing changes.
 
     A random read of an array beyond the cache takes the time of a hundred additions, and this takes that of one.
     No memory outside the array is read, whatever the row.
@@ -218,11 +218,12 @@ def _tell_prefetch() -> None:
     from numba.np.arrayobj import make_array
 
     @intrinsic
-    def fetch(typing, array, row):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def fetch(typing, array, row, column):  # type: ignore[no-untyped-def]  # noqa: ARG001
         def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             found = make_array(signature.args[0])(context, builder, arguments[0])
             stride = cgutils.unpack_tuple(builder, found.strides)[0]
             place = builder.add(builder.ptrtoint(found.data, stride.type), builder.mul(arguments[1], stride))
+            place = builder.add(place, builder.mul(arguments[2], found.itemsize))
             byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
@@ -230,11 +231,11 @@ def _tell_prefetch() -> None:
             builder.call(function, [builder.inttoptr(place, byte), *how])
             return context.get_dummy_value()
 
-        return types.void(array, types.int64), write
+        return types.void(array, types.int64, types.int64), write
 
     @overload(prefetch, jit_options={"forceinline": True, **_OPTIONS})
-    def _prefetch(array, row):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        return lambda array, row: fetch(array, row)
+    def _prefetch(array, row, column=0):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        return lambda array, row, column=0: fetch(array, row, column)
 
 
 _choices.append(_tell_prefetch)

@@ -182,7 +182,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     )
 
 
-@jit
+@inlined
 def _beats_rest(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own, may_search: bool) -> bool:
     """Return whether a node surely is so beside all splits but those of columns that have floors of their own."""
     known, links = forest.slack, forest.nodes.links
@@ -267,7 +267,7 @@ def _best_counted(forest: Forest, segment: Segment) -> tuple[int, float]:
     return best, least
 
 
-@jit
+@inlined
 def _best_rival(forest: Forest, segment: Segment, node: int) -> tuple[int, float]:
     """Return the feature of the rival that scores least, the lowest of equal ones, and its score; NONE and inf."""
     held = forest.slack.rivals
@@ -385,7 +385,7 @@ def _keep(forest: Forest, rules: Rules, segment: Segment, node: int, choice: Cho
 # --- columns that have floors of their own
 
 
-@jit
+@inlined
 def _beats_columns(forest: Forest, rules: Rules, segment: Segment, node: int, own: _Own, may_change: bool) -> bool:
     """Return whether a node surely is what the policy promises, beside columns that have floors of their own."""
     if not _knows_beside(forest, rules, node):
@@ -407,7 +407,7 @@ def _knows_beside(forest: Forest, rules: Rules, node: int) -> bool:
     return exact.knows_beside(forest.slack.columns, node, links[node, FEATURE])
 
 
-@jit
+@inlined
 def _beats(
     forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, may_change: bool
 ) -> bool:

@@ -29,7 +29,7 @@ import numpy as np
 from algorithms.core.arrays import Float64s, Int8s, Int32s, Int64s, int64
 from algorithms.core.example_store import LABEL, LENGTH, START, WEIGHT
 from algorithms.core.fixed_point import MAX_TOTAL, UNIT_BITS
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import inlined, jit, prefetch
 from algorithms.core.kinds import BINARY
 from algorithms.core.rows import Rows
 from algorithms.dynamic import columns, vocabulary
@@ -48,6 +48,7 @@ KEPT = 7  # how many splits of binary features a scan has kept
 HANDED = 8  # the index of a node that is replaced, plus 1, for the one in its place; 0: there is none
 
 MOST_KEPT = 129
+_AHEAD = 8  # examples
 
 
 class Segment(NamedTuple):
@@ -161,6 +162,16 @@ def take_label(segment: Segment, examples: Examples, i: int) -> None:
 
 
 @inlined
+def bring(segment: Segment, examples: Examples, i: int) -> None:
+    """Have what examples are that come a few after this brought to the cache: they are anywhere in the store."""
+    last = segment.sizes[HELD] - 1
+    prefetch(examples.rows, segment.rows[min(i + 2 * _AHEAD, last)], LABEL)
+    start = examples.rows[segment.rows[min(i + _AHEAD, last)], START]
+    prefetch(examples.features, start)
+    prefetch(examples.values, start)
+
+
+@inlined
 def note_weight(segment: Segment, weight: int) -> None:
     """Note the weight of an example."""
     if weight >> UNIT_BITS << UNIT_BITS != weight:
@@ -178,6 +189,7 @@ def lay_out(criterion: Any, segment: Segment, examples: Examples, words: Rows) -
     entry = int64(0)
     begin_weights(segment)
     for i in range(sizes[HELD]):
+        bring(segment, examples, i)
         take_label(segment, examples, i)
         row = segment.rows[i]
         segment.order[i] = i

@@ -22,7 +22,7 @@ from algorithms.dynamic.estimates import Node, Passed
 from algorithms.dynamic.examples import Examples, side_of, value_of
 from algorithms.dynamic.labels import add_to_feature, score
 from algorithms.dynamic.ordering import put_in_order
-from algorithms.dynamic.segment import BEGIN, END, HELD, KEPT, TOUCHED, Segment, begin_weights, take_label
+from algorithms.dynamic.segment import BEGIN, END, HELD, KEPT, TOUCHED, Segment, begin_weights, bring, take_label
 from algorithms.dynamic.vocabulary import feature_of
 from algorithms.trees.quantised import between
 
@@ -559,6 +559,7 @@ def sort_alone(segment: Segment, examples: Examples, feature: int) -> int:
     entries = int64(0)
     begin_weights(segment)
     for i in range(segment.sizes[HELD]):
+        bring(segment, examples, i)
         take_label(segment, examples, i)
         value = value_of(examples, segment.rows[i], feature)
         if value != 0.0:

@@ -284,9 +284,12 @@ def _sweep(
         estimates.wiped(criterion, segment, int64(owners[entry]))
     if at == stop:
         return best
-    passed = Passed(int64(0), 0.0, node.class_sum)
-    for entry in range(middle, stop):
-        passed = estimates.added(criterion, segment, passed, int64(owners[entry]))
+    if stop - middle == node.examples:
+        passed = estimates.all_added(criterion, segment, node)
+    else:
+        passed = Passed(int64(0), 0.0, node.class_sum)
+        for entry in range(middle, stop):
+            passed = estimates.added(criterion, segment, passed, int64(owners[entry]))
     last = -math.inf
     if zeros:
         last = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from algorithms.core.arrays import int64
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import inlined, jit, prefetch
 from algorithms.core.names import release
 from algorithms.dynamic import nodes, slack
 from algorithms.dynamic.build import build
@@ -13,6 +13,7 @@ from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.state import MADE, Forest, Rules, examples_of
 
 ALL = 1 << 62  # more nodes than there are
+_SIDE_BY_SIDE = 16  # lists
 
 
 @inlined
@@ -41,24 +42,63 @@ def stand_of(forest: Forest, node: int) -> tuple[int, int, int]:
 
 @jit
 def gather(forest: Forest, segment: Segment, top: int) -> None:
-    """Write the examples of a subtree to a segment. O(nodes + examples)."""
+    """Write the examples of a subtree to a segment. O(nodes + examples).
+
+    Lists of leaves are anywhere in the store. So a few of them are followed side by side: what comes next in each
+    is fetched while it is the others' turn. `pending` has where they are.
+    """
     links = forest.nodes.links
-    held = int64(0)
+    most = min(int64(_SIDE_BY_SIDE), segment.pending.shape[0])
+    held, lanes, at = int64(0), int64(0), int64(0)
     node = top
     while True:
         while links[node, FEATURE] != NONE:
+            prefetch(links, links[node, LOW])
             node = links[node, HIGH]
         row = links[node, FIRST]
-        while row != NONE:
-            segment.rows[held] = row
+        if row != NONE and lanes < most:
+            _follow(forest, segment, lanes, row)
+            lanes += 1
+            row = int64(NONE)
+        while row != NONE:  # until a list has ended, in whose place this one is followed
+            after = _pass(forest, segment, at, held)
             held += 1
-            row = int64(forest.chain[row, AFTER])
+            if after == NONE:
+                after, row = row, after
+            _follow(forest, segment, at, after)
+            at = at + 1 if at + 1 < most else int64(0)
         while node != top and links[links[node, PARENT], LOW] == node:
             node = links[node, PARENT]
         if node == top:
             break
         node = links[links[node, PARENT], LOW]
+    while lanes > 0:
+        at = int64(0)
+        while at < lanes:
+            after = _pass(forest, segment, at, held)
+            held += 1
+            if after == NONE:
+                lanes -= 1
+                segment.pending[at, 0] = segment.pending[lanes, 0]
+            else:
+                _follow(forest, segment, at, after)
+                at += 1
     segment.sizes[HELD] = held
+
+
+@inlined
+def _follow(forest: Forest, segment: Segment, lane: int, row: int) -> None:
+    """Have an example as the next of a list that is followed."""
+    prefetch(forest.chain, row)
+    segment.pending[lane, 0] = row
+
+
+@inlined
+def _pass(forest: Forest, segment: Segment, lane: int, held: int) -> int:
+    """Write the next example of a list that is followed as `held`; return the one after it, or NONE."""
+    row = segment.pending[lane, 0]
+    segment.rows[held] = row
+    return int64(forest.chain[row, AFTER])
 
 
 @inlined

@@ -204,7 +204,7 @@ def select(doc: str, implementations: Sequence[Callable[..., Any]]) -> Callable[
 
 
 def prefetch(array: Any, row: int, column: int = 0) -> None:
-    """Have a row of an array brought to the cache, from a column on, beside the work that goes on: nothing changes.
+    """Have a row of an array brought to the cache, from a column on, beside the work that goes on.
 
     A random read of an array beyond the cache takes the time of a hundred additions, and this takes that of one.
     No memory outside the array is read, whatever the row.

@@ -1,4 +1,4 @@
-"""Bands: neighbouring thresholds of a node's own column, and what lies inside and beside them.
+"""Bands: neighbouring thresholds of a numeric column of a node, and what lies inside and beside them.
 
 ::
 
@@ -9,8 +9,8 @@
 The first and the last band have the thresholds that part nothing, until an example comes beyond all others. Edits
 keep what is counted true. thresholds.py has what bands are for, and how they are laid out.
 
-A node has its bands as long as it is known what is beside its threshold. Where no row is free it goes without: the
-trees are the same.
+A column has bands once it was scanned alone; those of a node's own as long as it is known what is beside its
+threshold. Where no row is free it goes without: the trees are the same.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.core import free_list
-from algorithms.core.arrays import Float64s, Int64s, extended, int64
+from algorithms.core.arrays import Float64s, Int32s, Int64s, extended, int64
 from algorithms.core.criteria import Criterion
 from algorithms.core.free_list import NONE, USED
 from algorithms.core.jit import inlined, jit
 from algorithms.core.stored import stored
+from algorithms.dynamic import columns
 from algorithms.dynamic.labels import by_target
 from algorithms.dynamic.variance import SUM, WEIGHT, Variance
 
-WIDTH = 50  # bands of a node
-WORTHWHILE = 200  # examples; a smaller node is scanned in less time than bands take
-NODES = 16  # for so many nodes there is a row
+WIDTH = 40  # bands of a column
+WORTHWHILE = 100  # examples; a smaller node is scanned in less time than bands take
+NODES = 12  # for so many nodes there is a row
 
 # Columns of `Bands.heads`.
 NEXT, SIZE = 0, 1  # in the free list; how many bands
-OWN, CENTER = 2, 3  # that of the node's threshold; of numbers what labels are counted from
+OWN, CENTER = 2, 3  # that of the node's threshold, 0 in other columns; of numbers what labels are counted from
 
 # What is counted for each band, two rows of `Bands.sums`.
 AT, INSIDE = 0, 1
@@ -52,7 +53,7 @@ LOW, LOW_BEFORE, ZEROS = range(3)
 class Bands(NamedTuple):
     """Rows of bands; of no size where no node has any. Labels that are numbers are counted from a center."""
 
-    of: Int64s  # int64[nodes], the row of a node, plus 1; 0: it has none
+    of: Int32s  # int32[nodes, columns.WIDTH], the row of each column of a node, plus 1; 0: it has none
     heads: Int64s  # int64[rows, 4]
     edges: Float64s  # float64[rows, WIDTH + 1], ascending
     least: Float64s  # float64[rows, WIDTH], what the best threshold left at the scan, see thresholds.py
@@ -69,7 +70,7 @@ def make(nodes: int, classes: int, *, of_numbers: bool) -> Bands:
     """Return storage beside so many nodes; of no nodes: none, and it never grows."""
     rows, sums = _rows(nodes), OF_NUMBERS if of_numbers else classes
     return Bands(
-        of=np.zeros(nodes, np.int64),
+        of=np.zeros((nodes, columns.WIDTH), np.int32),
         heads=np.zeros((rows, 4), np.int64),
         edges=np.zeros((rows, WIDTH + 1)),
         least=np.zeros((rows, WIDTH)),
@@ -105,7 +106,7 @@ def check(bands: Bands, rows: list[int]) -> None:
         assert not part[others].any(), "a band that is gone"
     for row in rows:
         size = bands.heads[row, SIZE]
-        assert 0 < bands.heads[row, OWN] < size - 1
+        assert 0 <= bands.heads[row, OWN] < size - 1
         assert (np.diff(bands.edges[row, : size + 1]) > 0.0).all()
         assert not bands.edges[row, size + 1 :].any(), "beyond the last band"
         for part in (bands.least, bands.floors, bands.gone):
@@ -118,27 +119,35 @@ def check(bands: Bands, rows: list[int]) -> None:
 
 
 @inlined
-def row_of(bands: Bands, node: int) -> int:
-    """Return the row of a node, NONE where it has no bands."""
-    return bands.of[node] - 1 if bands.of.size > 0 else int64(NONE)
+def row_of(bands: Bands, node: int, at: int) -> int:
+    """Return the row of a column of a node, NONE where it has no bands."""
+    return int64(bands.of[node, at]) - 1 if bands.of.size > 0 else int64(NONE)
 
 
 @jit
-def take(bands: Bands, node: int, examples: int) -> int:
-    """Return an empty row for a node of so many examples; NONE where it is too small or there is no room."""
-    drop(bands, node)
+def take(bands: Bands, node: int, at: int, examples: int) -> int:
+    """Return an empty row for a column of a node of so many examples; NONE: it is too small, or none is free."""
+    drop(bands, node, at)
     if bands.of.size == 0 or examples < WORTHWHILE or bands.used[USED] == bands.heads.shape[0]:
         return int64(NONE)
     row = free_list.take(bands.used, bands.heads[:, NEXT])
     bands.heads[row, NEXT] = 0
-    bands.of[node] = row + 1
+    bands.of[node, at] = row + 1
     return row
 
 
+@inlined
+def drop_all(bands: Bands, node: int) -> None:
+    """Give back the rows of all columns of a node."""
+    for at in range(bands.of.shape[1] if bands.of.size > 0 else 0):
+        if bands.of[node, at] > 0:
+            drop(bands, node, int64(at))
+
+
 @jit
-def drop(bands: Bands, node: int) -> None:
-    """Give back the row of a node, if it has one; what it held is wiped."""
-    row = row_of(bands, node)
+def drop(bands: Bands, node: int, at: int) -> None:
+    """Give back the row of a column of a node, if it has one; what it held is wiped."""
+    row = row_of(bands, node, at)
     if row == NONE:
         return
     for band in range(bands.heads[row, SIZE]):
@@ -156,7 +165,7 @@ def drop(bands: Bands, node: int) -> None:
     for column in range(bands.heads.shape[1]):
         bands.heads[row, column] = 0
     free_list.give(bands.used, bands.heads[:, NEXT], row)
-    bands.of[node] = 0
+    bands.of[node, at] = 0
 
 
 @jit

@@ -25,6 +25,7 @@ from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, refer
 from algorithms.core.rows import Rows
 from algorithms.dynamic import columns, exact, floors, indexes, nodes, rivals, slack, vocabulary
+from algorithms.dynamic.columns import UNKNOWN
 from algorithms.dynamic.examples import Examples, Route, everywhere, link, side_of, value_of, value_on
 from algorithms.dynamic.labels import add_to_node, is_pure
 from algorithms.dynamic.nodes import (
@@ -122,6 +123,7 @@ def hold(state: Nodes, segment: Segment, examples: Examples, leaf: int, start: i
 def wait(
     criterion: Any,
     state: Nodes,
+    known: Any,
     segment: Segment,
     examples: Examples,
     parent: int,
@@ -131,11 +133,31 @@ def wait(
     start: int,
     stop: int,
 ) -> int:
-    """Make a leaf of start to stop of `order` that waits for a look; return it. Nothing is known of it."""
+    """Make a leaf of start to stop of `order` that waits for a look; return it."""
     leaf = nodes.create(state, parent, side, depth, number)
     describe(criterion, state, segment, leaf, start, stop)
     hold(state, segment, examples, leaf, start, stop)
+    _mark(known, leaf)
     return leaf
+
+
+@inlined
+def _mark_nothing(known: NoSlack, leaf: int) -> None:
+    pass
+
+
+@inlined
+def _mark_waiting(known: Slack, leaf: int) -> None:
+    known.floor[leaf] = UNKNOWN
+
+
+_mark = dispatch("Note that nothing is known of a leaf.", {NoSlack: _mark_nothing, Slack: _mark_waiting})
+
+
+@inlined
+def waits(known: Slack, leaf: int) -> bool:
+    """Return whether nothing is known of a leaf: it may be split, whatever its impurity is."""
+    return bool(known.floor[leaf] == UNKNOWN)
 
 
 @jit
@@ -555,7 +577,7 @@ def grow(
                 _push(segment, node, to, depth + 1, begin, until, below(salt, to))
             else:
                 place = place_below(state, terms, node, to, depth + 1)
-                wait(criterion, state, segment, examples, node, to, depth + 1, place, begin, until)
+                wait(criterion, state, known, segment, examples, node, to, depth + 1, place, begin, until)
         sibling, end = (start, middle) if takes_high else (middle, stop)
     forget(segment)
     clear(segment)

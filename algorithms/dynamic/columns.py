@@ -9,7 +9,7 @@ a node's own column is spent after few edits, and at once by an edit between the
 of other columns last longer. A look scans what does not surely stand, column by column. The node as a whole is
 scanned where its floor (slack.py) is spent, which is that of all features that have no place here.
 
-Where the floor of its own column is spent, an exact node may know more of its thresholds: thresholds.py.
+Where the floor of a column is spent, an exact node may know more of its thresholds: thresholds.py.
 
 Deletes lower all floors of a node by the same (floors.py), so this is noted once, in `lost`. A floor is stored
 with what had been lost by then, and what has been lost until now is taken off where it is asked for. A feature may

@@ -20,10 +20,9 @@ A leaf that no split parted keeps a floor of infinity, until an example comes th
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from algorithms.core.arrays import int64
 from algorithms.core.example_store import LENGTH, START
-from algorithms.core.free_list import NONE
 from algorithms.core.jit import inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import Names, precedes
@@ -58,26 +57,20 @@ def knows_beside(columns: Columns, node: int, feature: int) -> bool:
 
 
 @inlined
-def note_value(
-    criterion: Any, slack: Slack, node: int, feature: int, value: float, label: int, change: int
-) -> None:
-    """Note that an example with this value of a node's numeric feature has come or, of a change below 0, gone."""
+def note_value(slack: Slack, node: int, feature: int, value: float, sign: int) -> None:
+    """Note that an example with this value of a node's numeric feature has come (sign 1) or gone (-1)."""
     columns = slack.columns
     if not knows_beside(columns, node, feature):
         return
-    sign = 1 if change > 0 else -1
     is_lost = slack.beside[node, BELOW] < value < slack.beside[node, ABOVE]
     for side in (BELOW, ABOVE):
         if value == slack.beside[node, side]:
             slack.counts[node, AT_BELOW + side] += sign
             is_lost = is_lost or slack.counts[node, AT_BELOW + side] == 0
-    row = bands.row_of(slack.bands, node)
-    if row != NONE:
-        bands.note(criterion, slack.bands, row, value, label, change)
     if is_lost:  # a value that nobody has any more is nowhere
         clear_beside(slack, node)
         forget_own(columns, node)
-        bands.drop(slack.bands, node)
+        bands.drop(slack.bands, node, int64(0))
 
 
 @jit

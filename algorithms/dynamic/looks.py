@@ -19,7 +19,7 @@ from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
 from algorithms.core.names import precedes
 from algorithms.dynamic import bands, beta, columns, exact, floors, indexes, rivals, slack, thresholds, vocabulary
-from algorithms.dynamic.build import is_done, settle, wanted
+from algorithms.dynamic.build import is_done, settle, waits, wanted
 from algorithms.dynamic.examples import Route, everywhere, side_of, value_on
 from algorithms.dynamic.labels import by_target, score
 from algorithms.dynamic.nodes import DEPTH, FEATURE, HIGH, KIND, LOW, NONE, PARENT
@@ -174,7 +174,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         return bool(is_leaf)
-    if rules.terms.policy == EXACT and is_leaf:
+    if is_leaf and (rules.terms.policy == EXACT or waits(known, node)):
         return exact.leaf_stands(known, node)
     own = _own(forest, rules, segment, tree, node)
     return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
@@ -347,7 +347,8 @@ def _renewed(
 def _keeps(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, choice: Choice) -> bool:
     """Return whether a node that was scanned stays, but for its threshold; `totals` has its sums."""
     links = forest.nodes.links
-    if choice.column == NONE or (links[node, FEATURE] == NONE and rules.terms.policy == EXACT):
+    is_leaf = links[node, FEATURE] == NONE
+    if choice.column == NONE or (is_leaf and (rules.terms.policy == EXACT or waits(forest.slack, node))):
         return bool(links[node, FEATURE] == choice.column)  # both are NONE: still no split parts the examples
     if rules.terms.policy == EXACT:
         is_same = links[node, FEATURE] == vocabulary.feature_of(forest.words, choice.column)
@@ -418,8 +419,8 @@ def _beats(
         return beta.stands(floor, own.left, own.most, own.whole.error)
     if own.left < floor - own.whole.error:
         return True
-    row = bands.row_of(forest.slack.bands, node)
-    if at > 0 or row == NONE:
+    row = bands.row_of(forest.slack.bands, node, at)
+    if row == NONE:
         return False
     floor = thresholds.floor_of(
         forest.criterion,
@@ -476,42 +477,38 @@ def _stands_once_scanned(
 def _stands_beside(
     forest: Forest, rules: Rules, segment: Segment, node: int, at: int, own: _Own, out: Out
 ) -> bool:
-    """Scan a column of the examples that are gathered; return whether a node stands beside what it offers."""
+    """Scan a column of the examples that are gathered; return whether a node stands beside what it offers.
+
+    For EXACT its own threshold must part them as the best one does.
+    """
     known, links = forest.slack.columns, forest.nodes.links
-    feature = known.features[node, at]
+    feature, threshold = known.features[node, at], forest.nodes.threshold[node]
+    is_exact = rules.terms.policy == EXACT
+    is_own = is_exact and feature == links[node, FEATURE]
     entries = sort_alone(segment, examples_of(forest), feature)
-    if rules.terms.policy == EXACT and feature == links[node, FEATURE]:
-        return _stands_in_own(forest, segment, node, own, entries, out)
-    found = best_threshold(forest.criterion, segment, entries, False)
-    best = min(found.score, own.whole.score)
-    least = floors.left_by(forest.criterion, own.whole, best)
-    if rules.terms.policy == EXACT:
+    found = best_threshold(forest.criterion, segment, entries, is_own)
+    least = floors.left_by(
+        forest.criterion, own.whole, min(found.second if is_own else found.score, own.whole.score)
+    )
+    if is_own:
+        stands = found.score < math.inf and exact.keeps(links[node, KIND], threshold, found.below, found.above)
+    elif is_exact:
         stands = exact.is_ahead(forest.names, own.score, links[node, FEATURE], found.score, feature)
     else:
         stands = beta.stands(least, own.left, own.most, 2.0 * own.whole.error)
-    if stands:
-        columns.put(known, node, at, least - own.whole.error)
-    return bool(stands)
-
-
-@jit
-def _stands_in_own(forest: Forest, segment: Segment, node: int, own: _Own, entries: int, out: Out) -> bool:
-    """Scan a node's own column, for EXACT; return whether its threshold parts as the best one does."""
-    known = forest.slack
-    found = best_threshold(forest.criterion, segment, entries, True)
-    if found.score == math.inf:
+    if not stands:
         return False
-    if not exact.keeps(forest.nodes.links[node, KIND], forest.nodes.threshold[node], found.below, found.above):
-        return False
-    row = bands.take(known.bands, node, segment.sizes[HELD])
-    if row == NONE:
-        floor = floors.left_by(forest.criterion, own.whole, min(found.second, own.whole.score)) - own.whole.error
-    else:
+    floor = least - own.whole.error
+    held = segment.sizes[HELD] if found.score < math.inf else int64(0)  # of one value there are no thresholds
+    row = bands.take(forest.slack.bands, node, at, held)
+    if row != NONE:
+        lost = known.lost[node]
         floor = thresholds.scan(
-            forest.criterion, known.bands, row, segment, entries, found.below, own.whole, known.columns.lost[node]
+            forest.criterion, forest.slack.bands, row, segment, entries, found.below, is_own, own.whole, lost
         )
-    columns.put(known.columns, node, int64(0), floor)
-    _move_threshold(forest, segment, node, found.below, found.above, entries, out)
+    columns.put(known, node, at, floor)
+    if is_own:
+        _move_threshold(forest, segment, node, found.below, found.above, entries, out)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Columns are put in order by counting: small whole numbers as they are, others by a digit or two and insertion."""
+"""Columns are put in order by counting: small whole numbers as they are, others by digits and insertion."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A floor is true for features, values and thresholds that nobody has seen when the node was scanned; floors.py has
 the proof. Only a split that is left out of a floor, as `exact` leaves out a node's own, needs more care: exact.py.
 What has a place of its own does not count: binary features that are rivals (rivals.py) or in an index
-(indexes.py), and the numeric features of columns.py, the thresholds of a node's own in bands.py.
+(indexes.py), and the numeric features of columns.py, whose thresholds may be in bands (bands.py).
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def make(
     held = rivals.make(capacity if has_binary else 0, classes)
     made = indexes.make(capacity, has_indexes=has_binary and classes == 2 and not of_numbers)
     parts = columns.make(capacity, has_numeric=has_numeric, of_numbers=of_numbers)
-    own = bands.make(capacity if has_numeric and is_exact else 0, classes, of_numbers=of_numbers)
+    in_bands = bands.make(capacity if has_numeric and is_exact else 0, classes, of_numbers=of_numbers)
     size = 0 if of_numbers else capacity
     seen, old = np.zeros(size), np.zeros((size, classes), np.int64)
     lightest, beside = np.zeros(size, np.int64), np.zeros((capacity, 2))
-    return Slack(np.zeros(capacity), seen, old, lightest, beside, counts, held, made, parts, own)
+    return Slack(np.zeros(capacity), seen, old, lightest, beside, counts, held, made, parts, in_bands)
 
 
 def grown(slack: Slack, capacity: int) -> Slack:
@@ -111,9 +111,12 @@ def with_later(arrays: Mapping[str, npt.NDArray[Any]], name: str, like: Slack) -
     empty[f"{name}.seen"] = np.full(nodes if len(like.seen) else 0, columns.UNKNOWN)
     empty[f"{name}.old"] = np.zeros((len(empty[f"{name}.seen"]), like.old.shape[1]), np.int64)
     empty[f"{name}.lightest"] = np.zeros(len(empty[f"{name}.seen"]), np.int64)
+    is_narrow = f"{name}.bands.of" in arrays and arrays[f"{name}.bands.of"].ndim == 1
+    if is_narrow:  # there were bands of a node's own column alone, laid out in another way: it goes without them
+        arrays = {key: array for key, array in arrays.items() if not key.startswith(f"{name}.bands.")}
     later = {key: part for key, part in empty.items() if key not in arrays}
     saved = {**arrays, **later}
-    if f"{name}.bands.of" not in later or not len(like.bands.of):
+    if is_narrow or f"{name}.bands.of" not in later or not len(like.bands.of):
         return saved
     known, floors = arrays[f"{name}.counts"].copy(), saved[f"{name}.columns.floors"].copy()
     floors[(known[:, AT_BELOW] > 0) & (saved[f"{name}.columns.sizes"] > 0), 0] = columns.UNKNOWN
@@ -133,7 +136,7 @@ def clear(slack: Slack, node: int) -> None:
             slack.old[node, k] = 0
     clear_beside(slack, node)
     columns.clear(slack.columns, node)
-    bands.drop(slack.bands, node)
+    bands.drop_all(slack.bands, node)
     if slack.counts[node, BLOCK] > 0:
         rivals.give(slack.rivals, slack.counts[node, BLOCK] - 1)
     for column in range(_COUNTS):

@@ -143,7 +143,7 @@ def _lay_out(
 @jit
 def _best(criterion: Any, segment: Segment, words: Rows, names: Names, alpha: float) -> Choice:
     """Return the best split, or none where the root is pure."""
-    if is_pure(criterion, segment.totals.reshape((1, segment.totals.size)), int64(0), segment.totals, alpha):
+    if is_pure(criterion, segment.counts, int64(0), segment.totals, alpha):  # of classes `totals` tell
         return NO_SPLIT
     n = int64(segment.label.size)
     return best_split(

@@ -1,9 +1,9 @@
-"""What thresholds of a node's own column leave: scored by a scan, then bounded in bands while edits come and go.
+"""What thresholds of a column leave: scored by a scan, then bounded in bands while edits come and go.
 
-Along a column the thresholds next to the best one leave almost as little as it does, so a floor for all of them
-is spent at once. But an edit far from two thresholds moves what both leave by nearly the same. So thresholds are
-in bands (bands.py), which tell by how much. Near a node's own threshold each has a band to itself, farther away
-more share one, the more the farther they are::
+Along a column the thresholds next to the best one leave almost as little as it does. So a floor for all of them is
+soon spent, in a node's own column at once. But an edit far from two thresholds moves what both leave by nearly the
+same. So thresholds are in bands (bands.py), which tell by how much. Near a node's own threshold, or the best of
+another column, each has a band to itself; farther away more share one, the more the farther they are::
 
     values     1 2 3 4 5 6 7 8 9 ..            the node's threshold is between 5 and 6
     bands      -----|-|-|-|o|-|-|-|----- ..    o: its own
@@ -62,7 +62,7 @@ from algorithms.dynamic.segment import HELD, Segment
 from algorithms.dynamic.variance import SUM, WEIGHT, Variance
 
 _PARTS = 16  # a band has at most one of so many parts of the thresholds, while there are bands enough
-_ALONE = 8  # as far from a node's own threshold each has a band to itself
+_ALONE = 6  # as far from a node's own threshold each has a band to itself
 _ERROR = 2.0**-44  # of numbers: more than what rounding makes of sums of a dozen terms
 
 
@@ -193,17 +193,20 @@ def scan(
     segment: Segment,
     entries: int,
     below: float,
+    is_own: bool,
     whole: Whole,
     lost: float,
 ) -> float:
-    """Lay out the bands of a node's own column, which is sorted alone, in an empty row; score all its thresholds.
+    """Lay out the bands of a column, which is sorted alone, in an empty row; score all its thresholds.
 
     Parameters
     ----------
     entries : int
         How many examples have the feature.
     below : float
-        The node's threshold is just above it.
+        The threshold in the middle is just above it: the node's where the column `is_own`, else the best one.
+    is_own : bool
+        Whether that one is left out of the floors.
     whole : Whole
         What the node leaves; its sums are in `totals`.
     lost : float
@@ -212,12 +215,12 @@ def scan(
     Returns
     -------
     float
-        A floor under what thresholds leave, but for the node's own. O(examples + classes times different values).
+        A floor under what thresholds leave. O(examples + classes times different values).
     """
     layout = _lay_out(segment, entries, below)
     center = _center_of(criterion, segment.totals)
     held.heads[row, SIZE] = layout.low + layout.high + 3
-    held.heads[row, OWN] = layout.low + 1
+    held.heads[row, OWN] = layout.low + 1 if is_own else 0
     held.heads[row, CENTER] = center
     _count_zeros(criterion, held, row, segment, entries)
     base = _base(criterion, whole, segment.totals, center)
@@ -243,7 +246,7 @@ def scan(
             bands.add(criterion, held.sums[row], cell, center, segment.label[i], segment.weight[i])
             bands.add(criterion, held.scratch, LOW, center, segment.label[i], segment.weight[i])
             at += 1
-        if number != layout.own and number < layout.thresholds:
+        if number < layout.thresholds and not (is_own and number == layout.own):
             _write_sums(criterion, held.scratch, LOW, center, segment.below)
             left = left_by(criterion, whole, score(criterion, segment.below, segment.totals))
             floor = min(floor, left)
@@ -486,8 +489,8 @@ def floor_of(
 ) -> float:
     """Return a floor under what all thresholds of a column leave but a node's own, whose score is `own`.
 
-    It is -inf unless that surely is the one that the builder would choose: ties go to the lower threshold. The
-    sums of the node are in `totals`; `below` is scratch. O(bands times classes).
+    It is -inf unless that surely is the one that the builder would choose: ties go to the lower threshold, and are
+    not told of another column. The sums of the node are in `totals`; `below` is scratch. O(bands times classes).
 
     A band is asked where its own floor is spent, which sinks as those of columns do by what has been `lost`, and
     gets a new one if it `may_change`.
@@ -496,14 +499,14 @@ def floor_of(
     floor = math.inf
     for band in range(held.heads[row, SIZE]):
         _next_band(held, row, band)
-        if band == held.heads[row, OWN]:
+        if band == held.heads[row, OWN] and band > 0:
             continue
         bound = held.floors[row, band] - lost
         if not left < bound - whole.error:
             if _has_none(criterion, held.sums[row], 2 * band + INSIDE):
                 _write_sums(criterion, held.scratch, LOW, held.heads[row, CENTER], below)
                 now = score(criterion, below, totals)
-                if now < own or (now == own and band < held.heads[row, OWN]):
+                if now < own or (now == own and (band < held.heads[row, OWN] or held.heads[row, OWN] == 0)):
                     return -math.inf
                 bound = left_by(criterion, whole, now) - whole.error
             else:

@@ -9,14 +9,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from algorithms.core import example_store
 from algorithms.core.arrays import int64
 from algorithms.core.criteria import Criterion
 from algorithms.core.jit import apart, dispatch, inlined, jit
 from algorithms.core.kinds import BINARY
-from algorithms.dynamic import epsilon, exact, floors, indexes, nodes, parts, rivals, vocabulary
+from algorithms.dynamic import bands, columns, epsilon, exact, floors, indexes, nodes, parts, rivals, vocabulary
 from algorithms.dynamic.build import grow, wait
 from algorithms.dynamic.examples import Examples, Route, value_of
 from algorithms.dynamic.labels import add_to_node, by_target
@@ -47,7 +46,7 @@ def update(
             break
         value = value_at(forest, row, node)
         if rules.terms.policy == EXACT and links[node, KIND] != BINARY:
-            _note_value(forest.slack, forest.criterion, node, links[node, FEATURE], value, label, sign * weight)
+            _note_value(forest.slack, node, links[node, FEATURE], value, sign)
         node = child_of(forest, node, value)
     if rules.terms.policy == EXACT and sign > 0 and links[node, FIRST] != NONE:
         _note_at_leaf(forest.slack, node, examples_of(forest), row, links[node, FIRST])
@@ -63,6 +62,7 @@ def _note_edit(known: Slack, forest: Forest, node: int, row: int, label: int, we
         _note_index(forest.criterion, forest, node, row, label, sign * weight)
     if known.counts[node, BLOCK] > 0:
         _note_rivals(forest, node, row, label, sign * weight)
+    _note_bands(forest, node, row, label, sign * weight)
     floors.note(forest.criterion, known, forest.nodes.weights, node, label, weight, sign)
 
 
@@ -150,6 +150,17 @@ def _note_new(forest: Forest, node: int, row: int) -> None:
         forest.slack.floor[node] = floors.left_without(forest.criterion, weights, node, int64(0), int64(0))
 
 
+@inlined
+def _note_bands(forest: Forest, node: int, row: int, label: int, change: int) -> None:
+    """Keep what is counted in bands true."""
+    known = forest.slack
+    for at in range(columns.size_of(known.columns, node) if known.bands.of.size > 0 else int64(0)):
+        held = bands.row_of(known.bands, node, at)
+        if held != NONE:
+            value = value_of(examples_of(forest), row, known.columns.features[node, at])
+            bands.note(forest.criterion, known.bands, held, value, label, change)
+
+
 @apart
 def _run_clocks(
     known: NoSlack,
@@ -227,6 +238,7 @@ def _fold(forest: Forest, segment: Segment, tree: int, top: int, out: Out) -> No
     leaf = wait(
         forest.criterion,
         forest.nodes,
+        forest.slack,
         segment,
         examples_of(forest),
         parent,
@@ -251,17 +263,8 @@ def _note_nothing(known: NoSlack, forest: Forest, node: int, row: int, label: in
 
 
 @inlined
-def _note_no_value(
-    known: NoSlack, criterion: Any, node: int, feature: int, value: float, label: int, change: int
-) -> None:
+def _note_no_value(known: NoSlack, node: int, feature: int, value: float, sign: int) -> None:
     pass
-
-
-@inlined
-def _note_value_known(
-    known: Slack, criterion: Any, node: int, feature: int, value: float, label: int, change: int
-) -> None:
-    exact.note_value(criterion, known, node, feature, value, label, change)
 
 
 @inlined
@@ -270,7 +273,7 @@ def _note_at_no_leaf(known: NoSlack, node: int, examples: Examples, row: int, ot
 
 
 _note = dispatch("Keep what is known of a node true.", {NoSlack: _note_nothing, Slack: _note_edit})
-_note_value = dispatch("See `exact.note_value`.", {NoSlack: _note_no_value, Slack: _note_value_known})
+_note_value = dispatch("See `exact.note_value`.", {NoSlack: _note_no_value, Slack: exact.note_value})
 _note_at_leaf = dispatch("See `exact.note_at_leaf`.", {NoSlack: _note_at_no_leaf, Slack: exact.note_at_leaf})
 _judge = dispatch(
     "Rebuild what an edit, a change of weight on the way of an example, has made due.",

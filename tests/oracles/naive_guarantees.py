@@ -282,12 +282,26 @@ def check_floors(
 def check_bands(
     pool: Any, node: int, examples: Sequence[Example], lefts: Sequence[tuple[Any, Any, float]]
 ) -> None:
-    """Raise AssertionError unless bands of a node's own column count its examples, and are under its splits."""
+    """Raise AssertionError unless bands of a node's columns count its examples, and are under their splits."""
+    held, known = pool._state.slack.bands, pool._state.slack.columns
+    for at in np.flatnonzero(held.of[node]).tolist() if len(held.of) else []:
+        number = int(known.features[node, at])
+        is_own = at == 0 and number == pool._state.nodes.links[node, FEATURE]
+        row = int(held.of[node, at]) - 1
+        assert (held.heads[row, bands.OWN] > 0) == is_own
+        check_band_row(pool, node, pool._features([number])[0], row, examples, lefts)
+
+
+def check_band_row(
+    pool: Any,
+    node: int,
+    feature: Any,
+    row: int,
+    examples: Sequence[Example],
+    lefts: Sequence[tuple[Any, Any, float]],
+) -> None:
+    """Do as `check_bands` with those of one column."""
     forest, held = pool._state, pool._state.slack.bands
-    row = int(held.of[node]) - 1 if len(held.of) else NONE
-    if row == NONE:
-        return
-    feature = pool._features([int(forest.nodes.links[node, FEATURE])])[0]
     size, center = int(held.heads[row, bands.SIZE]), int(held.heads[row, bands.CENTER])
     edges = held.edges[row, : size + 1].tolist()
     expected = np.zeros_like(held.sums[row])
@@ -297,7 +311,8 @@ def check_bands(
         cell = 2 * band + (bands.INSIDE if value > edges[band] else bands.AT)
         bands.add(forest.criterion, expected, cell, center, each.label, each.weight)
     assert (held.sums[row] == expected).all()
-    assert not expected[2 * held.heads[row, bands.OWN] + bands.INSIDE].any()
+    own = int(held.heads[row, bands.OWN])
+    assert not own or not expected[2 * own + bands.INSIDE].any()
     if not IS_OFF:
         return
     totals = forest.nodes.weights[node, : pool.rules.classes].copy()
@@ -305,7 +320,7 @@ def check_bands(
     under = thresholds.bounds(forest.criterion, held, row, whole, totals)
     for left, other, threshold in lefts:
         band = bisect_right(edges, threshold) - 1
-        if other == feature and band != held.heads[row, bands.OWN]:
+        if other == feature and (band != own or not own):
             floor = held.floors[row, band] - forest.slack.columns.lost[node]
             assert left >= max(under[band], floor), (node, threshold)
 

@@ -313,6 +313,24 @@ def test_a_state_without_floors_of_columns_goes_on() -> None:
         assert pair.pool._state.slack.columns.sizes.any()
 
 
+def test_a_state_with_bands_of_own_columns_alone_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier versions had wider rows of them, and a row a node."""
+    monkeypatch.setattr(bands, "WORTHWHILE", 2)
+    mix = MIXES["mixed"]
+    settings = of(mix, epsilon=None, evaluate=True, guarantee="exact")
+    stream = Stream(3, mix)
+    pair = GreedyPair(settings)
+    pair.feed(stream.take(steps(80)))
+    arrays = {name: array.copy() for name, array in pair.pool.arrays().items()}
+    arrays["slack.bands.of"] = arrays["slack.bands.of"][:, 0].astype(np.int64)
+    for name in ("edges", "least", "floors"):
+        arrays[f"slack.bands.{name}"] = np.repeat(arrays[f"slack.bands.{name}"], 2, axis=1)
+    pair.pool = settings.pool().restore(arrays)
+    pair.check()
+    pair.feed(stream.take(steps(80)))
+    pair.check()
+
+
 TWO = {
     "binary": Mix(dict.fromkeys(range(8), BINARY)),
     "weights": Mix({f: NUMERIC if f == 3 else BINARY for f in range(7)}, weights=(UNIT, UNIT // 3, 4 * UNIT)),
@@ -418,6 +436,39 @@ def test_scans_wait_for_edits_that_could_matter() -> None:
 
 
 # --- what changes nothing
+
+
+@pytest.mark.parametrize("terms", [{"guarantee": "exact"}, {"beta": 0.001}])
+def test_a_look_builds_the_way_of_its_example(terms: dict[str, Any]) -> None:
+    """What is beside it waits, a leaf; a look at all builds the rest, and by hand it is seen without that."""
+    draw = random.Random(1)
+    pool = DynamicPool(kinds={0: NUMERIC}, **terms)
+    for _ in range(300):
+        value = draw.random()
+        pool.insert({0: value}, int(value * 32.0) % 2)
+    assert pool.node_count == 1
+    pool.predict({0: 0.4})
+    made, whole = pool.node_count, pool.sizes().nodes
+    assert 5 < made < whole // 2
+    pool.predict({0: 0.4})
+    assert pool.node_count == made
+    pool.predict({0: 0.9})
+    assert made < pool.node_count < whole
+    pool.check()
+    pool.look(0)
+    assert pool.node_count == whole
+
+
+@pytest.mark.parametrize("whole", [0, 4])
+def test_ways_through_small_nodes(whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small the nodes that are built whole, what is looked at is the tree of a batch."""
+    monkeypatch.setattr(build, "_WHOLE", whole)
+    for name in ("mixed", "keys"):
+        pair, stream = GreedyPair(exact_of(MIXES[name], window=30, **LOOKS["ways"])), Stream(7, MIXES[name])
+        for _ in range(3):
+            pair.feed(stream.take(steps(60)))
+            pair.check()
+            pair.restored()
 
 
 def test_looking_by_hand_changes_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from algorithms.core.arrays import Float64s, Int32s
 from algorithms.dynamic.ordering import DIGITS, put_in_order
 
-SIZES = (0, 1, 2, 24, 25, 300, 1024, 3000)
+SIZES = (0, 1, 2, 12, 13, 40, 300, 1023, 1024, 3000)
 RANDOM = np.random.default_rng(0)
 VALUES: dict[str, Any] = {
     "few counts": lambda n: RANDOM.integers(1, 4, n).astype(float),

@@ -54,12 +54,31 @@ def _look(
     event: int,
     out: Out,
 ) -> None:
+    """Pass known nodes, which are most, without a call."""
     links = forest.nodes.links
-    node = _checked(forest, rules, segment, tree, forest.trees[tree, ROOT], route, event, out)
-    while links[node, FEATURE] != NONE:
-        value = value_on(route, links[node, FEATURE])
-        child = links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
-        node = _checked(forest, rules, segment, tree, child, route, event, out)
+    node = forest.trees[tree, ROOT]
+    while _is_known(forest, rules, node) and links[node, FEATURE] != NONE:
+        node = _child_on(forest, node, route)
+    if not _is_known(forest, rules, node):
+        _look_on(forest, rules, segment, tree, node, route, event, out)
+
+
+@apart
+def _look_on(
+    forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
+) -> None:
+    """Look through a node, and those below it on the way."""
+    node = _renewed(forest, rules, segment, tree, node, route, event, out)
+    while forest.nodes.links[node, FEATURE] != NONE:
+        node = _checked(forest, rules, segment, tree, _child_on(forest, node, route), route, event, out)
+
+
+@inlined
+def _child_on(forest: Forest, node: int, route: Route) -> int:
+    """Return the child of an inner node on the way of an example."""
+    links = forest.nodes.links
+    value = value_on(route, links[node, FEATURE])
+    return links[node, LOW + side_of(links[node, KIND], forest.nodes.threshold[node], value)]
 
 
 @apart
@@ -302,7 +321,7 @@ def _own(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int) -
     return _Own(now, left, whole, floors.gains(forest.criterion, whole, now), most)
 
 
-@apart
+@jit
 def _renewed(
     forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
 ) -> int:

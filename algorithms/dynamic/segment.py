@@ -168,7 +168,8 @@ def bring(segment: Segment, examples: Examples, i: int) -> None:
     prefetch(examples.rows, segment.rows[min(i + 2 * _AHEAD, last)], LABEL)
     start = examples.rows[segment.rows[min(i + _AHEAD, last)], START]
     prefetch(examples.features, start)
-    prefetch(examples.values, start)
+    if examples.values.size > 0:
+        prefetch(examples.values, start)
 
 
 @inlined

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from algorithms.core.arrays import Float64s, Int32s, int64
 from algorithms.core.criteria import log2
 from algorithms.core.hashing import mix
-from algorithms.core.jit import inlined, jit
+from algorithms.core.jit import apart, inlined, jit
 from algorithms.core.names import Names, precedes
 from algorithms.core.rows import NONE, Rows
 from algorithms.dynamic import columns, estimates
@@ -232,7 +232,7 @@ def _put(segment: Segment, at: int, negatives: int, positives: int) -> tuple[int
 # --- scores
 
 
-@jit
+@inlined
 def _binary_score(criterion: Any, segment: Segment, column: int) -> float:
     for k in range(segment.totals.size):
         segment.below[k] = segment.totals[k] - segment.counts[column, k]
@@ -417,7 +417,11 @@ def best_split(
     segment.sizes[KEPT] = 0
     columns.begin(segment.kept_columns)
     first = int64(0)
-    if drawn == 0:
+    if drawn > 0:
+        leader, first = _drawn_split(
+            criterion, segment, words, names, node, start, stop, way, are_grouped, drawn, salt, leader
+        )
+    else:
         kept = int64(0)
         for at in range(segment.sizes[TOUCHED]):
             column = segment.touched[at]
@@ -432,20 +436,6 @@ def best_split(
                     criterion, segment, words, names, node, column, start, stop, way, leader, wanted
                 )
         segment.sizes[TOUCHED] = kept
-    else:
-        first = _draw(segment, words, start, way, are_grouped, salt)
-        left = drawn
-        while left > 0 and first > 0:
-            first -= 1
-            column = _lowest_key(segment, first)
-            if segment.present[column] > leader.rare:
-                leader = _consider(
-                    criterion, segment, words, names, node, column, start, stop, way, leader, wanted
-                )
-            if segment.present[column] < node.examples or (
-                segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
-            ):
-                left -= 1
     if leader.score >= node.impurity - node.noise:
         return _lowest(segment, words, names, node, first, start, stop, way, min(leader.bar, leader.score))
     threshold = between(leader.below, leader.above)
@@ -453,7 +443,7 @@ def best_split(
     return Choice(leader.column, threshold, gain, leader.below, leader.above, leader.score, leader.bar)
 
 
-@jit
+@inlined
 def _consider(
     criterion: Any,
     segment: Segment,
@@ -513,7 +503,7 @@ def _consider(
     return _Leader(best, least, below, above, others, bar, rare)
 
 
-@jit
+@inlined
 def _keep(segment: Segment, column: int, score: float, wanted: int) -> float:
     """Keep the split of a binary feature; return the score of what is not kept then, or inf. O(log wanted)."""
     kept = segment.kept_score
@@ -591,6 +581,36 @@ def best_threshold(criterion: Any, segment: Segment, entries: int, has_second: b
 # The features of a node are in the order of a hash of the node and the feature, and those that part the node are
 # taken from the first on. So what is drawn depends on the seed, the way from the root, and nothing else. The first
 # of `touched` are a heap with the lowest key on top, those that were taken come behind it.
+
+
+@apart
+def _drawn_split(
+    criterion: Any,
+    segment: Segment,
+    words: Rows,
+    names: Names,
+    node: Node,
+    start: int,
+    stop: int,
+    way: int,
+    are_grouped: int,
+    drawn: int,
+    salt: int,
+    leader: _Leader,
+) -> tuple[_Leader, int]:
+    """Return the best split of the features that a node draws, and how many keys are left. None is kept."""
+    first = _draw(segment, words, start, way, are_grouped, salt)
+    left = drawn
+    while left > 0 and first > 0:
+        first -= 1
+        column = _lowest_key(segment, first)
+        if segment.present[column] > leader.rare:
+            leader = _consider(criterion, segment, words, names, node, column, start, stop, way, leader, int64(0))
+        if segment.present[column] < node.examples or (
+            segment.numeric[column] == 1 and not _is_constant(segment, column, start, stop)
+        ):
+            left -= 1
+    return leader, first
 
 
 @jit

@@ -40,12 +40,14 @@ def put_in_order(
     least, greatest, are_whole = _look_at(values, start, stop)
     spread = greatest - least if -_HUGE < least and greatest < _HUGE else 0.0
     if are_whole and spread < min(DIGITS, size):
-        _by_counts(values, whose, start, stop, spare_values, spare_whose, digits, least, int64(spread))
+        places = int64(spread) + 1
+        _by_digit(values, whose, start, stop, spare_values, spare_whose, digits, least, 1.0, places)
         return
     if spread > _TINY:
         if size < _LONG:
             places = min(_PLACES * size, DIGITS)
-            _by_digit(values, whose, start, stop, spare_values, spare_whose, digits, least, spread, places)
+            scale = (places - 1) / spread
+            _by_digit(values, whose, start, stop, spare_values, spare_whose, digits, least, scale, places)
         else:
             scale = (DIGITS * DIGITS - 1) / spread
             _by_digits(values, whose, start, stop, spare_values, spare_whose, digits, least, scale)
@@ -68,45 +70,6 @@ def _look_at(values: Float64s, start: int, stop: int) -> tuple[float, float, boo
 
 
 @jit
-def _by_counts(
-    values: Float64s,
-    whose: Int32s,
-    start: int,
-    stop: int,
-    spare_values: Float64s,
-    spare_whose: Int32s,
-    digits: Int64s,
-    least: float,
-    spread: int,
-) -> None:
-    """Sort whole numbers from `least` to `least + spread`."""
-    for digit in range(spread + 1):
-        digits[digit] = 0
-    for at in range(start, stop):
-        digits[int64(values[at] - least)] += 1
-        spare_values[at - start] = values[at]
-        spare_whose[at - start] = whose[at]
-    below = start
-    for digit in range(spread + 1):
-        count = digits[digit]
-        digits[digit] = below
-        below += count
-    for at in range(stop - start):
-        digit = int64(spare_values[at] - least)
-        to = digits[digit]
-        digits[digit] = to + 1
-        values[to] = spare_values[at]
-        whose[to] = spare_whose[at]
-
-
-@inlined
-def _digits_of(value: float, least: float, scale: float) -> tuple[int, int]:
-    """Return the low and the high digit of a value: they never fall where values rise."""
-    place = int64((value - least) * scale)
-    return place % DIGITS, DIGITS + place // DIGITS
-
-
-@jit
 def _by_digit(
     values: Float64s,
     whose: Int32s,
@@ -116,11 +79,10 @@ def _by_digit(
     spare_whose: Int32s,
     digits: Int64s,
     least: float,
-    spread: float,
+    scale: float,
     places: int,
 ) -> None:
     """Sort by the place of each value between the least and the greatest; what has one place keeps its order."""
-    scale = (places - 1) / spread
     for digit in range(places):
         digits[digit] = 0
     for at in range(start, stop):
@@ -138,6 +100,13 @@ def _by_digit(
         digits[digit] = to + 1
         values[to] = spare_values[at]
         whose[to] = spare_whose[at]
+
+
+@inlined
+def _digits_of(value: float, least: float, scale: float) -> tuple[int, int]:
+    """Return the low and the high digit of a value: they never fall where values rise."""
+    place = int64((value - least) * scale)
+    return place % DIGITS, DIGITS + place // DIGITS
 
 
 @jit

@@ -45,7 +45,8 @@ def gather(forest: Forest, segment: Segment, top: int) -> None:
     """Write the examples of a subtree to a segment. O(nodes + examples).
 
     Lists of leaves are anywhere in the store. So a few of them are followed side by side: what comes next in each
-    is fetched while it is the others' turn. `pending` has where they are.
+    is fetched while it is the others' turn. `pending` has where they are: of few rows it has more than there are
+    lists, so its size changes nothing.
     """
     links = forest.nodes.links
     most = min(int64(_SIDE_BY_SIDE), segment.pending.shape[0])

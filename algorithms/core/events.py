@@ -57,6 +57,7 @@ INSERT, DELETE, PREDICT, DROP = (int(op) for op in Op)
 LET_GO = 5  # 4 is the op of labels in records, which no pool sees
 # Two more, of trees that wait for looks: look through all of it; skipped where that could change it.
 LOOK, ASK = 6, 7
+TEST_THEN_TRAIN = 8  # to a tree that grows: PREDICT, then INSERT of an example that is fit to be learned
 APPLIED, IGNORED, ALREADY_DROPPED, SKIPPED = range(4)
 DUPLICATE_ID, ABSENT_ID, ABSENT_EXAMPLE, CANNOT_FORGET = range(4, 8)
 TOO_MANY_KEYS, TOO_MANY_LIVE_IDS, COUNT_OVERFLOW = range(8, 11)

@@ -42,6 +42,7 @@ from algorithms.core.events import (
     INSERT,
     PREDICT,
     SKIPPED,
+    TEST_THEN_TRAIN,
     TOLD,
     TOO_MANY_KEYS,
     Batch,
@@ -91,7 +92,7 @@ DRIFTED = 1  # drifts in the batch so far
 TREES = 2  # the trees are to act
 APART = 3  # there is so much to do that the parts are to go on apart
 
-AT_ONCE = 4  # what trees are told of one event at most: both are asked, both learn
+AT_ONCE = 2  # what trees are told of one event at most: both are asked, and learn
 
 LEAST = UNIT >> 8  # what a vote weighs at least: trees that were all wrong still say something
 RECENT = 256  # a tree's accuracy is a mean in which an example weighs 1 / 256, or less while there are fewer
@@ -377,7 +378,6 @@ def _plan_place(
     # Those of a place look at the same time.
     looks = adwin.EVERY - growing.windows.sums[2 * place.number, adwin.CLOCK]
     move = desk.begin[cell]
-    ask, learn, unit = int64(PREDICT), int64(INSERT), int64(UNIT)
     while move != NONE and looks > 0:
         event = room.event[move]
         op = batch.op[event]
@@ -388,16 +388,13 @@ def _plan_place(
             _tell(desk, part, place.trees + other, int64(DROP))
             looks = int64(0)  # it begins anew
         else:
-            _show(growing, rules, batch, hashes, desk, part, place, voter, ask, unit, event)
-        if op == INSERT:
-            weight = room.times[move, tree] * batch.weight[event]
-            if beside:
-                _show(growing, rules, batch, hashes, desk, part, place, other, ask, unit, event)
-            if weight > 0:
-                _show(growing, rules, batch, hashes, desk, part, place, voter, learn, weight, event)
-            if weight > 0 and beside:
-                _show(growing, rules, batch, hashes, desk, part, place, other, learn, weight, event)
-            looks -= 1
+            learns = op == INSERT and room.times[move, tree] > 0
+            told = int64(TEST_THEN_TRAIN if learns else PREDICT)
+            weight = room.times[move, tree] * batch.weight[event] if learns else int64(UNIT)
+            _show(growing, rules, batch, hashes, desk, part, place, voter, told, weight, event)
+            if op == INSERT and beside:
+                _show(growing, rules, batch, hashes, desk, part, place, other, told, weight, event)
+            looks -= int64(op == INSERT)
         move = room.following[move]
         desk.stop[cell] = move
     return True
@@ -505,7 +502,6 @@ def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk,
     first, end = _cells(room, desk, part)
     for cell in range(first, end):
         place = _place(room, desk, part, int64(cell) - first).number
-        tree = place % room.times.shape[1]
         if to < stop:  # else there was no room to plan it
             gone = int64(desk.gone[cell])
             to += (gone & 1) + (gone >> 1)
@@ -528,8 +524,6 @@ def _watch(growing: Growing, rules: Rules, batch: Batch, room: Room, desk: Desk,
                 _note(growing, place, voter, predicted, label)
                 if beside == 1:
                     _note(growing, place, 1 - voter, int64(predictions[to]), label)
-                if room.times[move, tree] > 0:
-                    to += 1 + beside
                 to += beside
                 asked += beside
                 gone = _detect(growing, rules, place, int64(1) if predicted != label else int64(0))

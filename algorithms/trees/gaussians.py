@@ -129,14 +129,12 @@ def extremes(gaussians: Gaussians, row: int) -> tuple[float, float]:
 
 
 @jit
-def log2_likelihood(gaussians: Gaussians, row: int, k: int, total: int, value: float) -> float:
+def log2_likelihood(gaussians: Gaussians, row: int, k: int, total: int, value: float, spread: float) -> float:
     """Return log2 of the density of a value in class k, for naive Bayes; 0 where all values seen are equal.
 
-    A class without values is uniform over the range of the others; no class is narrower than a 1024th of it, nor
-    than the least number with all its digits.
+    `spread` is the range of all classes. A class without values is uniform over it; no class is narrower than a
+    1024th of it, nor than the least number with all its digits.
     """
-    least, most = extremes(gaussians, row)
-    spread = most - least
     if spread <= 0.0:
         return 0.0
     if total == 0:

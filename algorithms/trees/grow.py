@@ -24,6 +24,7 @@ from algorithms.core.events import (
     INSERT,
     PREDICT,
     SKIPPED,
+    TEST_THEN_TRAIN,
     TOLD,
     TOO_MANY_KEYS,
     Batch,
@@ -82,8 +83,8 @@ NODES, FEATURES, VALUES, GAUSSIANS, POLICY = range(2, 7)
 
 
 @inlined
-def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) -> int:
-    """Predict an example where that is wanted, then learn it."""
+def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out, is_asked: bool) -> int:
+    """Predict an example where that is wanted, then learn it; where it `is_asked`, tell the shares as well."""
     tree = int64(batch.key[event])
     weight = batch.weight[event]
     label = int64(batch.label[event])
@@ -101,18 +102,21 @@ def _insert(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
             return TOO_MANY_KEYS
     else:
         leaf, lacking = descend(forest.nodes, batch, event, root)
-    if rules.evaluated:
+    is_tested = rules.evaluated or is_asked
+    if is_tested:
         out.predicted[event] = predict(
             forest.nodes, forest.features, rules, batch, event, leaf, lacking != NONE, out
         )
         out.loss[event] = loss_of(out.weights, label)
+    if is_asked:
+        _tell(forest, rules, leaf, out)
     if root == NONE:
         leaf = begin_leaf(forest, tree, int64(nodes.ROOTS), tree)
         forest.alive[0] += 1
     elif lacking != NONE:
         leaf = begin_leaf(forest, tree, leaf, lacking)
     predicted = int64(out.predicted[event])
-    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, rules.evaluated, predicted, out)
+    keep_score(forest.nodes, forest.features, rules, batch, event, leaf, is_tested, predicted, out)
     out.node[event] = leaf
     if rules.keeps and root != NONE:
         out.node[event] = root
@@ -134,6 +138,12 @@ def _answer(forest: Forest, rules: Rules, batch: Batch, event: int, out: Out) ->
     if node != NONE:
         node, lacking = descend(forest.nodes, batch, event, node)
     out.predicted[event] = predict(forest.nodes, forest.features, rules, batch, event, node, lacking != NONE, out)
+    _tell(forest, rules, node, out)
+
+
+@inlined
+def _tell(forest: Forest, rules: Rules, node: int, out: Out) -> None:
+    """Tell the next answer: the number of the node that gave it, and the class weights, which are in `out`."""
     out.leaf[out.counts[0]] = forest.nodes.links[node, NUMBER] if node != NONE else 0
     for k in range(rules.classes):
         out.shares[out.counts[0], k] = out.weights[k]
@@ -315,7 +325,7 @@ def _try_to_split(forest: Forest, rules: Rules, batch: Batch, event: int, out: O
 @inlined
 def _shortage(forest: Forest, rules: Rules, batch: Batch, event: int) -> int:
     """Return what must be enlarged before an event can be applied, DONE where all is there."""
-    if batch.op[event] != INSERT:
+    if batch.op[event] not in (INSERT, TEST_THEN_TRAIN):
         return DONE
     ones = batch.pointer[event + 1] - batch.pointer[event]
     learners = int64(1)
@@ -361,8 +371,8 @@ def apply(
             if short != DONE:
                 return event, False, short
             status = APPLIED
-            if op == INSERT:
-                status = _insert(forest, rules, batch, event, out)
+            if op in (INSERT, TEST_THEN_TRAIN):
+                status = _insert(forest, rules, batch, event, out, op == TEST_THEN_TRAIN)
                 learned = status == APPLIED
             elif op == PREDICT:
                 _answer(forest, rules, batch, event, out)

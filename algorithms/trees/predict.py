@@ -104,7 +104,11 @@ def _add_present(
     part = features.about[row, PART] if kind != BINARY else int64(NONE)
     category = int64(NONE)
     categories = int64(0)
-    if kind == QUANTISED:
+    spread = 0.0
+    if kind == NUMERIC:
+        least, most = gaussians.extremes(features.gaussians, part)
+        spread = most - least
+    elif kind == QUANTISED:
         category = quantised.find(features.values, features.quantised, row, value)
         categories = features.quantised.about[row, SIZE]
     elif kind == NOMINAL:
@@ -119,7 +123,7 @@ def _add_present(
             continue
         logs[k] += _fixed(log2((present + smooth) / (n + 2 * smooth)))
         if kind == NUMERIC:
-            logs[k] += _fixed(gaussians.log2_likelihood(features.gaussians, part, k, present, value))
+            logs[k] += _fixed(gaussians.log2_likelihood(features.gaussians, part, k, present, value, spread))
         elif kind != BINARY:
             of_category = features.values.cells[category, COUNT + k] if category != NONE else present * 0
             logs[k] += _fixed(log2((of_category + smooth) / (present + categories * smooth)))

@@ -190,23 +190,18 @@ def below(salt: int, side: int) -> int:
 
 
 @inlined
-def _place(number: int, side: int, depth: int) -> int:
-    """Return the number of a child by its place: the root 0, then 1 and 2, then 3 to 6.
+def _place(state: Nodes, terms: Terms, parent: int, side: int, depth: int) -> int:
+    """Return the number of a node by its place: the root 0, then 1 and 2, then 3 to 6; by the clock 0 for now.
 
     Below `_PLACES` levels it is a hash of 60 bits, above all places, as places would be too many.
     """
+    if terms.policy == EPSILON or parent == NONE:
+        return int64(0)
+    number = state.links[parent, NUMBER]
     if depth <= _PLACES:
         return 2 * number + 1 + side - LOW
     high, low = mix(number >> 32, side), mix(number & 0xFFFFFFFF, side)
     return int64(1) << 60 | (int64(mix(high, low)) << 28) ^ mix(low, high)
-
-
-@inlined
-def place_below(state: Nodes, terms: Terms, parent: int, side: int, depth: int) -> int:
-    """Return the number of a node whose parent is known, by its place; by the clock nodes are numbered later."""
-    if terms.policy == EPSILON or parent == NONE:
-        return int64(0)
-    return _place(state.links[parent, NUMBER], side, depth)
 
 
 @inlined
@@ -541,7 +536,7 @@ def grow(
         at = segment.sizes[PENDING]
         parent, side, depth = segment.pending[at, 0], segment.pending[at, 1], segment.pending[at, 2]
         start, stop, salt = segment.pending[at, 3], segment.pending[at, 4], segment.pending[at, 5]
-        node = nodes.create(state, parent, side, depth, place_below(state, terms, parent, side, depth))
+        node = nodes.create(state, parent, side, depth, _place(state, terms, parent, side, depth))
         if top == NONE:
             top = node
         describe(criterion, state, segment, node, start, stop)
@@ -576,7 +571,7 @@ def grow(
             if on in (NONE, to):
                 _push(segment, node, to, depth + 1, begin, until, below(salt, to))
             else:
-                place = place_below(state, terms, node, to, depth + 1)
+                place = _place(state, terms, node, to, depth + 1)
                 wait(criterion, state, known, segment, examples, node, to, depth + 1, place, begin, until)
         sibling, end = (start, middle) if takes_high else (middle, stop)
     forget(segment)

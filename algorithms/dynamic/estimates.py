@@ -145,13 +145,6 @@ def _class_added(criterion: Criterion, segment: Segment, passed: Passed, i: int)
 
 
 @inlined
-def _all_of_classes(criterion: Criterion, segment: Segment, node: Node) -> Passed:
-    for k in range(segment.part.size):
-        segment.part[k] = segment.totals[k]
-    return Passed(node.weight, node.class_sum, 0.0)
-
-
-@inlined
 def _class_removed(criterion: Criterion, segment: Segment, passed: Passed, i: int) -> Passed:
     k, less = segment.label[i], segment.weight[i]
     segment.part[k] -= less
@@ -217,13 +210,6 @@ def _number_added(criterion: Variance, segment: Segment, passed: Passed, i: int)
 
 
 @inlined
-def _all_of_numbers(criterion: Variance, segment: Segment, node: Node) -> Passed:
-    for k in range(segment.part.size):
-        segment.part[k] = segment.totals[k]
-    return Passed(int64(0), 0.0, node.class_sum)
-
-
-@inlined
 def _number_removed(criterion: Variance, segment: Segment, passed: Passed, i: int) -> Passed:
     less = segment.weight[i]
     segment.part[WEIGHT] -= less
@@ -266,11 +252,6 @@ added = by_target(
     "Return what was passed with one more example, whose label `Segment.part` takes in.",
     _class_added,
     _number_added,
-)
-all_added = by_target(
-    "Return what was passed where that is all of a node, whose sums `Segment.part` takes in.",
-    _all_of_classes,
-    _all_of_numbers,
 )
 removed = by_target(
     "Return what was passed without an example, whose label `Segment.part` gives back.",

@@ -172,6 +172,13 @@ def _is_known(forest: Forest, rules: Rules, node: int) -> bool:
 
 
 @inlined
+def _is_open(forest: Forest, rules: Rules, node: int) -> bool:
+    """Return whether a node is a leaf that any split is to part: for EXACT each is, else one that waits."""
+    is_leaf = forest.nodes.links[node, FEATURE] == NONE
+    return bool(is_leaf and (rules.terms.policy == EXACT or waits(forest.slack, node)))
+
+
+@inlined
 def _checked(
     forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, route: Route, event: int, out: Out
 ) -> int:
@@ -193,7 +200,7 @@ def _stands(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int
     is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         return bool(is_leaf)
-    if is_leaf and (rules.terms.policy == EXACT or waits(known, node)):
+    if _is_open(forest, rules, node):
         return exact.leaf_stands(known, node)
     own = _own(forest, rules, segment, tree, node)
     return _beats_rest(forest, rules, segment, node, own, may_search) and _beats_columns(
@@ -366,8 +373,7 @@ def _renewed(
 def _keeps(forest: Forest, rules: Rules, segment: Segment, tree: int, node: int, choice: Choice) -> bool:
     """Return whether a node that was scanned stays, but for its threshold; `totals` has its sums."""
     links = forest.nodes.links
-    is_leaf = links[node, FEATURE] == NONE
-    if choice.column == NONE or (is_leaf and (rules.terms.policy == EXACT or waits(forest.slack, node))):
+    if choice.column == NONE or _is_open(forest, rules, node):
         return bool(links[node, FEATURE] == choice.column)  # both are NONE: still no split parts the examples
     if rules.terms.policy == EXACT:
         is_same = links[node, FEATURE] == vocabulary.feature_of(forest.words, choice.column)
@@ -466,10 +472,9 @@ def _stands_once_scanned(
     """Scan the columns of a node whose floors are spent, where nothing else must be; return whether it stands."""
     known = forest.slack.columns
     links = forest.nodes.links
-    is_leaf = links[node, FEATURE] == NONE
     if is_done(forest.criterion, forest.nodes, segment, rules.terms, node, links[node, DEPTH]):
         return False
-    if rules.terms.policy == EXACT and is_leaf:
+    if _is_open(forest, rules, node):
         return False
     own = _own(forest, rules, segment, tree, node)
     if columns.size_of(known, node) == 0 or not _beats_rest(forest, rules, segment, node, own, True):

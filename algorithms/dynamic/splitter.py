@@ -285,7 +285,9 @@ def _sweep(
     if at == stop:
         return best
     if stop - middle == node.examples:
-        passed = estimates.all_added(criterion, segment, node)
+        passed = Passed(node.weight, node.class_sum, 0.0)
+        for k in range(part.size):
+            part[k] = segment.totals[k]
     else:
         passed = Passed(int64(0), 0.0, node.class_sum)
         for entry in range(middle, stop):

@@ -496,17 +496,17 @@ def floor_of(
     gets a new one if it `may_change`.
     """
     left, base = left_by(criterion, whole, own), _base(criterion, whole, totals, held.heads[row, CENTER])
-    floor = math.inf
+    floor, own_band = math.inf, held.heads[row, OWN]
     for band in range(held.heads[row, SIZE]):
         _next_band(held, row, band)
-        if band == held.heads[row, OWN] and band > 0:
+        if 0 < band == own_band:
             continue
         bound = held.floors[row, band] - lost
         if not left < bound - whole.error:
             if _has_none(criterion, held.sums[row], 2 * band + INSIDE):
                 _write_sums(criterion, held.scratch, LOW, held.heads[row, CENTER], below)
                 now = score(criterion, below, totals)
-                if now < own or (now == own and (band < held.heads[row, OWN] or held.heads[row, OWN] == 0)):
+                if now < own or (now == own and not 0 < own_band < band):
                     return -math.inf
                 bound = left_by(criterion, whole, now) - whole.error
             else:
